@@ -1,0 +1,36 @@
+"""The type of the configuration group `analysis` (values: conf/base.yaml)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from corpora.config import NOT_IN_DIGEST
+from corpora.errors import ConfigError, check_choice
+from eval.config import EvalConfig
+
+INTERVALS = ("auto", "bootstrap", "t")
+
+
+@dataclass
+class CurvesConfig:
+    """How learning curves are fitted."""
+
+    method: str = MISSING  # the judgement method whose scores are used
+    interval: str = MISSING  # auto: crossed bootstrap with five runs a size or more, else t
+    confidence: float = MISSING
+    resamples: int = MISSING
+    seed: int = MISSING
+
+    def __post_init__(self) -> None:
+        check_choice("analysis.interval", self.interval, INTERVALS)
+        if not 0 < self.confidence < 1:
+            raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
+
+
+@dataclass
+class AnalysisConfig(EvalConfig):
+    """What `python -m analysis` reads: the whole configuration, each command using its part."""
+
+    analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)

@@ -1,0 +1,171 @@
+"""The types of the configuration groups `corpus`, `sample`, `tokenizer` and `paths` (values: conf/).
+
+A field whose metadata say `digest=False` cannot change a number: it is left out of the run's digest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from omegaconf import MISSING
+
+from corpora.errors import ConfigError, check_choice
+
+REFERENCES = ("treebank", "characters", "jieba", "whitespace")
+COUNTS = ("words", "characters", "sentences")
+UNITS = ("sentence", "document")
+TOKENIZER_KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
+FIT_ON = ("train", "sample")
+
+NOT_IN_DIGEST = {"digest": False}
+
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?|\d+/[1-9]\d*)(?P<unit>[kM]?)")
+_SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+def parse_size(text: str, key: str = "sample.size") -> int:
+    """Whole number meant by "125k", "1/8M", "1.5M" or "300000".
+
+    Raises ConfigError for anything else, for 0, and for sizes that are not whole ("1/3M").
+    """
+    match = _SIZE.fullmatch(str(text).replace("_", ""))
+    if match:
+        size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]
+        if size.denominator == 1 and size > 0:
+            return int(size)
+    raise ConfigError(f"{key}={text}: must be a whole number above 0, such as 125k, 1/8M, 0.5M or 300000")
+
+
+def format_size(number: int) -> str:
+    """Shortest form that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
+    for unit in ("M", "k"):
+        if number % _SIZE_UNITS[unit] == 0:
+            return f"{number // _SIZE_UNITS[unit]}{unit}"
+    return str(number)
+
+
+@dataclass
+class SplitConfig:
+    """Shares of documents, per source, that go to validation and test, by a seeded hash."""
+
+    seed: int = MISSING
+    valid: float = MISSING
+    test: float = MISSING
+
+    def __post_init__(self) -> None:
+        if not (0 < self.valid < 1 and 0 <= self.test < 1 and self.valid + self.test < 1):
+            raise ConfigError(f"corpus.split: valid={self.valid}, test={self.test}: shares above 0 whose sum is below 1")
+
+
+@dataclass
+class CorpusConfig:
+    """A text with train/valid/test splits; `name` is its folder in the store."""
+
+    name: str = MISSING
+    reference: str = MISSING  # the tokenizer that defines a word, whatever the model uses: REFERENCES
+    split: SplitConfig = MISSING
+
+    def __post_init__(self) -> None:
+        check_choice("corpus.reference", self.reference, REFERENCES)
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", self.name):
+            raise ConfigError(f"corpus.name={self.name}: letters, digits and _ . + - only (it names a folder)")
+
+
+@dataclass
+class ToyCorpusConfig(CorpusConfig):
+    """The built-in small English, written by a seeded grammar."""
+
+    words: int = MISSING  # reference words to write, over all splits
+    seed: int = MISSING
+
+
+@dataclass
+class LocalCorpusConfig(CorpusConfig):
+    """Files of the user's own."""
+
+    path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, or a list of files
+    text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
+    split_sentences: bool = MISSING  # true: running text; false: one sentence a line, empty line = new document
+
+
+@dataclass
+class HubCorpusConfig(CorpusConfig):
+    """A data set of the Hugging Face hub, or a local copy of it."""
+
+    dataset: str = MISSING
+    subset: str | None = None
+    revision: str | None = None
+    text_field: str = MISSING
+    split_sentences: bool = MISSING
+    published_splits: bool = MISSING  # true: keep the data set's own train/validation/test
+    path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local copy (save_to_disk folder)
+
+
+@dataclass
+class GulordavaCorpusConfig(CorpusConfig):
+    """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt, test.txt and vocab.txt."""
+
+    url: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a folder with the four files
+
+
+@dataclass
+class SampleConfig:
+    """A random part of the train split (drawn without replacement, cut to exactly `size`)."""
+
+    size: str = MISSING  # "125k", "1/8M", ... in units of `count`
+    count: str = MISSING
+    unit: str = MISSING
+    nested: bool = MISSING
+    seed: int | None = None  # null: derived from the run's seed
+
+    def __post_init__(self) -> None:
+        check_choice("sample.count", self.count, COUNTS)
+        check_choice("sample.unit", self.unit, UNITS)
+        self.size = format_size(parse_size(self.size))
+
+    @property
+    def number(self) -> int:
+        """The size as a number of words, characters or sentences."""
+        return parse_size(self.size)
+
+
+@dataclass
+class TokenizerConfig:
+    """How a model cuts text into tokens, and on what text that is fitted."""
+
+    name: str = MISSING
+    kind: str = MISSING
+    vocab_size: int | None = MISSING  # null: everything that occurs
+    fit_on: str = MISSING
+    fit_sentences: int = MISSING  # SentencePiece sees at most this many, drawn at random
+    character_coverage: float = MISSING  # SentencePiece only
+
+    def __post_init__(self) -> None:
+        check_choice("tokenizer.kind", self.kind, TOKENIZER_KINDS)
+        check_choice("tokenizer.fit_on", self.fit_on, FIT_ON)
+
+
+@dataclass
+class PathsConfig:
+    """Where things lie. None of it can change a number."""
+
+    data: str | None = None  # only read
+    store: str = MISSING
+    runs: str = MISSING
+    reports: str = MISSING
+
+
+@dataclass
+class CorporaConfig:
+    """What `python -m corpora` reads."""
+
+    corpus: CorpusConfig = MISSING
+    sample: SampleConfig = MISSING
+    tokenizer: TokenizerConfig = MISSING
+    seed: int = MISSING
+    paths: PathsConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)

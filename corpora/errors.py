@@ -1,0 +1,40 @@
+"""What a user can mend, as exceptions: the command line prints one line and exits with code 2.
+
+    PairscaleError
+    ├── ConfigError   values that compose but are out of range or do not fit together
+    ├── InputError    a text, benchmark or other file of the user's that cannot be used
+    ├── StoreError    a prepared corpus that is damaged, changed or of another version
+    └── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
+
+Every message says what was got, what is allowed and where (file, line, configuration key).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+
+class PairscaleError(Exception):
+    """Base of all errors that are the input's fault, not the program's."""
+
+
+class ConfigError(PairscaleError):
+    """A configuration value is out of range, or two values do not fit together."""
+
+
+class InputError(PairscaleError):
+    """A file given by the user cannot be used."""
+
+
+class StoreError(PairscaleError):
+    """A prepared corpus is damaged, changed since it was prepared, or of another version."""
+
+
+class RunError(PairscaleError):
+    """A run folder, checkpoint or score file is damaged, in use, or missing."""
+
+
+def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
+    """Raise ConfigError unless `value` is one of `allowed`; `key` is the dotted configuration key."""
+    if value not in allowed:
+        raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}")

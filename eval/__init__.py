@@ -1,0 +1,1 @@
+"""Benchmarks, scorers, judgement methods and score files. Never imports Lightning to score."""

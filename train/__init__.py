@@ -1,0 +1,1 @@
+"""Models, batches, recipes, run folders and checkpoints. Knows nothing of benchmarks."""

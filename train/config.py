@@ -1,0 +1,139 @@
+"""The types of the configuration groups `model`, `recipe`, `logger` and `trainer` (values: conf/)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from corpora.config import NOT_IN_DIGEST, CorporaConfig
+from corpora.errors import ConfigError, check_choice
+
+PRECISIONS = ("fp32", "bf16")
+EXPORTS = ("best", "last")
+LOGGERS = ("csv", "wandb", "tensorboard")
+
+
+@dataclass
+class ModelConfig:
+    """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
+
+    name: str = MISSING
+    seed: int | None = None
+
+
+@dataclass
+class LstmConfig(ModelConfig):
+    """An LSTM language model, as in Gulordava et al. 2018."""
+
+    embedding: int = MISSING
+    hidden: int = MISSING
+    layers: int = MISSING
+    dropout: float = MISSING  # on embeddings, between layers and before the softmax
+    tied: bool = MISSING  # output weights = input embeddings; needs embedding = hidden
+
+    def __post_init__(self) -> None:
+        if self.tied and self.embedding != self.hidden:
+            raise ConfigError(f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}")
+
+
+@dataclass
+class TxlConfig(ModelConfig):
+    """A Transformer-XL, as in Dai et al. 2019."""
+
+    layers: int = MISSING
+    d_model: int = MISSING
+    heads: int = MISSING
+    d_head: int = MISSING
+    d_inner: int = MISSING
+    dropout: float = MISSING
+    attention_dropout: float = MISSING
+    memory: int = MISSING  # tokens of the past that each layer keeps
+    same_length: bool = MISSING  # every position attends to the same number of positions
+    clamp_len: int | None = None  # distances beyond are seen as this one
+    tied: bool = MISSING
+
+
+@dataclass
+class BudgetConfig:
+    """How long to train: exactly one of the two."""
+
+    epochs: float | None = None
+    words: str | None = None  # words seen, "2M"; with repeats
+
+    def __post_init__(self) -> None:
+        if (self.epochs is None) == (self.words is None):
+            raise ConfigError(f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words})")
+
+
+@dataclass
+class RecipeConfig:
+    """Optimiser, schedule and budget. `seed` orders the data (null: derived from the run's seed)."""
+
+    name: str = MISSING
+    seed: int | None = None
+    budget: BudgetConfig = MISSING
+    batch: int = MISSING  # columns of the token stream
+    bptt: int = MISSING  # tokens a step per column
+    lr: float = MISSING
+    clip: float = MISSING  # L2 norm of the whole gradient
+    export: str = MISSING  # which weights are kept for scoring
+    validate_every: str | None = None  # words seen between validations; null: at the end of an epoch
+    validation_words: int = MISSING
+    checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
+
+    def __post_init__(self) -> None:
+        check_choice("recipe.export", self.export, EXPORTS)
+
+
+@dataclass
+class SgdPlateauConfig(RecipeConfig):
+    """Plain SGD whose rate is divided after each validation that is not better (Gulordava et al. 2018)."""
+
+    divide_by: float = MISSING
+
+
+@dataclass
+class AdamCosineConfig(RecipeConfig):
+    """Adam with linear warm-up and cosine decay over the run's own steps (Dai et al. 2019)."""
+
+    warmup: float = MISSING  # share of the steps
+    min_lr: float = MISSING
+
+
+@dataclass
+class LoggerConfig:
+    """Where metrics go besides metrics.csv."""
+
+    name: str = MISSING
+    project: str | None = None
+    entity: str | None = None
+    mode: str | None = None  # wandb: online, offline or disabled; null: offline unless there is a key
+
+    def __post_init__(self) -> None:
+        check_choice("logger.name", self.name, LOGGERS)
+
+
+@dataclass
+class TrainerConfig:
+    """The machine's side of training."""
+
+    accelerator: str = MISSING  # auto, cpu, gpu
+    threads: int | None = None  # null: what torch takes
+    compile: bool = MISSING
+    progress: bool = MISSING
+
+
+@dataclass
+class RunConfig(CorporaConfig):
+    """One run: (model, corpus, sample, recipe, seed). What `python -m train` reads."""
+
+    study: str | None = field(default=None, metadata=NOT_IN_DIGEST)
+    precision: str = MISSING
+    model: ModelConfig = MISSING
+    recipe: RecipeConfig = MISSING
+    logger: LoggerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    trainer: TrainerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        check_choice("precision", self.precision, PRECISIONS)

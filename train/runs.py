@@ -1,0 +1,144 @@
+"""The run folder: one class owns every path in it, and its identity comes from the configuration alone.
+
+    runs/<study>/<run_id>/
+        config.yaml          resolved configuration, written before work starts
+        manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
+        metrics.csv          one row per log or validation, by words seen
+        checkpoints/last.ckpt   everything that resuming needs, and nothing else reads
+        model.safetensors, model.json, tokenizer/   everything that scoring needs
+        scores/<benchmark>/  score files (eval/scores.py)
+
+Imports no torch, so that the analysis can read run folders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from corpora.errors import RunError
+from corpora.files import sha256_json, write_json
+from train.config import RunConfig
+
+MANIFEST_VERSION = 1
+DONE = "done"
+UNFINISHED = "unfinished"
+FAILED = "failed"
+
+
+def _numbers(value: Any) -> Any:
+    """Plain data of a configuration, without the fields that cannot change a number."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            f.name: _numbers(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if f.metadata.get("digest", True)
+        }
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_numbers(item) for item in value]
+    return value
+
+
+def config_digest(config: RunConfig) -> str:
+    """Hexadecimal SHA-256 over all of the configuration that can change the numbers of the run."""
+    return sha256_json(_numbers(config))
+
+
+def run_id(config: RunConfig) -> str:
+    """Readable name of a run, with 8 hex digits of its configuration's digest."""
+    words = [config.model.name, config.corpus.name, config.tokenizer.name, config.sample.size, f"s{config.seed}"]
+    return "-".join([*words, config_digest(config)[:8]])
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """Paths and manifest of one run."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, config: RunConfig) -> RunFolder:
+        """The folder of the run that `config` describes (which may not exist yet)."""
+        return cls(Path(config.paths.runs) / (config.study or "single") / run_id(config))
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / "manifest.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.csv"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoints" / "last.ckpt"
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "model.safetensors"
+
+    @property
+    def model(self) -> Path:
+        return self.path / "model.json"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.path / "tokenizer"
+
+    def scores(self, benchmark: str) -> Path:
+        """Folder of the score files of one benchmark."""
+        return self.path / "scores" / benchmark
+
+    def read_manifest(self) -> dict[str, Any]:
+        """Contents of manifest.json ({} where there is none). Raises RunError if it is broken or newer than this code."""
+        try:
+            manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise RunError(f"{self.manifest}: not readable as JSON ({error}); remove the run's folder to train it again") from None
+        if manifest.get("version") != MANIFEST_VERSION:
+            raise RunError(f"{self.manifest}: version {manifest.get('version')}, this code reads {MANIFEST_VERSION}")
+        return manifest
+
+    def update_manifest(self, **values: Any) -> None:
+        """Add `values` to manifest.json."""
+        write_json(self.manifest, {"version": MANIFEST_VERSION, **self.read_manifest(), **values})
+
+    @property
+    def done(self) -> bool:
+        """Whether training ended and the model for scoring is there."""
+        return self.read_manifest().get("status") == DONE
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out of this run. Raises RunError at once when one is at work in it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / ".lock")
+        try:
+            with lock.acquire(timeout=0):
+                yield
+        except Timeout:
+            raise RunError(f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)") from None
+
+
+def study_runs(runs: str | Path, study: str) -> list[RunFolder]:
+    """All run folders of a study that have a configuration, by name. Raises RunError when there is no such study."""
+    folder = Path(runs) / study
+    if not folder.is_dir():
+        known = sorted(p.name for p in Path(runs).iterdir() if p.is_dir()) if Path(runs).is_dir() else []
+        raise RunError(f"study={study}: no folder {folder}; studies there: {', '.join(known) or 'none'}")
+    return [RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
