@@ -1,0 +1,65 @@
+"""Accuracy from score files: pure functions over DataFrames, no model."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import norm
+
+FloatArray = npt.NDArray[np.float64]
+
+_TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
+
+
+def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
+    """What each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
+
+    The published accuracies of BLiMP count strictly greater scores only: ties="wrong". NaN (no score) is wrong.
+    """
+    good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
+    return np.where(good > bad, 1.0, np.where(good == bad, _TIE_WORTH[ties], 0.0))
+
+
+def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share of `pairs` trials (Wilson 1927; Brown, Cai and DasGupta 2001, equation 4)."""
+    if pairs == 0:
+        return float("nan"), float("nan")
+    z = float(norm.ppf(0.5 + confidence / 2))
+    centre = (accuracy + z * z / (2 * pairs)) / (1 + z * z / pairs)
+    half = z / (1 + z * z / pairs) * np.sqrt(accuracy * (1 - accuracy) / pairs + z * z / (4 * pairs * pairs))
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+
+
+def unk_free(scores: pd.DataFrame) -> pd.Series:
+    """Which rows hold no <unk> in either sentence."""
+    return (scores["good_unk"] == 0) & (scores["bad_unk"] == 0)
+
+
+def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.95) -> pd.DataFrame:
+    """Accuracy of each paradigm, of each phenomenon and overall, the last two as means over their paradigms.
+
+    `scores` has the columns paradigm, phenomenon, good, bad: one row per pair. Returns the columns level (paradigm,
+    phenomenon, overall), name, paradigms, pairs, ties, accuracy, low, high; phenomena and paradigms by name, overall last.
+    The interval is over new pairs of the same paradigms: Wilson's, for a mean over K paradigms of n_k pairs with
+    K^2 / sum(1/n_k) trials (all pairs, where the paradigms are equally large).
+    """
+    pairs = scores[["paradigm", "phenomenon"]].assign(
+        outcome=outcome(scores["good"], scores["bad"], ties), tie=scores["good"].to_numpy() == scores["bad"].to_numpy()
+    )
+    paradigms = pairs.groupby(["phenomenon", "paradigm"], as_index=False).agg(
+        pairs=("outcome", "size"), ties=("tie", "sum"), accuracy=("outcome", "mean")
+    )
+    groups = [("paradigm", name, group) for name, group in paradigms.groupby("paradigm")]
+    groups += [("phenomenon", name, group) for name, group in paradigms.groupby("phenomenon")]
+    groups += [("overall", "overall", paradigms)]
+    rows = []
+    for level, name, group in groups:
+        if group.empty:
+            continue
+        accuracy = float(group["accuracy"].mean())
+        trials = len(group) ** 2 / float((1 / group["pairs"]).sum())
+        low, high = wilson(accuracy, trials, confidence)
+        counts = {"paradigms": len(group), "pairs": int(group["pairs"].sum()), "ties": int(group["ties"].sum())}
+        rows.append({"level": level, "name": name, **counts, "accuracy": accuracy, "low": low, "high": high})
+    return pd.DataFrame(rows, columns=["level", "name", "paradigms", "pairs", "ties", "accuracy", "low", "high"])

@@ -1,0 +1,200 @@
+"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/accuracy.py), never stored.
+
+    runs/.../scores/<label>/          label: `score_label`, the benchmark's name unless policy or pairs differ
+        <method>.parquet              SCORES, one row per pair (and template and trial, where a method has them)
+        <method>@<step>.parquet       the same at one point of a trajectory
+        items.parquet                 ITEMS, the pairs themselves
+        tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
+
+A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as one
+JSON object; `METADATA` says what a score file's must have. Imports no torch, so that the analysis can read scores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpora.errors import RunError
+from corpora.files import atomic_path, sha256_json
+from eval.config import BenchmarkConfig, PolicyConfig
+
+SCORES_VERSION = 1
+ITEMS_FILE = "items.parquet"
+TOKENS_FILE = "tokens.parquet"
+_METADATA_KEY = b"pairscale"
+
+_SIDES = ("good", "bad")
+SCORES = pa.schema(
+    [
+        ("pair_id", pa.string()),
+        ("paradigm", pa.string()),
+        ("template", pa.string()),  # null: the method has no templates
+        ("trial", pa.int32()),  # null: the method has no trials
+        *((side, pa.float64()) for side in _SIDES),  # the method's own score: the higher one wins
+        *((f"{side}_lp", pa.float64()) for side in _SIDES),  # nats
+        *((f"{side}_tokens", pa.int32()) for side in _SIDES),  # scored tokens, <eos> among them where it is scored
+        *((f"{side}_words", pa.int32()) for side in _SIDES),  # of the corpus's reference tokenizer
+        *((f"{side}_chars", pa.int32()) for side in _SIDES),
+        *((f"{side}_unk", pa.int32()) for side in _SIDES),  # tokens that were <unk>, skipped ones too
+        ("crit_unk", pa.int32()),  # <unk> among the tokens in which the two sentences differ, both sides together
+        ("order", pa.string()),  # null, or A/B: where a prompt put the good sentence
+    ]
+)
+ITEMS = pa.schema(
+    [
+        ("pair_id", pa.string()),
+        ("paradigm", pa.string()),
+        ("phenomenon", pa.string()),
+        ("field", pa.string()),  # null where the benchmark has no fields
+        ("good", pa.string()),
+        ("bad", pa.string()),
+        ("lexically_identical", pa.bool_()),
+        ("one_prefix_prefix", pa.string()),
+        ("one_prefix_word_good", pa.string()),
+        ("one_prefix_word_bad", pa.string()),
+        ("two_prefix_prefix_good", pa.string()),
+        ("two_prefix_prefix_bad", pa.string()),
+        ("two_prefix_word", pa.string()),
+    ]
+)
+TOKENS = pa.schema(
+    [
+        ("pair_id", pa.string()),
+        ("paradigm", pa.string()),
+        ("side", pa.string()),  # good | bad
+        ("position", pa.int32()),
+        ("start", pa.int32()),  # character offsets into the sentence; both its length for a scored <eos>
+        ("end", pa.int32()),
+        ("logprob", pa.float64()),  # nats
+        ("unk", pa.bool_()),
+    ]
+)
+METADATA = (
+    "method",  # its name
+    "parameters",  # of the method
+    "policy",  # as resolved for this model
+    "benchmark",  # {"name", "digest"}
+    "model",  # {"name", "digest"}
+    "tokenizer_digest",
+    "reference",  # the reference tokenizer that counted the words
+    "step",  # null: the exported model
+    "sample_words",  # null: unknown
+    "torch",  # version
+)
+
+
+def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
+    """Name of the folder of score files: "blimp", or "blimp+context-eos-32+unk-skip" for what is not the usual way.
+
+    Part of a benchmark has a folder of its own too ("blimp+pairs-10"), so that it never takes the place of the whole.
+    """
+    parts = [benchmark.name]
+    if benchmark.paradigms is not None:
+        parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
+    if benchmark.pairs is not None:
+        parts.append(f"pairs-{benchmark.pairs}")
+    if policy.context == "eos":
+        parts.append(f"context-eos-{policy.context_tokens}")
+    if policy.context == "text":
+        parts.append(f"context-text-{sha256_json(policy.context_text)[:8]}")
+    if policy.score_eos is not None:
+        parts.append(f"score_eos-{str(policy.score_eos).lower()}")
+    if policy.unk != "score":
+        parts.append(f"unk-{policy.unk}")
+    if policy.precision != "fp32":
+        parts.append(f"precision-{policy.precision}")
+    return "+".join(parts)
+
+
+def score_path(folder: Path, method: str, step: int | None = None) -> Path:
+    """Path of a method's score file in the folder of one benchmark; `step` for a point of a trajectory."""
+    return folder / (f"{method}.parquet" if step is None else f"{method}@{step}.parquet")
+
+
+def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
+    """Write one score file in one move. `scores` has the columns of SCORES, `metadata` the keys of METADATA."""
+    missing = [key for key in METADATA if key not in metadata]
+    if missing:
+        raise ValueError(f"{path.name}: metadata without {', '.join(missing)}")
+    _write(path, scores, SCORES, metadata)
+
+
+def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Rows (columns of SCORES) and metadata (keys of METADATA) of one score file. Raises RunError for a damaged one."""
+    frame, metadata = _read(path, SCORES)
+    missing = [key for key in METADATA if key not in metadata]
+    if missing:
+        raise RunError(f"{path}: metadata without {', '.join(missing)}; remove the file to score again")
+    return frame, metadata
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """The metadata of a score, items or tokens file, without its rows. Raises RunError for a damaged one."""
+    try:
+        return _metadata(path, pq.read_schema(path))
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+
+
+def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str) -> None:
+    """Write items.parquet: the pairs of a benchmark, whose name and digest are its metadata."""
+    _write(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest}})
+
+
+def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Pairs (columns of ITEMS) and metadata ({"benchmark": {"name", "digest"}}). Raises RunError for a damaged file."""
+    return _read(folder / ITEMS_FILE, ITEMS)
+
+
+def write_tokens(folder: Path, tokens: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
+    """Write tokens.parquet, columns of TOKENS."""
+    _write(folder / TOKENS_FILE, tokens, TOKENS, metadata)
+
+
+def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Per-token log-probabilities (columns of TOKENS) and metadata. Raises RunError for a damaged file."""
+    return _read(folder / TOKENS_FILE, TOKENS)
+
+
+def _write(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
+    described = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
+    table = pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False)
+    with atomic_path(path) as temporary:
+        pq.write_table(table.replace_schema_metadata({_METADATA_KEY: described.encode()}), temporary)
+
+
+def _read(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+    metadata = _metadata(path, table.schema)
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise RunError(f"{path}: without the columns {', '.join(missing)}; remove the file to score again")
+    return table.select(schema.names).to_pandas(), metadata
+
+
+def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
+    raw = (schema.metadata or {}).get(_METADATA_KEY)
+    if raw is None:
+        raise RunError(f"{path}: a Parquet file, but not written by pairscale")
+    metadata: dict[str, Any] = json.loads(raw)
+    version = metadata.pop("version", None)
+    if version != SCORES_VERSION:
+        raise RunError(f"{path}: version {version} of the score files, this code reads {SCORES_VERSION}")
+    return metadata
+
+
+def _damaged(path: Path, error: Exception) -> RunError:
+    if isinstance(error, FileNotFoundError):
+        return RunError(f"{path}: no such score file")
+    reason = str(error).splitlines()[0]
+    return RunError(f"{path}: damaged ({reason}); remove the file to score again")
