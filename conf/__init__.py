@@ -10,13 +10,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import hydra
 from hydra.core.config_store import ConfigStore
-from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
@@ -30,12 +29,12 @@ from corpora.config import (
     TokenizerConfig,
     ToyCorpusConfig,
 )
-from corpora.errors import PairscaleError
+from corpora.errors import ConfigError, PairscaleError
 from eval.config import BenchmarkConfig, MethodConfig
 from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig
 from train.runs import RunFolder
 
-COMMANDS = ("corpora", "train", "eval", "analysis")
+FOLDER = Path(__file__).parent
 
 _SCHEMAS: dict[str, dict[str, type]] = {
     "corpus": {
@@ -80,3 +79,75 @@ def register() -> None:
         for name, schema in schemas.items():
             store.store(group=group, name=name, node=schema)
     OmegaConf.register_new_resolver("output_folder", _output_folder, replace=True)
+
+
+def grid(experiment: str) -> dict[str, list[str]]:
+    """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
+
+    Raises ConfigError when there is no such experiment.
+    """
+    if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
+        known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
+        raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
+    register()
+    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
+        node = hydra.compose("train", [f"experiment={experiment}"], return_hydra_config=True)
+    params = node.hydra.sweeper.params or {}
+    parser = OverridesParser.create()
+    axes = {}
+    for key, values in params.items():
+        override = parser.parse_override(f"{key}={values}")
+        if override.is_sweep_override():
+            axes[str(key)] = [str(value) for value in override.sweep_string_iterator()]
+        else:
+            axes[str(key)] = [str(override.get_value_element_as_str())]
+    return axes
+
+
+def describe(error: BaseException) -> str | None:
+    """The one line that a user needs of an error that they can mend; None for a fault of the program."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, PairscaleError):
+            return str(cause)
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (HydraException, OmegaConfBaseException)):
+        lines = [line.strip() for line in str(error.__cause__ or error).splitlines() + str(error).splitlines()]
+        told = [line for line in lines if line and not line.startswith(("full_key", "object_type", "To append", "reference_type"))]
+        return "; ".join(dict.fromkeys(told))
+    return None
+
+
+def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
+    """Compose the configuration from the command line, run, and exit.
+
+    Exit codes: 0, 2 for what a user can mend (one line on stderr), 1 with a traceback for a fault of the program, 130
+    for an interrupt. In a sweep a run that fails does not stop the others; the exit code tells.
+    """
+    register()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
+    failed = False
+
+    def fail(error: BaseException) -> None:
+        nonlocal failed
+        line = describe(error)
+        if line is None:
+            raise error
+        failed = True
+        print(f"pairscale {command}: {line}", file=sys.stderr)
+
+    @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=command)
+    def task(node: DictConfig) -> None:
+        try:
+            run(to_config(node))
+        except (PairscaleError, OmegaConfBaseException) as error:
+            fail(error)
+
+    try:
+        task()
+    except KeyboardInterrupt:
+        print(f"pairscale {command}: interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
+        sys.exit(130)
+    except (PairscaleError, HydraException, OmegaConfBaseException) as error:
+        fail(error)
+    sys.exit(2 if failed else 0)

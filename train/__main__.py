@@ -1,0 +1,20 @@
+"""`python -m train`: train one run, or with -m a grid of them."""
+
+from conf import main
+from train.config import RunConfig
+
+
+def run(config: RunConfig) -> None:
+    """Train the run that `config` describes, or say what that would take."""
+    if config.dry_run:
+        from train.estimate import print_estimate
+
+        print_estimate(config)
+    else:
+        from train.run import train_run
+
+        train_run(config)
+
+
+if __name__ == "__main__":
+    main("train", run)

@@ -1,0 +1,50 @@
+"""metrics.csv: one row per log point or validation, keyed by optimiser step, so that a resumed run writes the same file."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from corpora.files import atomic_path
+
+COLUMNS = (
+    "step",
+    "words_seen",
+    "epoch",
+    "lr",
+    "train_nats_per_token",
+    "valid_nats_per_word",
+    "valid_ppl",
+    "valid_ppl_without_eos",
+    "valid_ppl_without_unk",
+    "valid_oov_rate",
+    "words_per_s",
+)
+
+
+class MetricsFile:
+    """The rows of a run so far. `seconds`-like columns aside, the file depends on the configuration alone."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.rows: list[dict[str, str]] = []
+        if path.exists():
+            with path.open(newline="", encoding="utf-8") as file:
+                self.rows = list(csv.DictReader(file))
+
+    def forget_after(self, step: int) -> None:
+        """Drop rows that a run which resumes at `step` writes again."""
+        self.rows = [row for row in self.rows if int(row["step"]) <= step]
+
+    def add(self, step: int, values: dict[str, float]) -> None:
+        """Add values at a step, to its row if it has one."""
+        if not self.rows or int(self.rows[-1]["step"]) != step:
+            self.rows.append(dict.fromkeys(COLUMNS, "") | {"step": str(step)})
+        self.rows[-1].update({name: repr(value) for name, value in values.items()})
+
+    def write(self) -> None:
+        """Write the file in one move."""
+        with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(self.rows)

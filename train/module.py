@@ -1,0 +1,158 @@
+"""The Lightning module: a training step with carried state, validation, and all that an exact resume needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lightning as L
+import torch
+from torch import Tensor
+
+from corpora.prepare import HeldOut
+from train.batches import Batch, Batches
+from train.config import RunConfig
+from train.loss import cross_entropy
+from train.metrics import MetricsFile
+from train.models import LanguageModel, State
+from train.perplexity import Perplexity, evaluate
+from train.recipes import build_optimizer, rate_after_validation, scheduled_rate
+
+
+class LanguageModelling(L.LightningModule):
+    """Next-token training of one run.
+
+    Everything happens at optimiser steps: the learning rate is set before a step; logging, validation and checkpoints
+    follow it, in this order. Nothing depends on the clock, so a run that was killed repeats the same steps.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        model: LanguageModel,
+        batches: Batches,
+        held_out: HeldOut,
+        metrics: MetricsFile,
+        intervals: dict[str, int],
+        on_best: Callable[[Perplexity, int], None],
+        on_checkpoint: Callable[[], None],
+    ):
+        """`intervals` holds the steps between `log`, `validate` and `checkpoint`."""
+        super().__init__()
+        self.save_hyperparameters({"run": config.model.name, "seed": config.seed})
+        self.config = config
+        self.model = model
+        self.batches = batches
+        self.held_out = held_out
+        self.metrics = metrics
+        self.intervals = intervals
+        self.on_best = on_best
+        self.on_checkpoint = on_checkpoint
+        self.carried: State | None = None
+        self.best: float | None = None  # validation nats per word of the best weights so far
+        self.last: Perplexity | None = None
+        self.interval_loss = torch.zeros((), dtype=torch.float64)  # nats since the last log point
+        self.interval_tokens = 0
+        self._generators: dict[str, Any] | None = None
+
+    @property
+    def total_steps(self) -> int:
+        return len(self.batches)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return build_optimizer(self.config.recipe, self.model.parameters())
+
+    def on_train_start(self) -> None:
+        """Put the random generators back where the checkpoint left them: from here on only dropout draws from them."""
+        self.metrics.forget_after(self.global_step)
+        self.model.train()
+        if self._generators is not None:
+            torch.set_rng_state(self._generators["cpu"])
+            if self._generators["cuda"]:
+                torch.cuda.set_rng_state_all(self._generators["cuda"])
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        rate = scheduled_rate(self.config.recipe, self.global_step, self.total_steps)
+        if rate is not None:
+            self._optimizer.param_groups[0]["lr"] = rate
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Mean loss of a batch, in nats per token."""
+        if batch.first or self.carried is None:
+            self.carried = self.model.initial_state(batch.inputs.shape[0])
+        hidden, self.carried = self.model(batch.inputs, self.carried)
+        targets = batch.targets.reshape(-1)
+        total = cross_entropy(
+            hidden.reshape(targets.numel(), -1), self.model.output_weight, self.model.output_bias, targets
+        )
+        # no .item() here: it would make a GPU wait for every step
+        self.interval_loss = self.interval_loss.to(total.device) + total.detach().double()
+        self.interval_tokens += targets.numel()
+        return total / targets.numel()
+
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        step = self.global_step
+        final = step == self.total_steps
+        if final or step % self.intervals["log"] == 0:
+            self._log_training(step)
+        if final or step % self.intervals["validate"] == 0:
+            self._validate(step)
+        if final or step % self.intervals["checkpoint"] == 0:
+            self.metrics.write()
+            self.on_checkpoint()
+
+    def _log_training(self, step: int) -> None:
+        self._record(
+            step,
+            {
+                "words_seen": self.batches.words_seen(step),
+                "epoch": step / self.batches.steps_per_epoch,
+                "lr": self._optimizer.param_groups[0]["lr"],
+                "train_nats_per_token": self.interval_loss.item() / max(1, self.interval_tokens),
+            },
+        )
+        self.interval_loss = torch.zeros_like(self.interval_loss)
+        self.interval_tokens = 0
+
+    def _validate(self, step: int) -> None:
+        self.last = evaluate(self.model, self.held_out, self.device)
+        loss = self.last.nats / self.last.words
+        improved = self.best is None or loss < self.best
+        if improved:
+            self.best = loss
+            self.on_best(self.last, step)
+        group = self._optimizer.param_groups[0]
+        self._record(step, {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch})
+        self._record(step, self.last.metrics())
+        group["lr"] = rate_after_validation(self.config.recipe, group["lr"], improved)
+
+    def _record(self, step: int, values: dict[str, float]) -> None:
+        self.metrics.add(step, values)
+        for logger in self.loggers:
+            # words seen, not steps, are what runs of different batch sizes share
+            logger.log_metrics(values, step=self.batches.words_seen(step))
+
+    @property
+    def _optimizer(self) -> torch.optim.Optimizer:
+        return self.trainer.optimizers[0]
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["run"] = {
+            "carried": self.carried,
+            "best": self.best,
+            "interval_loss": self.interval_loss,
+            "interval_tokens": self.interval_tokens,
+            "generators": {
+                "cpu": torch.get_rng_state(),
+                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            },
+        }
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        saved = checkpoint["run"]
+        self.best = saved["best"]
+        self.interval_loss = saved["interval_loss"]
+        self.interval_tokens = saved["interval_tokens"]
+        self._generators = saved["generators"]
+        carried: State | None = saved["carried"]
+        self.carried = None if carried is None else tuple(part.to(self.device) for part in carried)

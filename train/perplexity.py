@@ -1,0 +1,85 @@
+"""Perplexity as the analysis compares it: total nats per reference word, whatever the model's tokens are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from corpora.prepare import HeldOut
+from corpora.tokenizers import EOS, UNK
+from train.loss import token_logprobs
+from train.models import LanguageModel
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """Losses on held-out text, in nats, and what they are divided by."""
+
+    nats: float  # all tokens, <eos> included
+    eos_nats: float
+    unk_nats: float
+    words: int  # reference words; <eos> is none
+    sentences: int
+    unk: int  # tokens that the vocabulary lacks
+
+    @property
+    def value(self) -> float:
+        """exp(nats per reference word), the nats of `<eos>` included: every word pays for its sentence's end."""
+        return math.exp(self.nats / self.words)
+
+    @property
+    def without_eos(self) -> float:
+        """The same without the nats of `<eos>`."""
+        return math.exp((self.nats - self.eos_nats) / self.words)
+
+    @property
+    def without_unk(self) -> float:
+        """Without `<eos>` and without the positions of unknown words (models over words; NaN if all are unknown)."""
+        known = self.words - self.unk
+        return math.exp((self.nats - self.eos_nats - self.unk_nats) / known) if known > 0 else math.nan
+
+    def metrics(self) -> dict[str, float]:
+        """Columns of metrics.csv."""
+        return {
+            "valid_nats_per_word": self.nats / self.words,
+            "valid_ppl": self.value,
+            "valid_ppl_without_eos": self.without_eos,
+            "valid_ppl_without_unk": self.without_unk,
+            "valid_oov_rate": self.unk / self.words,
+        }
+
+
+COLUMNS = 16  # held-out text is read in so many columns, the same for every model
+STEP = 128  # tokens a column and step
+
+
+@torch.no_grad()
+def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> Perplexity:
+    """Perplexity of `model` on held-out text, read with carried state from an `<eos>`, without dropout."""
+    was_training = model.training
+    model.eval()
+    tokens = torch.from_numpy(held_out.tokens.astype("int64"))
+    columns = max(1, min(COLUMNS, len(tokens) // STEP))
+    length = -(-len(tokens) // columns)
+    # Each column starts after the last token of the one before it; the last one is filled up and the filling not counted.
+    padded = torch.full((columns * length,), EOS)
+    padded[: len(tokens)] = tokens
+    targets = padded.view(columns, length)
+    before = torch.cat([torch.tensor([EOS]), padded[:-1]]).view(columns, length)
+    counted = (torch.arange(columns * length) < len(tokens)).view(columns, length)
+
+    state = model.initial_state(columns)
+    nats = eos_nats = unk_nats = 0.0
+    for start in range(0, length, STEP):
+        part = slice(start, start + STEP)
+        hidden, state = model(before[:, part].to(device), state)
+        target = targets[:, part].to(device).reshape(-1)
+        losses = -token_logprobs(hidden.reshape(target.numel(), -1), model.output_weight, model.output_bias, target)
+        losses = losses.double() * counted[:, part].to(device).reshape(-1)
+        nats += losses.sum().item()
+        eos_nats += losses[target == EOS].sum().item()
+        unk_nats += losses[target == UNK].sum().item()
+    model.train(was_training)
+    return Perplexity(nats, eos_nats, unk_nats, held_out.words, held_out.sentences, held_out.unk)

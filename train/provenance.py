@@ -1,0 +1,56 @@
+"""Where a number came from: code, versions and machine, for the run's manifest."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "jieba", "pairscale")
+DIFFERENCE_LIMIT = 100_000  # characters of `git diff` that are kept
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None  # no git, or an installed package: said as null in the manifest
+    return result.stdout
+
+
+def git_state() -> dict[str, Any]:
+    """Commit of this code and its difference from that commit; nulls outside a checkout."""
+    commit = _git("rev-parse", "HEAD")
+    difference = _git("diff", "HEAD", "--", "*.py", "*.yaml", "*.tsv", "*.csv")
+    return {
+        "commit": commit.strip() if commit else None,
+        "difference": difference[:DIFFERENCE_LIMIT] if difference is not None else None,
+        "difference_cut": difference is not None and len(difference) > DIFFERENCE_LIMIT,
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of Python and of the packages that numbers depend on."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def machine(device: str, threads: int) -> dict[str, Any]:
+    """Host, processor and thread count: resuming is bit-exact only where these are the same."""
+    return {
+        "host": platform.node(),
+        "processor": platform.machine(),
+        "cpus": os.cpu_count(),
+        "device": device,
+        "threads": threads,
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+    }

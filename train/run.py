@@ -1,0 +1,225 @@
+"""One run from configuration to a model that can be scored: skip if done, resume if unfinished, train, export."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import OmegaConf
+from rich.console import Console
+
+from corpora.config import parse_size
+from corpora.errors import PairscaleError, RunError
+from corpora.files import write_text
+from corpora.seeds import derived_seed
+from train.config import RunConfig
+from train.provenance import git_state, machine, versions
+from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
+
+if TYPE_CHECKING:
+    from corpora.prepare import Corpus
+    from train.models import LanguageModel
+
+LOG_POINTS = 200  # of the training loss over a run
+
+console = Console(stderr=True, highlight=False)
+
+
+def train_run(config: RunConfig) -> RunFolder:
+    """Train the run that `config` describes unless it is done; resume it if it was stopped.
+
+    Returns its folder, whose manifest says "done". Raises RunError when another process is at work on it or its
+    checkpoint is damaged, and whatever stops training, after noting the reason in the manifest.
+    """
+    folder = RunFolder.of(config)
+    if folder.done:
+        console.print(f"[green]done already[/] {folder.path}")
+        return folder
+    with folder.locked():
+        if folder.done:
+            return folder
+        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        folder.update_manifest(
+            status=UNFINISHED,
+            config_digest=config_digest(config),
+            started=folder.read_manifest().get("started", _now()),
+            attempts=folder.read_manifest().get("attempts", 0) + 1,
+            git=git_state(),
+            versions=versions(),
+            reason=None,
+        )
+        try:
+            _train(config, folder)
+        except Exception as error:
+            folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
+            raise
+    return folder
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _train(config: RunConfig, folder: RunFolder) -> None:
+    # Imported here so that a command that trains nothing starts at once.
+    import lightning as L
+    import torch
+
+    from corpora.prepare import prepare
+    from train.batches import Batches
+    from train.export import save_model
+    from train.metrics import MetricsFile
+    from train.models import build_model, parameter_count
+    from train.module import LanguageModelling
+    from train.perplexity import Perplexity
+    from train.progress import TrainingProgress
+
+    corpus = prepare(config)
+    sample = corpus.sample()
+    held_out = corpus.held_out("valid", config.recipe.validation_words)
+    torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
+    if config.trainer.threads:
+        torch.set_num_threads(config.trainer.threads)
+    model = build_model(config.model, len(corpus.tokenizer))
+    # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
+    torch.manual_seed(derived_seed(config.recipe.seed, config.seed, "training"))
+    batches = Batches(sample.tokens, config.recipe.batch, config.recipe.bptt, words=sample.words, budget=config.recipe.budget)
+    intervals = step_intervals(config, batches.steps_per_epoch, len(batches), sample.words)
+    info = {"sample_words": sample.words, "sample_digest": sample.digest, "config_digest": config_digest(config)}
+
+    def export(perplexity: Perplexity, step: int) -> None:
+        saved = {**info, "step": step, "words_seen": batches.words_seen(step), **perplexity.metrics()}
+        save_model(folder, model, config.model, corpus.tokenizer, saved)
+
+    def keep_best(perplexity: Perplexity, step: int) -> None:
+        if config.recipe.export == "best":
+            export(perplexity, step)
+
+    def checkpoint() -> None:
+        temporary = folder.checkpoint.with_suffix(".tmp")
+        trainer.save_checkpoint(temporary)
+        os.replace(temporary, folder.checkpoint)
+
+    module = LanguageModelling(
+        config, model, batches, held_out, MetricsFile(folder.metrics), intervals, keep_best, checkpoint
+    )
+    with warnings.catch_warnings():
+        # Lightning advises worker processes and validation loops that these loaders do without on purpose.
+        warnings.filterwarnings("ignore", category=UserWarning, module="lightning")
+        progress = TrainingProgress(folder.path.name, batches, show=config.trainer.progress)
+        trainer = L.Trainer(
+            accelerator=config.trainer.accelerator,
+            devices=1,
+            precision="bf16-mixed" if config.precision == "bf16" else "32-true",
+            max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
+            gradient_clip_val=config.recipe.clip,
+            logger=_loggers(config, folder),
+            callbacks=[progress],
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=folder.path,
+            plugins=_plugins(),
+        )
+        device = str(trainer.strategy.root_device)
+        folder.update_manifest(
+            **info,
+            parameters=parameter_count(config.model, len(corpus.tokenizer)),
+            vocabulary=len(corpus.tokenizer),
+            tokens=len(sample.tokens),
+            corpus=corpus.manifest,
+            machine=machine(device, torch.get_num_threads()),
+            steps=len(batches),
+        )
+        if config.trainer.compile:
+            model.compile()
+        started = time.monotonic()
+        resume = folder.checkpoint if folder.checkpoint.exists() else None
+        try:
+            trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
+        except (EOFError, RuntimeError, OSError, KeyError) as error:
+            if resume and trainer.global_step == 0:
+                raise RunError(
+                    f"{resume}: cannot be resumed from ({str(error).splitlines()[0]}); remove it to train from the start"
+                ) from error
+            raise
+        if trainer.interrupted:
+            raise KeyboardInterrupt
+    assert module.last is not None
+    if config.recipe.export == "last":
+        export(module.last, len(batches))
+    seconds = time.monotonic() - started
+    steps = len(batches) - progress.first_step
+    folder.update_manifest(
+        status=DONE,
+        ended=_now(),
+        words_seen=batches.words_seen(len(batches)),
+        words_per_s=round(batches.words_seen(steps) / seconds) if steps else None,
+        wall_s=round(folder.read_manifest().get("wall_s", 0) + seconds, 1),
+        export=config.recipe.export,
+        last=module.last.metrics(),
+        best_nats_per_word=module.best,
+    )
+    folder.checkpoint.unlink()  # for resuming only, and there is nothing left to resume
+
+
+def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sample_words: int) -> dict[str, int]:
+    """Optimiser steps between log points, validations and checkpoints."""
+
+    def steps(words: str | None, key: str, otherwise: int) -> int:
+        if words is None:
+            return otherwise
+        return max(1, round(parse_size(words, key) / sample_words * steps_per_epoch))
+
+    validate = steps(config.recipe.validate_every, "recipe.validate_every", steps_per_epoch)
+    return {
+        "log": max(1, total_steps // LOG_POINTS),
+        "validate": validate,
+        "checkpoint": steps(config.recipe.checkpoint_every, "recipe.checkpoint_every", validate),
+    }
+
+
+def _loggers(config: RunConfig, folder: RunFolder) -> Any:
+    match config.logger.name:
+        case "csv":
+            return False  # metrics.csv is always written
+        case "tensorboard":
+            from lightning.pytorch.loggers import TensorBoardLogger
+
+            return TensorBoardLogger(folder.path, name="tensorboard", version="")
+        case "wandb":
+            from lightning.pytorch.loggers import WandbLogger
+
+            mode = config.logger.mode or ("online" if os.environ.get("WANDB_API_KEY") or _netrc_has_key() else "offline")
+            return WandbLogger(
+                project=config.logger.project,
+                entity=config.logger.entity,
+                name=folder.path.name,
+                id=folder.path.name[-8:],
+                group=config.study,
+                save_dir=folder.path,
+                mode=mode,
+                config={"run": OmegaConf.to_container(OmegaConf.structured(config))},
+            )
+        case other:
+            raise RunError(f"logger.name={other}: unknown")
+
+
+def _netrc_has_key() -> bool:
+    import netrc
+
+    try:
+        return netrc.netrc().authenticators("api.wandb.ai") is not None
+    except (OSError, netrc.NetrcParseError):
+        return False
+
+
+def _plugins() -> list[Any]:
+    from lightning.pytorch.plugins.environments import SLURMEnvironment
+
+    # The launcher requeues; Lightning doing it too would start the job twice.
+    return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
