@@ -1,6 +1,6 @@
 """Where the four commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-    python -m corpora | train | eval | analysis   [-m] [group=name] [key=value] ...
+python -m corpora | train | eval | analysis   [-m] [group=name] [key=value] ...
 """
 
 from __future__ import annotations
@@ -65,7 +65,11 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
     config = to_config(_root_)
-    if config.dry_run or kind == "none" or (kind == "eval" and _root_.hydra.runtime.choices.experiment is None and config.study):
+    if (
+        config.dry_run
+        or kind == "none"
+        or (kind == "eval" and _root_.hydra.runtime.choices.experiment is None and config.study)
+    ):
         return tempfile.gettempdir()
     folder = RunFolder.of(config).path
     return folder.name if kind == "subdir" else str(folder)
@@ -81,6 +85,17 @@ def register() -> None:
     OmegaConf.register_new_resolver("output_folder", _output_folder, replace=True)
 
 
+def _composed(command: str, overrides: list[str]) -> DictConfig:
+    register()
+    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
+        return hydra.compose(command, overrides, return_hydra_config=True)
+
+
+def compose(command: str, overrides: list[str]) -> AnalysisConfig:
+    """The configuration of `python -m <command> <overrides>`, for use from Python; errors as Hydra raises them."""
+    return to_config(_composed(command, overrides))
+
+
 def grid(experiment: str) -> dict[str, list[str]]:
     """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
 
@@ -89,10 +104,7 @@ def grid(experiment: str) -> dict[str, list[str]]:
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
-    register()
-    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
-        node = hydra.compose("train", [f"experiment={experiment}"], return_hydra_config=True)
-    params = node.hydra.sweeper.params or {}
+    params = _composed("train", [f"experiment={experiment}"]).hydra.sweeper.params or {}
     parser = OverridesParser.create()
     axes = {}
     for key, values in params.items():
@@ -112,10 +124,14 @@ def describe(error: BaseException) -> str | None:
             return str(cause)
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, (HydraException, OmegaConfBaseException)):
-        lines = [line.strip() for line in str(error.__cause__ or error).splitlines() + str(error).splitlines()]
-        told = [line for line in lines if line and not line.startswith(("full_key", "object_type", "To append", "reference_type"))]
-        return "; ".join(dict.fromkeys(told))
+        text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
+        lines = [line.strip() for line in text.splitlines()]
+        told = [line for line in lines if line and not line.startswith(_NOISE) and not line.endswith("_schema")]
+        return "; ".join(dict.fromkeys(told)).replace(":;", ":")
     return None
+
+
+_NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
 
 def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:

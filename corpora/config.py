@@ -57,7 +57,9 @@ class SplitConfig:
 
     def __post_init__(self) -> None:
         if not (0 < self.valid < 1 and 0 <= self.test < 1 and self.valid + self.test < 1):
-            raise ConfigError(f"corpus.split: valid={self.valid}, test={self.test}: shares above 0 whose sum is below 1")
+            raise ConfigError(
+                f"corpus.split: valid={self.valid}, test={self.test}: shares above 0 whose sum is below 1"
+            )
 
 
 @dataclass

@@ -34,7 +34,9 @@ class LstmConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         if self.tied and self.embedding != self.hidden:
-            raise ConfigError(f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}")
+            raise ConfigError(
+                f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
+            )
 
 
 @dataclass
@@ -63,7 +65,9 @@ class BudgetConfig:
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
-            raise ConfigError(f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words})")
+            raise ConfigError(
+                f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words})"
+            )
 
 
 @dataclass

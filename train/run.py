@@ -6,14 +6,13 @@ import os
 import time
 import warnings
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.config import parse_size
-from corpora.errors import PairscaleError, RunError
+from corpora.errors import RunError
 from corpora.files import write_text
 from corpora.seeds import derived_seed
 from train.config import RunConfig
@@ -21,8 +20,7 @@ from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
 
 if TYPE_CHECKING:
-    from corpora.prepare import Corpus
-    from train.models import LanguageModel
+    pass
 
 LOG_POINTS = 200  # of the training loss over a run
 
@@ -87,7 +85,9 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
     torch.manual_seed(derived_seed(config.recipe.seed, config.seed, "training"))
-    batches = Batches(sample.tokens, config.recipe.batch, config.recipe.bptt, words=sample.words, budget=config.recipe.budget)
+    batches = Batches(
+        sample.tokens, config.recipe.batch, config.recipe.bptt, words=sample.words, budget=config.recipe.budget
+    )
     intervals = step_intervals(config, batches.steps_per_epoch, len(batches), sample.words)
     info = {"sample_words": sample.words, "sample_digest": sample.digest, "config_digest": config_digest(config)}
 
@@ -194,7 +194,9 @@ def _loggers(config: RunConfig, folder: RunFolder) -> Any:
         case "wandb":
             from lightning.pytorch.loggers import WandbLogger
 
-            mode = config.logger.mode or ("online" if os.environ.get("WANDB_API_KEY") or _netrc_has_key() else "offline")
+            mode = config.logger.mode or (
+                "online" if os.environ.get("WANDB_API_KEY") or _netrc_has_key() else "offline"
+            )
             return WandbLogger(
                 project=config.logger.project,
                 entity=config.logger.entity,

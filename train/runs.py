@@ -109,7 +109,9 @@ class RunFolder:
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise RunError(f"{self.manifest}: not readable as JSON ({error}); remove the run's folder to train it again") from None
+            raise RunError(
+                f"{self.manifest}: not readable as JSON ({error}); remove the run's folder to train it again"
+            ) from None
         if manifest.get("version") != MANIFEST_VERSION:
             raise RunError(f"{self.manifest}: version {manifest.get('version')}, this code reads {MANIFEST_VERSION}")
         return manifest
@@ -132,7 +134,9 @@ class RunFolder:
             with lock.acquire(timeout=0):
                 yield
         except Timeout:
-            raise RunError(f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)") from None
+            raise RunError(
+                f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
+            ) from None
 
 
 def study_runs(runs: str | Path, study: str) -> list[RunFolder]:

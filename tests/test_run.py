@@ -1,0 +1,125 @@
+"""Runs: identity, skip, exact resume after SIGKILL, damage."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from conf import compose
+from safetensors.torch import load_file
+
+from corpora.errors import RunError
+from train.run import train_run
+from train.runs import RunFolder, run_id
+
+SMALL = ["corpus=toy", "corpus.words=40000", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
+MODELS = {
+    "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
+    "txl": [
+        "model=txl_tiny",
+        "model.layers=2",
+        "model.d_model=24",
+        "model.heads=2",
+        "model.d_head=12",
+        "model.d_inner=32",
+    ],
+}
+RUN = ["recipe.budget.epochs=3", "trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]
+
+
+def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
+    return [*SMALL, *MODELS[model], *RUN, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/{runs}", *more]
+
+
+@pytest.fixture(autouse=True)
+def _same_threads():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("model", ["lstm", "txl"])
+@pytest.mark.parametrize("recipe", ["adam_cosine", "sgd_plateau"])
+def test_a_killed_run_ends_bit_identical_to_one_left_alone(tmp_path, model, recipe):
+    more = [f"recipe={recipe}", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=0.005", "recipe.checkpoint_every=4k"]
+    alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
+
+    arguments = overrides(tmp_path, model, "killed", *more)
+    killed = RunFolder.of(compose("train", arguments))
+    process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=Path(__file__).parents[1])
+    stop_after = 5  # checkpoints, of 9: in the middle of the second epoch
+    seen: set[int] = set()
+    while process.poll() is None and len(seen) < stop_after:
+        if killed.checkpoint.exists():
+            seen.add(killed.checkpoint.stat().st_mtime_ns)
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not killed.done, "the run ended before it could be killed"
+    step = torch.load(killed.checkpoint, weights_only=True)["global_step"]
+    assert 0 < step < json.loads(killed.manifest.read_text())["steps"]
+
+    train_run(compose("train", arguments))
+    assert killed.read_manifest()["attempts"] == 2
+    left, right = load_file(alone.weights), load_file(killed.weights)
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
+    pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
+
+
+def test_a_done_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = train_run(config)
+    manifest = folder.read_manifest()
+    assert manifest["status"] == "done"
+    assert manifest["sample_words"] == 12_000
+    assert manifest["words_seen"] == 36_000
+    before = folder.weights.stat().st_mtime_ns
+    train_run(config)
+    assert folder.weights.stat().st_mtime_ns == before
+    assert run_id(compose("train", overrides(tmp_path, "lstm", "elsewhere"))) == folder.path.name
+    assert run_id(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.1"))) != folder.path.name
+
+
+def test_training_learns(tmp_path):
+    folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.01")))
+    metrics = pd.read_csv(folder.metrics)
+    perplexity = metrics.valid_ppl.dropna()
+    assert perplexity.iloc[-1] < perplexity.iloc[0] < 2_000
+    assert metrics.train_nats_per_token.iloc[-1] < metrics.train_nats_per_token.iloc[0]
+
+
+def test_a_truncated_checkpoint_is_one_line(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = RunFolder.of(config)
+    folder.checkpoint.parent.mkdir(parents=True)
+    folder.checkpoint.write_bytes(b"PK\x03\x04 no checkpoint")
+    with pytest.raises(RunError, match=r"last\.ckpt: cannot be resumed from"):
+        train_run(config)
+    assert folder.read_manifest()["status"] == "failed"
+
+
+def test_two_processes_do_not_share_a_run(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    with RunFolder.of(config).locked(), pytest.raises(RunError, match="another process"):
+        train_run(config)
+
+
+def test_bf16_trains_and_is_another_run(tmp_path):
+    folder = train_run(compose("train", overrides(tmp_path, "txl", "runs", "precision=bf16", "recipe.budget.epochs=1")))
+    assert all(tensor.dtype == torch.float32 for tensor in load_file(folder.weights).values())
+    assert run_id(compose("train", overrides(tmp_path, "txl", "runs", "recipe.budget.epochs=1"))) != folder.path.name
+
+
+def test_offline_wandb_writes_a_run_by_words_seen(tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "logger=wandb", "logger.mode=offline")))
+    assert list(folder.path.glob("wandb/offline-run-*-*"))
+    assert os.path.exists(folder.metrics)
