@@ -30,7 +30,7 @@ from corpora.config import (
     ToyCorpusConfig,
 )
 from corpora.errors import ConfigError, PairscaleError
-from eval.config import BenchmarkConfig, MethodConfig
+from eval.config import BenchmarkConfig
 from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig
 from train.runs import RunFolder
 
@@ -65,12 +65,9 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
     config = to_config(_root_)
-    if (
-        config.dry_run
-        or kind == "none"
-        or (kind == "eval" and _root_.hydra.runtime.choices.experiment is None and config.study)
-    ):
-        return tempfile.gettempdir()
+    whole_study = kind == "eval" and config.study and _root_.hydra.runtime.choices.experiment is None
+    if config.dry_run or kind == "none" or whole_study:
+        return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
     folder = RunFolder.of(config).path
     return folder.name if kind == "subdir" else str(folder)
 

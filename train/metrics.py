@@ -1,4 +1,4 @@
-"""metrics.csv: one row per log point or validation, keyed by optimiser step, so that a resumed run writes the same file."""
+"""metrics.csv: one row per log point or validation, keyed by step, so that a resumed run writes the same file."""
 
 from __future__ import annotations
 

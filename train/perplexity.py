@@ -63,7 +63,7 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     columns = max(1, min(COLUMNS, len(tokens) // STEP))
     length = -(-len(tokens) // columns)
-    # Each column starts after the last token of the one before it; the last one is filled up and the filling not counted.
+    # Each column starts after the last token of the one before it; the filling of the last is not counted.
     padded = torch.full((columns * length,), EOS)
     padded[: len(tokens)] = tokens
     targets = padded.view(columns, length)

@@ -40,7 +40,7 @@ def scheduled_rate(config: RecipeConfig, step: int, total_steps: int) -> float |
 
 
 def rate_after_validation(config: RecipeConfig, rate: float, improved: bool) -> float:
-    """Learning rate after a validation: a plateau recipe divides it when the loss did not fall (Gulordava et al. 2018)."""
+    """Learning rate after a validation: a plateau recipe divides it when the loss did not fall (Gulordava 2018)."""
     match config:
         case SgdPlateauConfig() if not improved:
             return rate / config.divide_by

@@ -143,9 +143,8 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
         except (EOFError, RuntimeError, OSError, KeyError) as error:
             if resume and trainer.global_step == 0:
-                raise RunError(
-                    f"{resume}: cannot be resumed from ({str(error).splitlines()[0]}); remove it to train from the start"
-                ) from error
+                reason = str(error).splitlines()[0]
+                raise RunError(f"{resume}: cannot be resumed from ({reason}); remove it to start again") from error
             raise
         if trainer.interrupted:
             raise KeyboardInterrupt

@@ -103,7 +103,7 @@ class RunFolder:
         return self.path / "scores" / benchmark
 
     def read_manifest(self) -> dict[str, Any]:
-        """Contents of manifest.json ({} where there is none). Raises RunError if it is broken or newer than this code."""
+        """Contents of manifest.json ({} where there is none). Raises RunError if it cannot be read."""
         try:
             manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
         except FileNotFoundError:
