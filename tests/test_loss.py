@@ -1,0 +1,66 @@
+"""The chunked loss against torch's own, in value and gradients."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import train.loss
+from train.loss import cross_entropy, token_logprobs
+
+
+@pytest.fixture
+def problem():
+    torch.manual_seed(0)
+    hidden = torch.randn(23, 7, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(31, 7, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(31, dtype=torch.float64, requires_grad=True)
+    return hidden, weight, bias, torch.randint(31, (23,))
+
+
+@pytest.mark.parametrize("rows", [1, 5, 23, 100])
+def test_value_and_gradients_equal_autograds(problem, rows, monkeypatch):
+    monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 4 * 31)
+    hidden, weight, bias, targets = problem
+    ours = cross_entropy(hidden, weight, bias, targets)
+    theirs = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
+    expected = torch.autograd.grad(theirs / 23, (hidden, weight, bias))
+    got = torch.autograd.grad(ours / 23, (hidden, weight, bias))
+    for ours_gradient, theirs_gradient in zip(got, expected, strict=True):
+        torch.testing.assert_close(ours_gradient, theirs_gradient, rtol=1e-11, atol=1e-14)
+
+
+def test_repeated_targets_are_each_counted(problem):
+    hidden, weight, bias, _ = problem
+    targets = torch.zeros(23, dtype=torch.long)
+    (got,) = torch.autograd.grad(cross_entropy(hidden, weight, bias, targets), (bias,))
+    (expected,) = torch.autograd.grad(F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum"), (bias,))
+    torch.testing.assert_close(got, expected)
+
+
+def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
+    monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 4 * 31)
+    hidden, weight, bias, targets = problem
+    logprobs = token_logprobs(hidden, weight, bias, targets)
+    torch.testing.assert_close(logprobs, (hidden @ weight.T + bias).log_softmax(1).gather(1, targets[:, None])[:, 0])
+    torch.testing.assert_close(-logprobs.sum(), cross_entropy(hidden, weight, bias, targets).detach())
+
+
+def test_bf16_keeps_sums_in_float32():
+    torch.manual_seed(0)
+    hidden = torch.randn(64, 16, requires_grad=True)
+    weight, bias = torch.randn(50, 16, requires_grad=True), torch.zeros(50, requires_grad=True)
+    targets = torch.randint(50, (64,))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = cross_entropy(hidden, weight, bias, targets)
+    assert loss.dtype == torch.float32
+    exact = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
+    torch.testing.assert_close(loss, exact, rtol=2e-2, atol=0)
+    loss.backward()
+    assert hidden.grad.dtype == weight.grad.dtype == torch.float32
+
+
+def test_nothing_to_score_is_an_empty_answer():
+    assert token_logprobs(
+        torch.zeros(0, 4), torch.zeros(5, 4), torch.zeros(5), torch.zeros(0, dtype=torch.long)
+    ).shape == (0,)

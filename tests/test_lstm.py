@@ -1,0 +1,64 @@
+"""The LSTM: state, size and initialisation as published."""
+
+import pytest
+import torch
+
+from conf import compose
+from corpora.errors import ConfigError
+from train.config import LstmConfig
+from train.lstm import LstmLanguageModel
+from train.models import build_model, parameter_count
+
+
+def tiny(**values):
+    return LstmConfig(
+        **{"name": "l", "embedding": 6, "hidden": 6, "layers": 2, "dropout": 0.0, "tied": False, **values}
+    )
+
+
+def test_carried_state_equals_one_long_pass():
+    torch.manual_seed(0)
+    model = LstmLanguageModel(tiny(), 9).double()
+    tokens = torch.randint(9, (3, 10))
+    state = tuple(part.double() for part in model.initial_state(3))
+    whole, _ = model(tokens, state)
+    first, state_after = model(tokens[:, :4], state)
+    second, _ = model(tokens[:, 4:], state_after)
+    torch.testing.assert_close(torch.cat([first, second], 1), whole)
+    assert not any(part.requires_grad for part in state_after)
+
+
+def test_equals_the_gate_equations():
+    """Hochreiter and Schmidhuber 1997 with a forget gate, one layer, one step at a time."""
+    torch.manual_seed(0)
+    model = LstmLanguageModel(tiny(layers=1), 9)
+    lstm = model.lstm
+    tokens = torch.randint(9, (1, 5))
+    hidden, cell, expected = torch.zeros(6), torch.zeros(6), []
+    for token in tokens[0]:
+        gates = lstm.weight_ih_l0 @ model.embedding.weight[token] + lstm.bias_ih_l0
+        gates = gates + lstm.weight_hh_l0 @ hidden + lstm.bias_hh_l0
+        i, f, g, o = gates.chunk(4)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        hidden = o.sigmoid() * cell.tanh()
+        expected.append(hidden)
+    result, _ = model(tokens, model.initial_state(1))
+    torch.testing.assert_close(result[0], torch.stack(expected))
+
+
+@pytest.mark.parametrize(
+    ("name", "embedding", "hidden"), [("lstm", 650, 650), ("lstm_blimp", 200, 650), ("lstm_climp", 200, 200)]
+)
+def test_published_sizes(name, embedding, hidden):
+    config = compose("train", [f"model={name}"]).model
+    first = 4 * hidden * (embedding + hidden + 2)
+    second = 4 * hidden * (2 * hidden + 2)
+    assert parameter_count(config, 1000) == 1000 * embedding + first + second + 1000 * hidden + 1000
+
+
+def test_tied_weights_are_one_tensor():
+    model = build_model(tiny(tied=True), 9)
+    assert model.output_weight is model.embedding.weight
+    assert parameter_count(tiny(tied=True), 9) == parameter_count(tiny(), 9) - 9 * 6
+    with pytest.raises(ConfigError, match=r"got 4 and 6"):
+        tiny(tied=True, embedding=4)

@@ -1,0 +1,52 @@
+"""The LSTM language model of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from train.config import LstmConfig
+from train.models import LanguageModel, State
+
+INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0.1 to 0.1
+
+
+class LstmLanguageModel(LanguageModel):
+    """Embeddings, a stack of LSTM layers, a softmax; dropout after each of the first two and between layers."""
+
+    def __init__(self, config: LstmConfig, vocabulary: int):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, config.embedding)
+        self.lstm = nn.LSTM(
+            config.embedding,
+            config.hidden,
+            config.layers,
+            batch_first=True,
+            dropout=config.dropout if config.layers > 1 else 0.0,
+        )
+        self.output = nn.Linear(config.hidden, vocabulary)
+        self.dropout = nn.Dropout(config.dropout)
+        nn.init.uniform_(self.embedding.weight, -INITIAL_RANGE, INITIAL_RANGE)
+        if config.tied:
+            self.output.weight = self.embedding.weight
+        else:
+            nn.init.uniform_(self.output.weight, -INITIAL_RANGE, INITIAL_RANGE)
+        nn.init.zeros_(self.output.bias)
+
+    @property
+    def output_weight(self) -> Tensor:
+        return self.output.weight
+
+    @property
+    def output_bias(self) -> Tensor:
+        return self.output.bias
+
+    def initial_state(self, batch: int) -> State:
+        """Zeros: hidden and cell state, each (layers, B, hidden)."""
+        zeros = torch.zeros(self.lstm.num_layers, batch, self.lstm.hidden_size, device=self.output.weight.device)
+        return zeros, zeros.clone()
+
+    def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        embedded = self.dropout(self.embedding(tokens))  # (B, T, E)
+        hidden, (last_hidden, last_cell) = self.lstm(embedded, (state[0], state[1]))
+        return self.dropout(hidden), (last_hidden.detach(), last_cell.detach())
