@@ -1,0 +1,52 @@
+# `make help` lists what there is to make. Every target works alone: it makes .venv first where that lacks.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+# One thread for each process that computes: the tests run in two of them.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint check bench system clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo "  PYTHON=python3.12 chooses the Python (3.11 or newer) that .venv is made with."
+
+# torch comes first and alone, so that a build of it that pip is pointed to (one without CUDA, say) is kept.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pairscale needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
+
+venv: $(VENV)/.installed  ## .venv with pairscale and all it needs
+
+demo: venv  ## train, score and report on the built-in language: the whole way, in minutes
+	$(BIN)/python -m eval -m experiment=demo
+	$(BIN)/python -m analysis study=demo
+	@echo "The report: reports/demo/report.html"
+
+test: venv  ## the tests
+	$(PYTEST) -n 2
+
+lint: venv  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+check: lint test  ## lint, then test
+
+bench: venv  ## speed of training and scoring (tests/bench/README.md)
+	$(BIN)/python tests/bench/speed.py
+
+system:  ## what some tests need of Debian: Chromium (the report in a browser) and GNU time (peak memory)
+	@if [ ! -x /usr/bin/chromium ] || [ ! -x /usr/bin/time ]; then \
+	  if [ "$$(id -u)" -ne 0 ]; then sudo=sudo; fi; \
+	  $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends chromium time; \
+	fi
+
+clean:  ## remove .venv and caches; prepared corpora, runs and reports stay
+	rm -rf $(VENV) *.egg-info build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,57 @@
+"""What tests need that a machine may lack, as fixtures that skip with a reason; and no skips where none are allowed."""
+
+import os
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Set before any library reads it: a test that would reach for the hub fails at once instead of waiting for a network.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("WANDB_MODE", "offline")
+
+# Times vary on a shared machine, so none of them may fail a test.
+settings.register_profile("pairscale", deadline=None)
+settings.load_profile("pairscale")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of the published benchmarks and real texts (PAIRSCALE_DATA)."""
+    folder = os.environ.get("PAIRSCALE_DATA")
+    if not folder:
+        pytest.skip("needs the real data: set PAIRSCALE_DATA to its folder")
+    assert Path(folder).is_dir(), f"PAIRSCALE_DATA={folder}: no such folder"
+    return Path(folder).resolve()
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"needs {name}: `make system` installs it")
+    return path
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of the browser that opens the report."""
+    return _program("chromium")
+
+
+@pytest.fixture(scope="session")
+def gnu_time() -> str:
+    """Path of GNU time, which measures the peak memory of a command."""
+    return _program("time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With PAIRSCALE_NO_SKIPS=1 (.ci/run) a skipped test fails, unless it is marked `gpu`."""
+    report = yield
+    forbidden = os.environ.get("PAIRSCALE_NO_SKIPS") == "1" and item.get_closest_marker("gpu") is None
+    if report.skipped and forbidden and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be (PAIRSCALE_NO_SKIPS=1): {report.longrepr}"
+    return report

@@ -1,0 +1,206 @@
+"""The configuration composes, says what is wrong with an override, and names runs by what can change their numbers."""
+
+import re
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hydra.errors import HydraException
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conf import FOLDER, compose, describe, grid
+from corpora.config import format_size, parse_size
+from corpora.errors import ConfigError
+from train.runs import run_id
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
+COMMANDS = ("corpora", "train", "eval", "analysis")
+
+
+def options(group: str) -> list[str]:
+    return sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def _some_data(monkeypatch):
+    monkeypatch.setenv("PAIRSCALE_DATA", "/data")
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_point_of_an_experiments_grid_converts_to_another_run(experiment):
+    axes = grid(experiment)
+    seeds = axes.pop("seed")
+    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    points = [[f"{key}={value}" for key, value in zip(axes, point, strict=True)] for point in product(*axes.values())]
+    # Seeds of one point differ in nothing else, so all of them are composed at the first point only.
+    points = [[*point, f"seed={seeds[0]}"] for point in points] + [[*points[0], f"seed={seed}"] for seed in seeds[1:]]
+    runs = {run_id(compose("eval", [f"experiment={experiment}", *point, *text])) for point in points}
+    assert len(runs) == len(points)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_an_experiment_names_its_study(experiment):
+    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    assert compose("analysis", [f"experiment={experiment}", *text]).study == experiment
+
+
+def test_published_grids_are_the_papers():
+    blimp = grid("blimp_learning_curves")
+    assert blimp["model"] == ["lstm_blimp", "txl"]
+    assert [parse_size(size) for size in blimp["sample.size"]] == [125_000 * 2**n for n in range(10)]
+    assert len(blimp["seed"]) == 5
+    climp = grid("climp_sizes")
+    assert [parse_size(size) for size in climp["sample.size"]] == [400_000, 2_000_000, 21_500_000]
+    assert climp["tokenizer"] == ["jieba", "char"]
+
+
+@pytest.mark.parametrize(
+    ("group", "option"),
+    [
+        (group, option)
+        for group in ("corpus", "model", "tokenizer", "recipe", "benchmark", "logger")
+        for option in options(group)
+    ],
+)
+def test_every_option_of_a_group_converts_and_keeps_its_name(group, option):
+    text = ["corpus.path=text.txt"] if option == "local" else []
+    config = compose("eval", [f"{group}={option}", *text])
+    assert getattr(config, group).name == option
+
+
+def test_each_model_has_the_recipe_of_its_name():
+    for model in options("model"):
+        assert compose("train", [f"model={model}"]).recipe.name == model
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("model.hiden=3", "Key 'hiden' not in 'LstmConfig'"),
+        ("sample.sise=1M", "Key 'sise' not in 'SampleConfig'"),
+        ("model.layers=two", "Value 'two' of type 'str' could not be converted to Integer"),
+        ("model=gru", "Could not find 'model/gru'"),
+        ("sample.unit=line", "sample.unit=line: must be one of document, sentence"),
+        ("sample.size=1/3M", "sample.size=1/3M: must be a whole number above 0"),
+        ("precision=fp16", "precision=fp16: must be one of bf16, fp32"),
+        ("model.tied=true model.hidden=3", "model.tied=true needs model.embedding = model.hidden"),
+        ("recipe.budget.words=1M", "recipe.budget: give exactly one of epochs"),
+        ("policy.context=text", "policy.context=text and policy.context_text belong together"),
+        ("corpus.split.valid=0", "corpus.split: valid=0.0"),
+    ],
+)
+def test_a_wrong_override_is_told_in_one_line(override, told):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 -- Hydra's, OmegaConf's or ours: what counts is the line
+        compose("train", override.split())
+    line = describe(caught.value)
+    assert line is not None
+    assert told in line
+    assert "\n" not in line
+
+
+def test_a_fault_of_the_program_is_not_told_as_the_users():
+    assert describe(KeyError("x")) is None
+    assert describe(HydraException("no such group")) == "no such group"
+
+
+def test_an_unknown_experiment_lists_those_there_are():
+    with pytest.raises(ConfigError, match=r"experiment=dem: none of that name; there are .*demo"):
+        grid("dem")
+
+
+def test_the_run_id_reads_well():
+    name = run_id(compose("train", ["model=txl_tiny", "sample.size=1/8M", "seed=2"]))
+    assert name.startswith("txl_tiny-toy-word-125k-s2-")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "paths.runs=/elsewhere",
+        "paths.store=/elsewhere",
+        "logger=tensorboard",
+        "trainer.accelerator=cpu",
+        "trainer.threads=1",
+        "trainer.progress=false",
+        "benchmark=climp",
+        "policy.context=eos",
+        "analysis.seed=7",
+        "study=other",
+        "dry_run=true",
+        "ties=half",
+        "sample.size=1000k",
+    ],
+)
+def test_what_cannot_change_the_numbers_leaves_the_run_id(override):
+    assert run_id(compose("eval", [override])) == run_id(compose("eval", []))
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=2",
+        "sample.size=2M",
+        "sample.unit=document",
+        "sample.nested=true",
+        "sample.seed=1",
+        "corpus.split.seed=1",
+        "corpus.seed=2",
+        "tokenizer=char",
+        "tokenizer.fit_on=sample",
+        "model.dropout=0.3",
+        "model.seed=1",
+        "recipe.lr=1",
+        "recipe.budget.epochs=1",
+        "recipe.export=last",
+        "precision=bf16",
+    ],
+)
+def test_what_can_change_the_numbers_names_another_run(override):
+    assert run_id(compose("eval", [override])) != run_id(compose("eval", []))
+
+
+@given(st.integers(1, 10**12))
+def test_a_size_is_read_back_from_its_shortest_form(number):
+    assert parse_size(format_size(number)) == number
+    assert parse_size(str(number)) == number
+
+
+@given(st.integers(0, 6), st.sampled_from(["k", "M"]))
+def test_fractions_of_a_size_are_exact(power, unit):
+    whole = {"k": 10**3, "M": 10**6}[unit]
+    if whole % 2**power:
+        with pytest.raises(ConfigError):
+            parse_size(f"1/{2**power}{unit}")
+    else:
+        assert parse_size(f"1/{2**power}{unit}") * 2**power == whole
+
+
+@given(st.text(max_size=8))
+def test_any_text_is_a_size_above_zero_or_an_error(text):
+    try:
+        number = parse_size(text)
+    except ConfigError:
+        return
+    assert number > 0
+    assert re.fullmatch(r"[\d_./]+[kM]?", text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_the_groups(command):
+    done = subprocess.run(
+        [sys.executable, "-m", command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "blimp_small" in done.stdout
+
+
+def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
+    arguments = [sys.executable, "-m", "train", "model.hiden=3"]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "Key 'hiden' not in 'LstmConfig'" in done.stderr
