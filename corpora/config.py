@@ -19,6 +19,7 @@ COUNTS = ("words", "characters", "sentences")
 UNITS = ("sentence", "document")
 TOKENIZER_KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
 FIT_ON = ("train", "sample")
+ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
 
 NOT_IN_DIGEST = {"digest": False}
 
@@ -91,6 +92,7 @@ class LocalCorpusConfig(CorpusConfig):
     path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, or a list of files
     text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
     split_sentences: bool = MISSING  # true: running text; false: one sentence a line, empty line = new document
+    document_sentences: int | None = None  # cut documents to so many sentences (a text without empty lines is one)
 
 
 @dataclass
@@ -101,17 +103,24 @@ class HubCorpusConfig(CorpusConfig):
     subset: str | None = None
     revision: str | None = None
     text_field: str = MISSING
+    rows: str = MISSING  # what a row of the data set is: ROWS
     split_sentences: bool = MISSING
+    document_sentences: int | None = None  # cut documents to so many sentences
     published_splits: bool = MISSING  # true: keep the data set's own train/validation/test
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local copy (save_to_disk folder)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("corpus.rows", self.rows, ROWS)
 
 
 @dataclass
 class GulordavaCorpusConfig(CorpusConfig):
-    """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt, test.txt and vocab.txt."""
+    """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt and test.txt."""
 
     url: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
-    path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a folder with the four files
+    path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a folder with the three files
+    document_sentences: int | None = None  # the published text is shuffled by sentence: so many make a document
 
 
 @dataclass

@@ -14,7 +14,7 @@ from torch import Tensor
 from corpora.config import parse_size
 from corpora.errors import ConfigError
 from corpora.tokenizers import EOS
-from train.config import RecipeConfig
+from train.config import BudgetConfig, RecipeConfig
 
 
 @dataclass
@@ -31,7 +31,8 @@ class Batches:
 
     An epoch walks the same columns in the same order and starts from an initial state, as in the published code of
     both models; its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted
-    too; tokens that do not fill a row of all columns are left out (fewer than `batch`).
+    too; where the columns do not come out even, the last one is filled up from the stream's start (fewer than `batch`
+    tokens), so that every token is predicted in every epoch. The sample's own order is random: no seed is needed here.
     As a data loader it is stateful: `load_state_dict` makes iteration go on at the step that was saved.
     """
 
@@ -40,35 +41,46 @@ class Batches:
 
         Raises ConfigError when the stream is too short for one step of all columns or the budget holds no step.
         """
+        for key, value in (("batch", recipe.batch), ("bptt", recipe.bptt)):
+            if value < 1:
+                raise ConfigError(f"recipe.{key}={value}: must be at least 1")
+        if len(tokens) < recipe.batch:
+            raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")
         self.bptt = recipe.bptt
         self.words = words
-        self.column = len(tokens) // recipe.batch
-        if self.column < 1:
-            raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")
+        self.column = -(-len(tokens) // recipe.batch)
         used = self.column * recipe.batch
         stream = np.empty(used + 1, dtype=tokens.dtype)
-        stream[0], stream[1:] = EOS, tokens[:used]
+        stream[0], stream[1:] = EOS, np.resize(tokens, used)
         self.inputs = stream[:-1].reshape(recipe.batch, self.column)
         self.targets = stream[1:].reshape(recipe.batch, self.column)
         self.steps_per_epoch = -(-self.column // self.bptt)
-        if recipe.budget.epochs is not None:
-            epochs = recipe.budget.epochs
-        else:
-            assert recipe.budget.words is not None
-            epochs = parse_size(recipe.budget.words, "recipe.budget.words") / words
-        self.steps = round(epochs * self.steps_per_epoch)
-        if self.steps < 1:
-            raise ConfigError(f"recipe.budget: {epochs:g} epochs of {self.steps_per_epoch} steps hold no whole step")
+        self.steps = self._steps(recipe.budget)
         self.step = 0
+
+    def _steps(self, budget: BudgetConfig) -> int:
+        """The fewest steps in which the words of the budget are seen."""
+        if budget.words is not None:
+            words = parse_size(budget.words, "recipe.budget.words")
+        else:
+            assert budget.epochs is not None
+            words = round(budget.epochs * self.words)
+            if words < 1:
+                raise ConfigError(f"recipe.budget.epochs={budget.epochs}: must be above 0, and hold at least one word")
+        epochs, rest = divmod(words, self.words)
+        depth = -(-rest * self.column // self.words)  # of the columns that hold the rest, in tokens
+        return epochs * self.steps_per_epoch + -(-depth // self.bptt)
 
     def __len__(self) -> int:
         return self.steps
 
     def __iter__(self) -> Iterator[Batch]:
+        """From the current step to the end of the run; after it, from the start again."""
         while self.step < self.steps:
             batch = self.at(self.step)
             self.step += 1  # before the batch is used: what is saved after it is used is the next one
             yield batch
+        self.step = 0
 
     def at(self, step: int) -> Batch:
         """The batch of a step (from 0)."""
@@ -82,7 +94,7 @@ class Batches:
         """Reference words read after `step` steps, repeats counted, to the nearest word."""
         epochs, within = divmod(step, self.steps_per_epoch)
         share = min(within * self.bptt, self.column) / self.column
-        return round((epochs + share) * self.words)
+        return epochs * self.words + round(share * self.words)
 
     def state_dict(self) -> dict[str, int]:
         return {"step": self.step}

@@ -55,6 +55,16 @@ class TxlConfig(ModelConfig):
     clamp_len: int | None = None  # distances beyond are seen as this one
     tied: bool = MISSING
 
+    def __post_init__(self) -> None:
+        if self.d_model % 2:
+            raise ConfigError(
+                f"model.d_model={self.d_model}: must be even (half of the positions' sinusoids are cosines)"
+            )
+        if self.memory < 0 or (self.same_length and self.memory == 0):
+            raise ConfigError(f"model.memory={self.memory}: must be at least 0, with model.same_length=true at least 1")
+        if self.clamp_len is not None and self.clamp_len < 1:
+            raise ConfigError(f"model.clamp_len={self.clamp_len}: must be at least 1, or null for no limit")
+
 
 @dataclass
 class BudgetConfig:

@@ -1,4 +1,11 @@
-"""A model as files that scoring reads: safetensors, readable JSON and the tokenizer. No Lightning, no pickle."""
+"""All that scoring needs of a trained model: weights as safetensors, a readable description, and the tokenizer.
+
+    model.safetensors   the weights, float32, tied ones once
+    model.json          version, kind, configuration and vocabulary of the model, info of the run, digest of the weights
+    tokenizer/          what corpora.tokenizers saves
+
+Reading them executes nothing. Imports no Lightning.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +18,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from corpora.errors import RunError
+from corpora.errors import ConfigError, RunError
 from corpora.files import atomic_path, sha256_file, write_json
 from corpora.tokenizers import Tokenizer, load_tokenizer
 from train.config import LstmConfig, ModelConfig, TxlConfig
@@ -19,81 +26,87 @@ from train.models import LanguageModel, build_model
 from train.runs import RunFolder
 
 MODEL_VERSION = 1
-_KINDS: dict[str, type[ModelConfig]] = {"lstm": LstmConfig, "txl": TxlConfig}
+KINDS: dict[str, type[ModelConfig]] = {"lstm": LstmConfig, "txl": TxlConfig}
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to score: in evaluation mode, on the CPU, in float32."""
+    """A model for scoring, in evaluation mode on the CPU. `digest` is the SHA-256 of its weights' file."""
 
     model: LanguageModel
     tokenizer: Tokenizer
     config: ModelConfig
-    info: dict[str, Any]  # sample_words, step, words_seen, validation losses
-    digest: str  # SHA-256 of the weights' file
+    info: dict[str, Any]  # what `save_model` was given: sample_words, step, words_seen, validation losses
+    digest: str
 
 
 def save_model(
     folder: RunFolder, model: LanguageModel, config: ModelConfig, tokenizer: Tokenizer, info: dict[str, Any]
 ) -> None:
-    """Write model.safetensors, tokenizer/ and, last, model.json with the digest of the weights."""
-    kind = next(name for name, schema in _KINDS.items() if type(config) is schema)
-    # state_dict names a tied tensor twice and safetensors stores no tensor twice: keep the first name of each.
-    names: dict[int, str] = {}
-    for name, tensor in model.state_dict().items():
-        names.setdefault(tensor.data_ptr(), name)
-    state = model.state_dict()
-    weights = {name: state[name].detach().cpu().contiguous() for name in names.values()}
+    """Write the model in place of an earlier one; model.json comes last and vouches for the rest. `info` is plain data."""
+    tokenizer.save(folder.tokenizer)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     with atomic_path(folder.weights) as temporary:
         save_file(weights, temporary)
         digest = sha256_file(temporary)
-    tokenizer.save(folder.tokenizer)
-    write_json(
-        folder.model,
-        {
-            "version": MODEL_VERSION,
-            "kind": kind,
-            "config": dataclasses.asdict(config),
-            "vocabulary": len(tokenizer),
-            "info": info,
-            "digest": digest,
-        },
-    )
+    description = {
+        "version": MODEL_VERSION,
+        "kind": next(kind for kind, schema in KINDS.items() if isinstance(config, schema)),
+        "config": dataclasses.asdict(config),
+        "vocabulary": len(tokenizer),
+        "info": info,
+        "digest": digest,
+    }
+    write_json(folder.model, description)
 
 
 def load_model(folder: RunFolder) -> LoadedModel:
-    """Read what `save_model` wrote. Raises RunError in one line when a file is missing, cut short or from elsewhere."""
-    try:
-        saved = json.loads(folder.model.read_text(encoding="utf-8"))
-        version, kind, digest = saved["version"], saved["kind"], saved["digest"]
-    except FileNotFoundError:
-        raise RunError(f"{folder.path}: no model.json; train the run first") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{folder.model}: not a model description ({error!r})") from None
-    if version != MODEL_VERSION or kind not in _KINDS:
+    """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
+    description = _read_description(folder)
+    if not folder.weights.is_file():
+        raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; train the run again")
+    digest = sha256_file(folder.weights)
+    if digest != description["digest"]:
         raise RunError(
-            f"{folder.model}: version {version}, kind {kind}; this code reads {MODEL_VERSION}, {list(_KINDS)}"
+            f"{folder.weights}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
+            f"{description['digest'][:8]}: cut short or changed since it was saved; train the run again"
         )
-    config = _KINDS[kind](**saved["config"])
-    generator = torch.random.get_rng_state()
-    model = build_model(config, saved["vocabulary"])
-    torch.random.set_rng_state(generator)  # reading a model leaves no trace in a running experiment
+    tokenizer = load_tokenizer(folder.tokenizer)
+    vocabulary = description["vocabulary"]
+    if len(tokenizer) != vocabulary:
+        raise RunError(f"{folder.tokenizer}: {len(tokenizer)} tokens, {folder.model} was trained with {vocabulary}")
     try:
-        weights = load_file(folder.weights)
-        missing, unexpected = model.load_state_dict(weights, strict=False)
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise RunError(f"{folder.weights}: cannot be read as the weights of {folder.model} ({error})") from None
-    # A tied tensor is read under one of its names; the other is then no gap.
-    if unexpected or not _all_filled(model, set(weights)):
-        raise RunError(f"{folder.weights}: other weights than {folder.model} describes ({[*missing, *unexpected]})")
-    if sha256_file(folder.weights) != digest:
-        raise RunError(f"{folder.weights}: its digest is not the one in {folder.model}; export the run again")
-    model.eval()
-    return LoadedModel(model, load_tokenizer(folder.tokenizer), config, saved["info"], digest)
+        config = KINDS[description["kind"]](**description["config"])
+    except (TypeError, ConfigError) as error:
+        raise RunError(f"{folder.model}: not the configuration of a {description['kind']} ({error})") from None
+    with torch.device("meta"):  # the weights are replaced at once: draw none
+        model = build_model(config, vocabulary)
+    try:
+        model.load_state_dict(load_file(folder.weights), assign=True)
+    except SafetensorError as error:
+        raise RunError(f"{folder.weights}: cannot be read as safetensors ({error})") from None
+    except RuntimeError as error:  # of several lines, one for each weight
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{folder.weights}: not the weights that {folder.model.name} describes ({reason})") from None
+    return LoadedModel(model.eval(), tokenizer, config, description["info"], digest)
 
 
-def _all_filled(model: LanguageModel, names: set[str]) -> bool:
-    """Whether every tensor shares its memory with one of those that were read."""
-    state = model.state_dict()
-    read = {state[name].data_ptr() for name in names}
-    return all(tensor.data_ptr() in read for tensor in state.values())
+def _read_description(folder: RunFolder) -> dict[str, Any]:
+    """Contents of model.json, checked for version, keys and kind."""
+    try:
+        description = json.loads(folder.model.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first") from None
+    except ValueError as error:
+        raise RunError(f"{folder.model}: not readable as JSON ({error}); train the run again") from None
+    version = description.get("version") if isinstance(description, dict) else None
+    if version != MODEL_VERSION:
+        raise RunError(f"{folder.model}: version {version}, this code reads {MODEL_VERSION}")
+    types = {"kind": str, "config": dict, "vocabulary": int, "info": dict, "digest": str}
+    for key, expected in types.items():
+        if not isinstance(description.get(key), expected):
+            raise RunError(f"{folder.model}: {key} is {description.get(key)!r}, must be a {expected.__name__}")
+    if description["kind"] not in KINDS:
+        raise RunError(f"{folder.model}: kind {description['kind']}, must be one of {', '.join(KINDS)}")
+    checked: dict[str, Any] = description
+    return checked

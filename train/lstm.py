@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from train.config import LstmConfig
@@ -12,38 +11,19 @@ INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0
 
 
 class LstmLanguageModel(LanguageModel):
-    """Embeddings, a stack of LSTM layers, a softmax; dropout after each of the first two and between layers."""
+    """Embeddings, a stack of LSTM layers, a softmax; dropout on embeddings, between layers and on the output."""
 
     def __init__(self, config: LstmConfig, vocabulary: int):
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary, config.embedding)
-        self.lstm = nn.LSTM(
-            config.embedding,
-            config.hidden,
-            config.layers,
-            batch_first=True,
-            dropout=config.dropout if config.layers > 1 else 0.0,
-        )
-        self.output = nn.Linear(config.hidden, vocabulary)
+        super().__init__(vocabulary, config.embedding, config.hidden, config.tied)
+        between_layers = config.dropout if config.layers > 1 else 0.0
+        self.lstm = nn.LSTM(config.embedding, config.hidden, config.layers, batch_first=True, dropout=between_layers)
         self.dropout = nn.Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -INITIAL_RANGE, INITIAL_RANGE)
-        if config.tied:
-            self.output.weight = self.embedding.weight
-        else:
-            nn.init.uniform_(self.output.weight, -INITIAL_RANGE, INITIAL_RANGE)
-        nn.init.zeros_(self.output.bias)
-
-    @property
-    def output_weight(self) -> Tensor:
-        return self.output.weight
-
-    @property
-    def output_bias(self) -> Tensor:
-        return self.output.bias
+        nn.init.uniform_(self.output_weight, -INITIAL_RANGE, INITIAL_RANGE)
 
     def initial_state(self, batch: int) -> State:
         """Zeros: hidden and cell state, each (layers, B, hidden)."""
-        zeros = torch.zeros(self.lstm.num_layers, batch, self.lstm.hidden_size, device=self.output.weight.device)
+        zeros = self.output_weight.new_zeros(self.lstm.num_layers, batch, self.lstm.hidden_size)
         return zeros, zeros.clone()
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:

@@ -1,42 +1,50 @@
-"""What every language model of a study has in common: tokens and a state in, hidden vectors and a state out."""
+"""What every language model of ours is: tokens and a state in, hidden states and the next state out."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
 
 from train.config import LstmConfig, ModelConfig, TxlConfig
 
-State = tuple[Tensor, ...]
+State = tuple[Tensor, ...]  # all that a model remembers of the text before; its meaning is the model's own
 
 
-class LanguageModel(nn.Module):
-    """A left-to-right model; logits are hidden @ output_weight.T + output_bias (made in chunks by train/loss.py)."""
+class LanguageModel(nn.Module, ABC):
+    """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
+
+    The softmax is left to the loss (train/loss.py): logits = hidden @ output_weight.T + output_bias.
+    """
+
+    def __init__(self, vocabulary: int, embedding: int, hidden: int, tied: bool):
+        """`tied` uses the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017)."""
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding)
+        self.untied = None if tied else nn.Parameter(torch.empty(vocabulary, hidden))
+        self.output_bias = nn.Parameter(torch.zeros(vocabulary))  # (V,)
+
+    @property
+    def output_weight(self) -> Tensor:
+        """(V, D)."""
+        return self.embedding.weight if self.untied is None else self.untied
 
     @abstractmethod
     def initial_state(self, batch: int) -> State:
-        """State before any token, for `batch` columns, on the model's device."""
+        """State of `batch` texts before their first token, on the model's device."""
 
     @abstractmethod
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Map tokens (B, T) and what came before to hidden vectors (B, T, D) and the state after them, detached."""
+        """Read tokens (B, T) int64 after `state`; return hidden states (B, T, D), after dropout, and the next state.
 
-    @property
-    @abstractmethod
-    def output_weight(self) -> Tensor:
-        """Output embeddings (V, D)."""
-
-    @property
-    @abstractmethod
-    def output_bias(self) -> Tensor:
-        """Output bias (V,)."""
+        The next state carries no gradient.
+        """
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
-    """A freshly initialised model over `vocabulary` tokens; draws from torch's global generator."""
-    from train.lstm import LstmLanguageModel
+    """A new model, its weights drawn from torch's global generator."""
+    from train.lstm import LstmLanguageModel  # here, because both architectures extend the class above
     from train.txl import TransformerXL
 
     match config:
@@ -49,6 +57,6 @@ def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
 
 
 def parameter_count(config: ModelConfig, vocabulary: int) -> int:
-    """Number of weights, tied ones once; allocates nothing."""
+    """Number of weights that training would set, tied ones counted once; allocates none of them."""
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in build_model(config, vocabulary).parameters())

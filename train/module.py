@@ -97,7 +97,9 @@ class LanguageModelling(L.LightningModule):
             self._log_training(step)
         if final or step % self.intervals["validate"] == 0:
             self._validate(step)
-        if final or step % self.intervals["checkpoint"] == 0:
+        if final:
+            self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
+        elif step % self.intervals["checkpoint"] == 0:
             self.metrics.write()
             self.on_checkpoint()
 

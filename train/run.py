@@ -85,9 +85,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
     torch.manual_seed(derived_seed(config.recipe.seed, config.seed, "training"))
-    batches = Batches(
-        sample.tokens, config.recipe.batch, config.recipe.bptt, words=sample.words, budget=config.recipe.budget
-    )
+    batches = Batches(sample.tokens, sample.words, config.recipe)
     intervals = step_intervals(config, batches.steps_per_epoch, len(batches), sample.words)
     info = {"sample_words": sample.words, "sample_digest": sample.digest, "config_digest": config_digest(config)}
 
@@ -163,7 +161,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         last=module.last.metrics(),
         best_nats_per_word=module.best,
     )
-    folder.checkpoint.unlink()  # for resuming only, and there is nothing left to resume
+    folder.checkpoint.unlink(missing_ok=True)  # for resuming only, and there is nothing left to resume
 
 
 def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sample_words: int) -> dict[str, int]:

@@ -1,4 +1,8 @@
-"""The Transformer-XL of Dai et al. 2019 (section 3 and appendix): memory, and attention over relative distances."""
+"""The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
+
+Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103; the softmax is not
+adaptive.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,32 @@ from train.models import LanguageModel, State
 INITIAL_SD = 0.02  # all weights are drawn from N(0, 0.02), gains of layer norms from N(1, 0.02)
 
 
-def sinusoids(distances: Tensor, d_model: int) -> Tensor:
+def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
     """Encodings (L, d_model) of distances (L,): sines, then cosines, of geometric frequencies (Vaswani et al. 2017)."""
-    frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=torch.float32) / d_model)
-    angles = torch.outer(distances.float(), frequencies)
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)[:, :d_model]
+    frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=dtype) / d_model)
+    angles = distances[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
-def relative_shift(scores: Tensor) -> Tensor:
-    """Move row i of (B, H, T, L) left by T-1-i, from columns by distance to columns by key (appendix B of the paper).
+def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
+    """Terms (b) and (d) of the attention score, over sqrt(d); -inf where a query may not look: (H, B, T, L).
 
-    Column c of the input belongs to distance L-1-c. Entries for keys after the query are meaningless.
+    `query` (H, B, T, d) has v added. `distance` (H, L+1, d) and `blocked` (T, L+1), 0 or -inf, belong to the distances
+    L-1 to 0 and, in the last column, to none. Appendix B of the paper: row i of query @ distance.T holds what query i
+    needs, but T-1-i columns too far right. As its rows have L+1 numbers, leaving out the first T-1 numbers and reading
+    rows of L from there puts every row in its place, without a copy. What comes to stand at the keys after a query is
+    from blocked columns, so it is -inf as it must be.
     """
-    batch, heads, queries, keys = scores.shape
-    padded = F.pad(scores, (1, 0)).view(batch, heads, keys + 1, queries)
-    return padded[:, :, 1:].view(batch, heads, queries, keys)
+    heads, batch, length, size = query.shape
+    keys = distance.shape[1] - 1
+    scores = torch.baddbmm(
+        blocked.expand(batch, -1, -1).reshape(1, batch * length, keys + 1),
+        query.reshape(heads, batch * length, size),
+        distance.transpose(1, 2),
+        alpha=1 / math.sqrt(size),
+    )
+    rows = scores.view(heads, batch, length * (keys + 1))
+    return rows[..., length - 1 : length - 1 + length * keys].view(heads, batch, length, keys)
 
 
 class RelativeAttention(nn.Module):
@@ -40,7 +55,7 @@ class RelativeAttention(nn.Module):
 
     def __init__(self, config: TxlConfig):
         super().__init__()
-        self.heads, self.d_head = config.heads, config.d_head
+        self.heads = config.heads
         width = config.heads * config.d_head
         self.query = nn.Linear(config.d_model, width, bias=False)
         self.key_value = nn.Linear(config.d_model, 2 * width, bias=False)
@@ -49,27 +64,19 @@ class RelativeAttention(nn.Module):
         self.attention_dropout = config.attention_dropout
 
     def forward(self, x: Tensor, past: Tensor, encodings: Tensor, blocked: Tensor, u: Tensor, v: Tensor) -> Tensor:
-        """Attend from x (B, T, D) to past and x (B, L, D).
+        """Attend from x (B, T, D) to past and x (B, L, D); `encodings` (L+1, D), u and v (H, 1, 1, d)."""
+        # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
+        query = self._by_head(self.query(x))  # (H, B, T, d)
+        key, value = (self._by_head(part) for part in self.key_value(past).chunk(2, dim=-1))  # (H, B, L, d)
+        mask = distance_scores(query + v, self._by_head(self.distance(encodings)), blocked)  # (H, B, T, L)
+        dropout = self.attention_dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(query + u, key, value, attn_mask=mask, dropout_p=dropout)
+        attended: Tensor = self.output(mixed.permute(1, 2, 0, 3).flatten(2))
+        return attended
 
-        `encodings` (L, D) are those of the distances L-1 to 0, `blocked` (T, L) is -inf where a query may not look,
-        u and v are (H, 1, d_head).
-        """
-        batch, length, _ = x.shape
-        query = self.query(x).view(batch, length, self.heads, self.d_head).transpose(1, 2)  # (B, H, T, d)
-        key_value = self.key_value(past).view(batch, past.shape[1], 2, self.heads, self.d_head)
-        key, value = key_value.permute(2, 0, 3, 1, 4)  # (B, H, L, d) each
-        distance = self.distance(encodings).view(-1, self.heads, self.d_head).permute(1, 2, 0)  # (H, d, L)
-        scale = 1 / math.sqrt(self.d_head)
-        by_distance = relative_shift((query + v) @ distance) * scale + blocked  # (B, H, T, L)
-        mixed = F.scaled_dot_product_attention(
-            query + u,
-            key,
-            value,
-            attn_mask=by_distance.to(query.dtype),
-            dropout_p=self.attention_dropout if self.training else 0.0,
-            scale=scale,
-        )
-        return self.output(mixed.transpose(1, 2).reshape(batch, length, -1))
+    def _by_head(self, x: Tensor) -> Tensor:
+        """(..., H * d) to (H, ..., d)."""
+        return x.view(*x.shape[:-1], self.heads, -1).movedim(-2, 0)
 
 
 class Layer(nn.Module):
@@ -88,7 +95,8 @@ class Layer(nn.Module):
         attended = self.attention(x, past, encodings, blocked, u, v)
         x = self.attention_norm(x + self.dropout(attended))
         inner = self.dropout(F.relu(self.inner(x)))
-        return self.feed_forward_norm(x + self.dropout(self.outer(inner)))
+        normed: Tensor = self.feed_forward_norm(x + self.dropout(self.outer(inner)))
+        return normed
 
 
 class TransformerXL(LanguageModel):
@@ -98,32 +106,21 @@ class TransformerXL(LanguageModel):
     """
 
     def __init__(self, config: TxlConfig, vocabulary: int):
-        super().__init__()
+        super().__init__(vocabulary, config.d_model, config.d_model, config.tied)
         self.d_model, self.memory = config.d_model, config.memory
         self.same_length, self.clamp_len = config.same_length, config.clamp_len
-        self.embedding = nn.Embedding(vocabulary, config.d_model)
-        self.u = nn.Parameter(torch.empty(config.heads, 1, config.d_head))
-        self.v = nn.Parameter(torch.empty(config.heads, 1, config.d_head))
+        self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # of all layers, as in the base model
+        self.v = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.d_model, vocabulary)
-        if config.tied:
-            self.output.weight = self.embedding.weight
         for parameter in self.parameters():
-            nn.init.normal_(parameter, 0.0, INITIAL_SD)
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, 0.0, INITIAL_SD)
+            else:
+                nn.init.zeros_(parameter)
         for module in self.modules():
             if isinstance(module, nn.LayerNorm):
                 nn.init.normal_(module.weight, 1.0, INITIAL_SD)
-            if isinstance(module, (nn.LayerNorm, nn.Linear)) and module.bias is not None:
-                nn.init.zeros_(module.bias)
-
-    @property
-    def output_weight(self) -> Tensor:
-        return self.output.weight
-
-    @property
-    def output_bias(self) -> Tensor:
-        return self.output.bias
 
     def initial_state(self, batch: int) -> State:
         """Empty memories, each (B, 0, d_model)."""
@@ -131,27 +128,26 @@ class TransformerXL(LanguageModel):
         return tuple(weight.new_zeros(batch, 0, self.d_model) for _ in self.layers)
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        length, remembered = tokens.shape[1], state[0].shape[1]
-        total = remembered + length
-        distances = torch.arange(total - 1, -1, -1, device=tokens.device)
-        clamped = distances if self.clamp_len is None else distances.clamp(max=self.clamp_len)
-        encodings = self.dropout(sinusoids(clamped, self.d_model))
-        blocked = self._blocked(length, remembered, tokens.device)
-
+        length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
         x = self.dropout(self.embedding(tokens) * math.sqrt(self.d_model))
+        distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last one is that of no key
+        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
+        blocked = self._blocked(distances, length, x.dtype)
         memories = []
         for layer, memory in zip(self.layers, state, strict=True):
-            past = torch.cat([memory.to(x.dtype), x], dim=1)
-            memories.append(past[:, max(0, total - self.memory) :].detach())
+            past = torch.cat([memory, x], dim=1)
+            # A copy, as a part of `past` would keep (and a checkpoint would store) all of it.
+            memories.append(past[:, max(0, keys - self.memory) :].detach().clone())
             x = layer(x, past, encodings, blocked, self.u, self.v)
         return self.dropout(x), tuple(memories)
 
-    def _blocked(self, length: int, remembered: int, device: torch.device) -> Tensor:
-        """(T, L): 0 where query i may look at key j, -inf at later keys and, with same_length, at those too far back."""
-        back = (
-            torch.arange(length, device=device)[:, None] + remembered - torch.arange(length + remembered, device=device)
-        )
-        hidden = back < 0
+    def _blocked(self, distances: Tensor, length: int, dtype: torch.dtype) -> Tensor:
+        """(T, L+1): 0 at the distances that query i sees, -inf elsewhere.
+
+        It sees back to the first key and, with `same_length`, over no more than `memory` positions, its own included.
+        """
+        furthest = torch.arange(length, device=distances.device) + distances[0] + 1 - length
         if self.same_length:
-            hidden |= back >= max(1, self.memory)
-        return torch.zeros(hidden.shape, device=device).masked_fill_(hidden, -math.inf)
+            furthest = furthest.clamp(max=self.memory - 1)
+        seen = (distances >= 0) & (distances <= furthest[:, None])
+        return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -math.inf)

@@ -1,0 +1,211 @@
+"""From a configuration to text, tokenizer and ids that training reads; prepares what lacks, opens what is there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock
+
+from corpora.config import CorporaConfig
+from corpora.errors import InputError, StoreError
+from corpora.files import sha256_json
+from corpora.progress import track
+from corpora.samples import Sample, describe, draw_sample
+from corpora.sources import describe_source, documents
+from corpora.store import STORE_VERSION, TokenStore, write_token_store
+from corpora.text import TEXT_VERSION, TextStore, read_manifest, write_text_store
+from corpora.tokenizers import UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
+
+Tokens = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SampleTokens:
+    """A sample as a model reads it: ids of its sentences, each followed by `<eos>`."""
+
+    tokens: Tokens
+    words: int
+    characters: int
+    sentences: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out text as a model reads it; `unk` of its tokens are unknown."""
+
+    tokens: Tokens
+    words: int
+    sentences: int
+    unk: int
+
+
+class Corpus:
+    """A prepared corpus, for one configuration."""
+
+    def __init__(self, config: CorporaConfig, text: TextStore):
+        self.config = config
+        self.text = text
+
+    @cached_property
+    def drawn(self) -> Sample:
+        """The run's sample, as sentences."""
+        return draw_sample(self.text, self.config.sample, self.config.seed)
+
+    @cached_property
+    def store(self) -> TokenStore | None:
+        """Ids of the whole corpus; None where the tokenizer is fitted on the sample alone."""
+        if self.config.tokenizer.fit_on == "sample":
+            return None
+        folder = tokenizer_folder(self.config)
+        with _prepared_once(folder) as missing:
+            if missing:
+                sentences = self.text.split_sentences("train")
+                tokenizer = self._fit(sentences, folder.name)
+                write_token_store(folder, self.text, tokenizer, {"corpus": self.config.corpus.name})
+        return TokenStore(folder, self.text)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, fitted on the train split or on the sample."""
+        if self.store is not None:
+            return self.store.tokenizer
+        folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
+        with FileLock(folder.parent.parent / f".{folder.parent.name}.lock"):
+            if not (folder / "tokenizer.json").exists():
+                self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
+        return load_tokenizer(folder)
+
+    def _fit(self, indices: npt.NDArray[np.int64], name: str, cut: str | None = None) -> Tokenizer:
+        def sentences() -> Iterator[tuple[int, str]]:
+            for index in indices.tolist():
+                yield 1, self.text.sentence(index)
+            if cut is not None:
+                yield 1, cut
+
+        count = len(indices) + (cut is not None)
+        shown = track(sentences(), f"fitting {name}", count, "sentences")
+        return fit_tokenizer(self.config.tokenizer, shown, count)
+
+    def _encode(self, indices: npt.NDArray[np.int64]) -> Tokens:
+        if self.store is not None:
+            return self.store.gather(indices)
+        return self.tokenizer.encode_batch(list(self.text.sentences(indices.tolist())))[0]
+
+    def sample(self) -> SampleTokens:
+        """Ids of the sample."""
+        drawn = self.drawn
+        tokens = self._encode(drawn.indices)
+        if drawn.cut is not None:
+            tokens = np.concatenate([tokens, self.tokenizer.encode_batch([drawn.cut])[0].astype(tokens.dtype)])
+        return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest)
+
+    def held_out(self, split: str, words: int) -> HeldOut:
+        """Whole sentences of at most `words` reference words, drawn over the split, the same for every run.
+
+        Raises StoreError when the split is empty.
+        """
+        available = self.text.split_sentences(split)
+        if not len(available):
+            raise StoreError(
+                f"corpus {self.config.corpus.name}: no {split} text; give it more documents or a larger share"
+            )
+        order = np.random.default_rng([self.config.corpus.split.seed, 1]).permutation(available)
+        ends = np.cumsum(self.text.words[order].astype(np.int64))
+        chosen = order[: max(1, int(np.searchsorted(ends, words, side="right")))]
+        tokens = self._encode(chosen)
+        return HeldOut(tokens, int(self.text.words[chosen].sum()), len(chosen), int((tokens == UNK).sum()))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What a run's manifest says of its corpus: digests, sizes, the sample and its expected overlap."""
+        folder = self.store.folder if self.store is not None else tokenizer_folder(self.config, self.drawn.digest)
+        return {
+            "name": self.config.corpus.name,
+            "text": self.text.digest,
+            "source": self.text.manifest["source"],
+            "reference": self.text.manifest["reference"],
+            "splits": self.text.manifest["splits"],
+            "tokenizer": tokenizer_digest(folder / "tokenizer"),
+            "vocabulary": len(self.tokenizer),
+            "sample": describe(self.drawn),
+        }
+
+
+def prepare(config: CorporaConfig) -> Corpus:
+    """The corpus of a configuration; its text is prepared unless it is there, its ids when they are first asked for.
+
+    Safe to call from many processes at once. Raises InputError for text that cannot be used and StoreError for a store
+    that is damaged or was prepared from something else.
+    """
+    folder = corpus_folder(config) / "text"
+    try:
+        description = describe_source(config.corpus)
+    except InputError:
+        if not (folder / "manifest.json").exists():
+            raise
+        description = {}  # a prepared text outlives its files
+    with _prepared_once(folder) as missing:
+        if missing:
+            found = ((len(document.sentences), document) for document in documents(config.corpus))
+            shown = track(found, f"reading {config.corpus.name}", None, "sentences")
+            write_text_store(folder, shown, config.corpus.reference, config.corpus.split, description)
+    text = TextStore(folder)
+    for key, value in description.items():
+        if key != "source" and text.manifest.get(key) != value:
+            raise StoreError(
+                f"{folder} was prepared with {key}={text.manifest.get(key)}, now it is {value}: "
+                f"give the other text its own corpus.name, or remove {folder.parent}"
+            )
+    return Corpus(config, text)
+
+
+def corpus_folder(config: CorporaConfig) -> Path:
+    """store/<corpus>."""
+    return Path(config.paths.store) / config.corpus.name
+
+
+def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
+    """store/<corpus>/<tokenizer>, a readable name and 8 hex digits of all that the tokenizer depends on."""
+    described = {**dataclasses.asdict(config.tokenizer), "sample": sample}
+    return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(described)[:8]}"
+
+
+@contextmanager
+def _prepared_once(folder: Path) -> Iterator[bool]:
+    """Whether a store must be written, decided under a lock when it seems so: of many processes only one writes it."""
+    if (folder / "manifest.json").exists():
+        yield False
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.parent / f".{folder.name}.lock"):
+        yield not (folder / "manifest.json").exists()
+
+
+@dataclass(frozen=True)
+class KnownSizes:
+    """Sizes that are known without preparing anything."""
+
+    vocabulary: int
+    tokens_per_word: float
+    words_per_unit: dict[str, float]  # of the train split, per word, character and sentence
+
+
+def known_sizes(config: CorporaConfig) -> KnownSizes | None:
+    """Sizes read from the stores of a configuration; None where they are not prepared or fitted on the sample."""
+    try:
+        text = read_manifest(corpus_folder(config) / "text", TEXT_VERSION)
+        tokens = read_manifest(tokenizer_folder(config), STORE_VERSION)
+    except StoreError:
+        return None
+    train = text["splits"]["train"]
+    per_unit = {unit: train["words"] / train[unit] for unit in ("words", "characters", "sentences")}
+    return KnownSizes(tokens["vocabulary"], tokens["tokens_per_word"], per_unit)

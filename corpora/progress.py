@@ -1,0 +1,46 @@
+"""Progress of long work, on standard error: a bar on a terminal, a line every half minute elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+T = TypeVar("T")
+
+PLAIN_SECONDS = 30
+
+
+def track(steps: Iterable[tuple[int, T]], what: str, total: int | None, unit: str) -> Iterator[T]:
+    """Pass on the values of (advance, value) pairs and show how far they are, at what rate, and the time left.
+
+    `total` is in `unit`; None where it is unknown.
+    """
+    console = Console(stderr=True, highlight=False)
+    started = printed = time.monotonic()
+    done = 0
+    bar = Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} {task.fields[unit]} · {task.fields[rate]}/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(what, total=total, unit=unit, rate="")
+        for advance, value in steps:
+            yield value
+            done += advance
+            now = time.monotonic()
+            rate = done / max(now - started, 1e-9)
+            bar.update(task, completed=done, rate=f"{rate:,.0f}")
+            if not console.is_terminal and now - printed > PLAIN_SECONDS:
+                printed = now
+                left = f", {(total - done) / rate:,.0f} s left" if total else ""
+                console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}")

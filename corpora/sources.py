@@ -1,0 +1,389 @@
+"""Where text comes from: each corpus configuration as a stream of documents, read without holding it in memory."""
+
+from __future__ import annotations
+
+import bz2
+import dataclasses
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig, LocalCorpusConfig, ToyCorpusConfig
+from corpora.documents import Document
+from corpora.errors import ConfigError, InputError
+from corpora.files import sha256_file
+from corpora.sentences import split_sentences
+
+Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
+
+COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
+FORMATS = (".txt", ".jsonl", ".parquet")
+MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
+SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
+PARTS = ("train.txt", "valid.txt", "test.txt")
+HEADING = re.compile(r"= [^=].*[^=] =")  # of an article in WikiText; sections have more signs
+
+
+def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iterator[Document]:
+    """The documents of a corpus, in the order of its source.
+
+    Raises InputError for files that are missing, empty, damaged, not UTF-8 or lack a field (naming file and line), and
+    for data sets that cannot be reached; ConfigError for values that fit no file.
+    """
+    match config:
+        case ToyCorpusConfig():
+            from corpora.toy import documents as toy_documents
+
+            yield from toy_documents(config)
+        case LocalCorpusConfig():
+            yield from _limited(_local(config, report), config.document_sentences)
+        case HubCorpusConfig():
+            yield from _limited(_hub(config, report), config.document_sentences)
+        case GulordavaCorpusConfig():
+            yield from _limited(_gulordava(config, report), config.document_sentences)
+        case _:
+            raise TypeError(type(config).__name__)
+
+
+def describe_source(config: CorpusConfig) -> dict[str, Any]:
+    """All that the text of a corpus depends on, as plain data: its configuration, and digests of the user's own files.
+
+    Raises InputError when a file is missing.
+    """
+    described = {
+        f"corpus.{field.name}": getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if field.metadata.get("digest", True)
+    }
+    described["corpus.split"] = dataclasses.asdict(config.split)
+    files = source_files(config)
+    if isinstance(config, LocalCorpusConfig):
+        described["corpus.path"] = {file.name: sha256_file(file) for file in files}
+    described["source"] = ", ".join(file.name for file in files) or config.name
+    return described
+
+
+def source_files(config: CorpusConfig) -> list[Path]:
+    """The user's own files that a corpus is read from, [] for none. Raises InputError if one is missing."""
+    match config:
+        case LocalCorpusConfig():
+            given = config.path if isinstance(config.path, (list, tuple)) else [config.path]
+            files = [Path(str(path)).expanduser() for path in given]
+        case GulordavaCorpusConfig() if config.path:
+            files = [Path(config.path).expanduser() / name for name in PARTS]
+        case _:
+            return []
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"corpus.path: no file {file}")
+    if not files:
+        raise ConfigError("corpus.path=[]: a file, or a list of files")
+    return files
+
+
+def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
+    """Cut documents into parts of at most `limit` sentences."""
+    for document in stream:
+        sentences = document.sentences
+        for start in range(0, len(sentences), limit or len(sentences) or 1):
+            yield Document(document.source, sentences[start : start + limit] if limit else sentences, document.split)
+
+
+# Files
+
+
+def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
+    files = source_files(config)
+    for index, file in enumerate(files):
+        name, suffix = format_of(file)
+
+        def tell(share: float, index: int = index) -> None:
+            report((index + share) / len(files))
+
+        empty = True
+        for sentences in filter(None, _file_documents(file, suffix, config, tell)):
+            empty = False
+            yield Document(name, sentences)
+        if empty:
+            raise InputError(f"{file}: holds no text")
+
+
+def format_of(file: Path) -> tuple[str, str]:
+    """A file's name without its endings, and its format, one of FORMATS. Raises ConfigError for any other ending.
+
+    >>> format_of(Path("texts/english.txt.xz"))
+    ('english', '.txt')
+    """
+    bare = file.with_suffix("") if file.suffix in COMPRESSIONS else file
+    if bare.suffix not in FORMATS or (bare.suffix == ".parquet" and bare != file):
+        allowed = ", ".join(FORMATS)
+        raise ConfigError(f"corpus.path={file}: must end in {allowed}; the first two also in {', '.join(COMPRESSIONS)}")
+    return bare.stem, bare.suffix
+
+
+def _file_documents(file: Path, suffix: str, config: LocalCorpusConfig, tell: Report) -> Iterator[list[str]]:
+    if suffix == ".parquet":
+        texts: Iterable[str] = _parquet(file, config.text_field, tell)
+    elif suffix == ".jsonl":
+        texts = _jsonl(file, config.text_field, tell)
+    else:
+        yield from _paragraphs((text for _, text in lines(file, tell)), config.split_sentences)
+        return
+    for text in texts:
+        yield [sentence for part in _paragraphs(text.split("\n"), config.split_sentences) for sentence in part]
+
+
+def _paragraphs(stream: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    """Sentences of each run of lines between empty ones."""
+    sentences: list[str] = []
+    for line in stream:
+        line = line.strip()
+        if not line:
+            yield sentences
+            sentences = []
+        elif running_text:
+            sentences += split_sentences(line)
+        else:
+            sentences.append(line)
+    yield sentences
+
+
+def lines(file: Path, tell: Report = lambda share: None) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line of a file, decompressed on the way; `tell` hears of the share read.
+
+    Raises InputError for what is not UTF-8, for lines of over 64 MiB and for damaged or truncated archives.
+    """
+    with _opened(file) as (stream, raw):
+        size = max(1, file.stat().st_size)
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
+            if number % 1024 == 0:
+                tell(raw.tell() / size)
+            yield number, _decoded(line, f"{file}:{number}")
+
+
+def _decoded(line: bytes, where: str) -> str:
+    if len(line) == MAX_LINE:
+        raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is no text")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte, place = line[error.start], error.start + 1
+        raise InputError(f"{where}: not UTF-8 (byte 0x{byte:02x} at place {place} of the line)") from None
+    return text.rstrip("\r\n").removeprefix("\ufeff")
+
+
+def _zstd(raw: IO[bytes]) -> Any:
+    import pyarrow as pa  # its reader notices a truncated file
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+
+
+_DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
+    ".xz": lzma.LZMAFile,
+    ".bz2": bz2.BZ2File,
+    ".zst": _zstd,
+}
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Stream of a file's decompressed bytes, and the file itself (for the place in it)."""
+    try:
+        with file.open("rb") as raw:
+            stream = _DECOMPRESSED.get(file.suffix, lambda raw: raw)(raw)
+            yield io.BufferedReader(stream, 1 << 20), raw
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{file}: cannot be read to its end ({error})") from error
+
+
+def _text_of(value: Any, where: str, text_field: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{where}: field '{text_field}' holds {type(value).__name__}, not text (corpus.text_field)")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: field '{text_field}' holds half a surrogate pair, which is no character") from None
+    return value
+
+
+def _jsonl(file: Path, text_field: str, tell: Report) -> Iterator[str]:
+    for number, line in lines(file, tell):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{file}:{number}: not JSON ({error})") from None
+        if not isinstance(row, dict) or text_field not in row:
+            there = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+            raise InputError(f"{file}:{number}: no field '{text_field}' (corpus.text_field); there: {there}")
+        yield _text_of(row[text_field], f"{file}:{number}", text_field)
+
+
+def _parquet(file: Path, text_field: str, tell: Report) -> Iterator[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(file)
+        if text_field not in table.schema_arrow.names:
+            there = ", ".join(table.schema_arrow.names)
+            raise InputError(f"{file}: no column '{text_field}' (corpus.text_field); there: {there}")
+        rows = 0
+        for batch in table.iter_batches(batch_size=1024, columns=[text_field]):
+            for value in batch.column(0).to_pylist():
+                rows += 1
+                yield _text_of(value, f"{file}: row {rows}", text_field)
+            tell(rows / max(1, table.metadata.num_rows))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{file}: not a readable parquet file ({str(error).splitlines()[0]})") from None
+
+
+# Published data sets
+
+
+def _hub(config: HubCorpusConfig, report: Report) -> Iterator[Document]:
+    parts = _load_dataset(config)
+    if not config.published_splits:
+        parts = {name: part for name, part in parts.items() if name == "train"} or parts
+    total = sum(part.num_rows for part in parts.values())
+    done = 0
+    for name, part in parts.items():
+        if config.text_field not in part.column_names:
+            there = ", ".join(part.column_names)
+            raise InputError(f"{config.dataset}: no column '{config.text_field}' (corpus.text_field); there: {there}")
+        split = SPLITS.get(name) if config.published_splits else None
+        if config.published_splits and split is None:
+            raise InputError(f"{config.dataset}: split '{name}' is none of {', '.join(SPLITS)}")
+        texts = _counted(part, config, done, total, report)
+        for sentences in _ROWS[config.rows](texts, config.split_sentences):
+            if sentences:
+                yield Document(config.dataset, sentences, split)
+        done += part.num_rows
+
+
+def _counted(part: Any, config: HubCorpusConfig, done: int, total: int, report: Report) -> Iterator[str]:
+    for index, row in enumerate(part.select_columns([config.text_field]), start=1):
+        if index % 1024 == 0:
+            report((done + index) / total)
+        yield _text_of(row[config.text_field], f"{config.dataset}: row {index}", config.text_field)
+
+
+def _document_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    for text in texts:
+        yield [sentence for part in _paragraphs(text.split("\n"), running_text) for sentence in part]
+
+
+def _wikitext_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    sentences: list[str] = []
+    for text in texts:
+        line = text.strip()
+        if HEADING.fullmatch(line):
+            yield sentences
+            sentences = []
+        elif line and not line.startswith("= "):
+            sentences += split_sentences(line) if running_text else [line]
+    yield sentences
+
+
+_ROWS: dict[str, Callable[[Iterable[str], bool], Iterator[list[str]]]] = {
+    "document": _document_rows,
+    "line": _paragraphs,
+    "wikitext": _wikitext_rows,
+}
+
+
+def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
+    """The data set's splits by name, from a local copy where one is given."""
+    name = " ".join(filter(None, [config.dataset, config.subset]))
+    if config.path:
+        # Asked first: for a path that does not exist, the library would look on the hub.
+        if not Path(config.path).is_dir():
+            raise InputError(f"corpus.path: no folder {config.path} (a copy of {name} written by save_to_disk)")
+        import datasets
+
+        try:
+            loaded = datasets.load_from_disk(config.path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"corpus.path={config.path}: not a data set that save_to_disk wrote ({error})") from None
+    else:
+        # Without a network the library tries for 23 seconds; told so before its import, it fails at once.
+        if not _hub_is_reachable():
+            os.environ["HF_HUB_OFFLINE"] = "1"
+        import datasets
+
+        try:
+            loaded = datasets.load_dataset(config.dataset, config.subset, revision=config.revision)
+        except (OSError, ValueError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(
+                f"corpus {config.name} needs {name} from the Hugging Face hub ({reason}); where there is a network: "
+                f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
+            ) from None
+    return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
+
+
+def _hub_is_reachable() -> bool:
+    if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
+        return False
+    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True  # only the proxy knows
+    import socket
+    from urllib.parse import urlsplit
+
+    address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        socket.create_connection((address.hostname or "", address.port or 443), timeout=3).close()
+    except OSError:
+        return False
+    return True
+
+
+def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:
+    files = source_files(config)
+    for index, name in enumerate(PARTS):
+
+        def tell(share: float, index: int = index) -> None:
+            report((index + share) / len(PARTS))
+
+        found = lines(files[index], tell) if files else _lines_at(f"{config.url}/{name}", config, tell)
+        sentences: list[str] = []
+        for _, text in found:
+            # The published lines end in <eos>, which here every sentence gets anyway.
+            if sentence := text.strip().removesuffix("<eos>").rstrip():
+                sentences.append(sentence)
+            if len(sentences) == config.document_sentences:
+                yield Document(config.name, sentences, SPLITS[Path(name).stem])
+                sentences = []
+        if sentences:
+            yield Document(config.name, sentences, SPLITS[Path(name).stem])
+
+
+def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator[tuple[int, str]]:
+    """Lines of a text on the web, read as it comes. Raises InputError when it does not come whole."""
+    import urllib.request
+
+    read = 0
+    try:
+        with urllib.request.urlopen(url, timeout=30) as stream:
+            size = int(stream.headers.get("Content-Length") or 0)
+            for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
+                read += len(line)
+                if number % 1024 == 0 and size:
+                    tell(read / size)
+                yield number, _decoded(line, f"{url}:{number}")
+    except OSError as error:
+        raise InputError(
+            f"corpus {config.name} needs {url} ({error}); with a copy of {', '.join(PARTS)}: corpus.path=FOLDER"
+        ) from None
+    if read < size:
+        raise InputError(f"{url}: only {read:,} of {size:,} bytes came; try again")

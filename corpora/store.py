@@ -1,0 +1,99 @@
+"""Token stores: the ids of every sentence of a corpus under one tokenizer, in flat memory-mapped arrays.
+
+store/<corpus>/<tokenizer>/
+    tokens.bin       ids, each sentence followed by <eos>; the smallest unsigned type that fits
+    offsets.npy      first id of each sentence, and the end of the last
+    tokenizer/       the fitted tokenizer
+    manifest.json    written last: sizes, digests of text, tokenizer and tokens
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.errors import StoreError
+from corpora.files import atomic_path, sha256_file, write_json
+from corpora.progress import track
+from corpora.samples import ranges
+from corpora.text import TextStore, read_manifest
+from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
+
+STORE_VERSION = 1
+BATCH = 20_000  # sentences that are encoded at a time
+
+
+class TokenStore:
+    """The ids of a corpus."""
+
+    def __init__(self, folder: Path, text: TextStore):
+        """Open a store. Raises StoreError in one line when it is damaged or belongs to another text or tokenizer."""
+        self.folder = folder
+        self.manifest = read_manifest(folder, STORE_VERSION)
+        self.tokenizer = load_tokenizer(folder / "tokenizer")
+        tokens = folder / "tokens.bin"
+        found = {
+            "text": text.digest,
+            "tokenizer": tokenizer_digest(folder / "tokenizer"),
+            "tokens": sha256_file(tokens) if tokens.exists() else None,
+            "offsets": sha256_file(folder / "offsets.npy") if (folder / "offsets.npy").exists() else None,
+        }
+        for name, digest in found.items():
+            if digest != self.manifest["digests"][name]:
+                raise StoreError(
+                    f"{folder}: the digest of its {name} is not the one in its manifest; remove it to prepare it again"
+                )
+        self.tokens: npt.NDArray[Any] = np.memmap(tokens, self.manifest["dtype"], "r")
+        self.offsets: npt.NDArray[Any] = np.load(folder / "offsets.npy", mmap_mode="r")
+
+    def gather(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Ids of sentences, each followed by `<eos>`, end to end, in the order of `indices`."""
+        starts, ends = self.offsets[indices].astype(np.int64), self.offsets[indices + 1].astype(np.int64)
+        result = np.empty(int((ends - starts).sum()), self.tokens.dtype)
+        at = 0
+        for part in np.array_split(np.arange(len(indices)), max(1, len(indices) // 100_000)):
+            found = self.tokens[ranges(starts[part], ends[part])]
+            result[at : at + len(found)] = found
+            at += len(found)
+        return result
+
+
+def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
+    """Encode every sentence of a text; `description` goes into the manifest."""
+    tokenizer.save(folder / "tokenizer")
+    dtype = np.min_scalar_type(len(tokenizer) - 1)
+    lengths, unknown = [], 0
+    with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:
+        for ids, sizes in track(_encoded(text, tokenizer), f"encoding {folder.parent.name}", len(text), "sentences"):
+            ids.astype(dtype).tofile(file)
+            lengths.append(sizes)
+            unknown += int((ids == UNK).sum())
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    with atomic_path(folder / "offsets.npy") as temporary, temporary.open("wb") as file:
+        np.save(file, offsets.astype(np.min_scalar_type(int(offsets[-1]))))
+    manifest = {
+        "version": STORE_VERSION,
+        **description,
+        "vocabulary": len(tokenizer),
+        "dtype": dtype.name,
+        "tokens": int(offsets[-1]),
+        "tokens_per_word": (int(offsets[-1]) - len(text)) / int(text.words.sum()),
+        "unknown": unknown,
+        "digests": {
+            "text": text.digest,
+            "tokenizer": tokenizer_digest(folder / "tokenizer"),
+            "tokens": sha256_file(folder / "tokens.bin"),
+            "offsets": sha256_file(folder / "offsets.npy"),
+        },
+    }
+    write_json(folder / "manifest.json", manifest)
+
+
+def _encoded(text: TextStore, tokenizer: Tokenizer) -> Iterator[tuple[int, Any]]:
+    for start in range(0, len(text), BATCH):
+        end = min(len(text), start + BATCH)
+        yield end - start, tokenizer.encode_batch(list(text.sentences(range(start, end))))

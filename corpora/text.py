@@ -1,0 +1,178 @@
+"""The text store: a corpus's text read once, as UTF-8 sentences with the sizes that sampling needs.
+
+    store/<corpus>/text/
+        text.txt            one sentence a line
+        offsets.npy         byte offset of each sentence, and the end of the last
+        words.npy           reference words of each sentence
+        characters.npy      characters of each sentence that are not white space
+        documents.npy       first sentence of each document, and the end of the last
+        splits.npy          split of each document: index into SPLITS
+        manifest.json       written last
+
+All arrays are memory-mapped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.config import SplitConfig
+from corpora.documents import Document
+from corpora.errors import InputError, StoreError
+from corpora.files import atomic_path, write_json
+from corpora.words import count_characters, count_words
+
+SPLITS = ("train", "valid", "test")
+TEXT_VERSION = 1
+
+
+def split_of(document: Document, config: SplitConfig) -> str:
+    """Split of a document: its published one, else by a seeded hash of its source and text.
+
+    The hash makes the split of a document independent of all others, so that adding text moves none of them.
+    """
+    if document.split is not None:
+        return document.split
+    key = f"{config.seed}\0{document.source}\0" + "\n".join(document.sentences)
+    share = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
+    if share < config.valid:
+        return "valid"
+    return "test" if share < config.valid + config.test else "train"
+
+
+class TextStore:
+    """A prepared text, read through memory maps."""
+
+    def __init__(self, folder: Path):
+        """Open a store. Raises StoreError in one line when it is incomplete, damaged or of another version."""
+        self.folder = folder
+        self.manifest = read_manifest(folder, TEXT_VERSION)
+        arrays = {
+            name: _map(folder / f"{name}.npy") for name in ("offsets", "words", "characters", "documents", "splits")
+        }
+        self.offsets, self.words, self.characters = arrays["offsets"], arrays["words"], arrays["characters"]
+        self.documents, self.splits = arrays["documents"], arrays["splits"]
+        path = folder / "text.txt"
+        if not path.exists() or path.stat().st_size != int(self.offsets[-1]) or len(self) != self.manifest["sentences"]:
+            raise StoreError(f"{path}: not the size that its manifest gives; remove {folder} to prepare it again")
+        self._bytes = np.memmap(path, np.uint8, "r")
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self.offsets) - 1
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, its splits and its reference words."""
+        return str(self.manifest["digest"])
+
+    def sentence(self, index: int) -> str:
+        """One sentence."""
+        start, end = int(self.offsets[index]), int(self.offsets[index + 1])
+        return self._bytes[start : end - 1].tobytes().decode()
+
+    def sentences(self, indices: Iterable[int]) -> Iterator[str]:
+        """Sentences in the order of `indices`."""
+        return map(self.sentence, indices)
+
+    def split_documents(self, split: str) -> npt.NDArray[np.int64]:
+        """Documents of a split."""
+        return np.flatnonzero(self.splits == SPLITS.index(split))
+
+    def split_sentences(self, split: str) -> npt.NDArray[np.int64]:
+        """Sentences of a split, in the order of the text."""
+        of_sentence = np.repeat(self.splits, np.diff(self.documents))
+        return np.flatnonzero(of_sentence == SPLITS.index(split))
+
+    def units(self, count: str) -> npt.NDArray[Any]:
+        """Size of each sentence in words, characters or sentences."""
+        match count:
+            case "words":
+                return self.words
+            case "characters":
+                return self.characters
+            case _:
+                return np.broadcast_to(np.ones(1, np.uint8), len(self))
+
+
+def write_text_store(
+    folder: Path, documents: Iterable[Document], reference: str, split: SplitConfig, description: dict[str, Any]
+) -> None:
+    """Write a text store; `description` (where the text came from) goes into the manifest.
+
+    Raises InputError when there is no sentence, or none in the train split.
+    """
+    offsets, words, characters = array("Q", [0]), array("L"), array("L")
+    first, splits = array("Q", [0]), array("B")
+    digest = hashlib.sha256()
+    totals = {name: {"documents": 0, "sentences": 0, "words": 0, "characters": 0} for name in SPLITS}
+    sources: dict[str, int] = {}
+    with atomic_path(folder / "text.txt") as temporary, temporary.open("wb") as file:
+        position = 0
+        for document in documents:
+            sentences = [sentence for sentence in document.sentences if sentence]
+            if not sentences:
+                continue
+            own = split_of(document, split)
+            total = totals[own]
+            splits.append(SPLITS.index(own))
+            for sentence in sentences:
+                line = sentence.encode() + b"\n"
+                file.write(line)
+                digest.update(line)
+                position += len(line)
+                offsets.append(position)
+                words.append(count_words(sentence, reference))
+                characters.append(count_characters(sentence))
+                total["words"] += words[-1]
+                total["characters"] += characters[-1]
+            first.append(len(offsets) - 1)
+            total["documents"] += 1
+            total["sentences"] += len(sentences)
+            sources[document.source] = sources.get(document.source, 0) + 1
+    if not totals["train"]["sentences"]:
+        raise InputError(f"{description.get('source', folder)}: no text for training in {len(splits)} documents")
+    arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}
+    for name, values in arrays.items():
+        packed = np.frombuffer(values, values.typecode)
+        packed = packed.astype(np.min_scalar_type(int(packed.max())))
+        digest.update(packed.astype("<u8").tobytes() if name in ("words", "splits") else b"")
+        with atomic_path(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
+            np.save(file, packed)
+    manifest = {
+        "version": TEXT_VERSION,
+        **description,
+        "reference": reference,
+        "sentences": len(offsets) - 1,
+        "splits": totals,
+        "documents_by_source": sources if len(sources) <= 100 else len(sources),
+        "digest": digest.hexdigest(),
+    }
+    write_json(folder / "manifest.json", manifest)
+
+
+def read_manifest(folder: Path, version: int) -> dict[str, Any]:
+    """manifest.json of a store. Raises StoreError in one line."""
+    path = folder / "manifest.json"
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read ({error}); remove {folder} to prepare it again") from None
+    if manifest.get("version") != version:
+        raise StoreError(f"{path}: version {manifest.get('version')}, this code reads {version}; remove {folder}")
+    return manifest
+
+
+def _map(path: Path) -> npt.NDArray[Any]:
+    try:
+        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read ({error}); remove {path.parent} to prepare it again") from None

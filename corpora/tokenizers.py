@@ -1,0 +1,310 @@
+"""How a model cuts text into tokens. Every tokenizer has `<eos>` as id 0 and `<unk>` as id 1.
+
+A tokenizer is saved as a folder: tokenizer.json (its configuration and kind) and vocab.txt or model.spm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+from abc import ABC, abstractmethod
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.config import TokenizerConfig
+from corpora.errors import ConfigError, StoreError
+from corpora.files import atomic_path, sha256_file, write_json, write_text
+from corpora.words import chunk_words, spans_of, treebank_chunks, words
+
+EOS, UNK = 0, 1
+EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"
+TOKENIZER_VERSION = 1
+WORD_KINDS = ("word", "jieba", "whitespace")
+FIT_SEED = 0  # draws the sentences that SentencePiece sees
+
+Ids = npt.NDArray[np.uint32]
+
+
+class Tokenizer(ABC):
+    """Text to ids and back."""
+
+    def __init__(self, config: TokenizerConfig):
+        self.config = config
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Size of the vocabulary, `<eos>` and `<unk>` included."""
+
+    @abstractmethod
+    def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Ids of a text, without `<eos>`, and each token's character offsets in it (increasing, not overlapping)."""
+
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """Ids of many texts end to end, each followed by `<eos>`, and the number of ids of each."""
+
+    @abstractmethod
+    def token(self, index: int) -> str:
+        """The token of an id."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids: the original where the tokenizer keeps it (pieces, characters), words and spaces else."""
+
+    @abstractmethod
+    def _save_vocabulary(self, folder: Path) -> Path:
+        """Write the file that holds the vocabulary."""
+
+    @property
+    def word_level(self) -> bool:
+        """Whether tokens are words, with unknown ones among them; such models score `<eos>` by default."""
+        return self.config.kind in WORD_KINDS
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, without `<eos>`."""
+        return self.encode_spans(text)[0]
+
+    def save(self, folder: Path) -> None:
+        """Write the folder; tokenizer.json, with the vocabulary's digest, comes last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        vocabulary = self._save_vocabulary(folder)
+        description = {
+            "version": TOKENIZER_VERSION,
+            "config": dataclasses.asdict(self.config),
+            "vocabulary": vocabulary.name,
+            "digest": sha256_file(vocabulary),
+        }
+        write_json(folder / "tokenizer.json", description)
+
+
+class ListTokenizer(Tokenizer):
+    """Words, characters: whatever a list of known tokens holds, the rest is `<unk>`."""
+
+    def __init__(self, config: TokenizerConfig, tokens: Sequence[str]):
+        """`tokens` without the two special ones, by id from 2."""
+        super().__init__(config)
+        self.tokens = [EOS_TEXT, UNK_TEXT, *tokens]
+        self.ids = {token: index for index, token in enumerate(self.tokens)}
+        # Text that spells a special token is not one.
+        for special in (EOS_TEXT, UNK_TEXT):
+            self.ids[special] = UNK
+        self._chunks: dict[str, tuple[int, ...]] = {}
+        self._final_chunks: dict[str, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def token(self, index: int) -> str:
+        return self.tokens[index]
+
+    def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        pieces = split(self.config.kind)(text)
+        return [self.ids.get(piece, UNK) for piece in pieces], spans_of(text, pieces)
+
+    def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
+        ids, lengths = array("I"), np.empty(len(texts), np.int64)
+        encode = self._treebank_ids if self.config.kind == "word" else self._ids
+        before = 0
+        for index, text in enumerate(texts):
+            ids.extend(encode(text))
+            ids.append(EOS)
+            lengths[index] = len(ids) - before
+            before = len(ids)
+        return np.frombuffer(ids, np.uint32), lengths
+
+    def _ids(self, text: str) -> list[int]:
+        ids = self.ids
+        return [ids.get(piece, UNK) for piece in split(self.config.kind)(text)]
+
+    def _treebank_ids(self, text: str) -> list[int]:
+        """The same as `_ids`, with the ids of each whitespace-separated chunk remembered."""
+        chunks, last = treebank_chunks(text)
+        known, result = self._chunks, []
+        for chunk in chunks:
+            found = known.get(chunk)
+            if found is None:
+                found = known[chunk] = self._chunk_ids(chunk, False)
+            result.extend(found)
+        final = self._final_chunks.get(last)
+        if final is None:
+            final = self._final_chunks[last] = self._chunk_ids(last, True)
+        result.extend(final)
+        return result
+
+    def _chunk_ids(self, chunk: str, final: bool) -> tuple[int, ...]:
+        return tuple([self.ids.get(word, UNK) for word in chunk_words(chunk, final)]) if chunk else ()
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return ("" if self.config.kind in ("char", "jieba") else " ").join(self.tokens[index] for index in ids)
+
+    def _save_vocabulary(self, folder: Path) -> Path:
+        write_text(folder / "vocab.txt", "\n".join(self.tokens) + "\n")
+        return folder / "vocab.txt"
+
+
+def split(kind: str) -> Callable[[str], list[str]]:
+    """The function that cuts a text into the tokens of a `ListTokenizer`."""
+    # NO-BREAK SPACE and its like are spaces to str.split, so words are; characters keep every space but a line's end.
+    if kind == "char":
+        return list
+    reference = {"word": "treebank", "jieba": "jieba", "whitespace": "whitespace"}[kind]
+    return lambda text: words(text, reference)
+
+
+class PieceTokenizer(Tokenizer):
+    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, over the text as it is: no normalisation.
+
+    A text's first word gets the "▁" that all others have, so that a name is one token wherever it stands.
+    """
+
+    def __init__(self, config: TokenizerConfig, model: bytes):
+        import sentencepiece
+
+        super().__init__(config)
+        self.model = model
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    def __len__(self) -> int:
+        return int(self.processor.get_piece_size())
+
+    def token(self, index: int) -> str:
+        return str(self.processor.id_to_piece(index))
+
+    def encode(self, text: str) -> list[int]:
+        return list(self.processor.encode(text))
+
+    def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        proto = self.processor.encode(text, return_type="proto")
+        ids = [piece.id for piece in proto.pieces]
+        if text.isascii():
+            return ids, [(piece.begin, piece.end) for piece in proto.pieces]
+        # SentencePiece counts UTF-8 bytes; the bytes of an unknown character share its span's end
+        starts = np.cumsum([0] + [len(character.encode()) for character in text])
+        return ids, [tuple(np.searchsorted(starts, (piece.begin, piece.end)).tolist()) for piece in proto.pieces]
+
+    def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
+        encoded = self.processor.encode(list(texts), num_threads=os.cpu_count() or 1, add_eos=True)
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        flat = np.fromiter((index for ids in encoded for index in ids), np.uint32, int(lengths.sum()))
+        return flat, lengths
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return str(self.processor.decode(list(ids)))
+
+    def _save_vocabulary(self, folder: Path) -> Path:
+        path = folder / "model.spm"
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(self.model)
+        return path
+
+
+def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
+    """Fit a tokenizer on `count` sentences. Raises ConfigError when they hold too few different pieces for its size."""
+    if config.kind in ("unigram", "bpe"):
+        return _fit_pieces(config, sentences, count)
+    counts = _count_treebank(sentences) if config.kind == "word" else _count(sentences, split(config.kind))
+    for special in (EOS_TEXT, UNK_TEXT, "\n"):
+        counts.pop(special, None)
+    # By falling frequency, then by spelling: the order of the text must not matter.
+    ranked = sorted(counts, key=lambda token: (-counts[token], token))
+    return ListTokenizer(config, ranked[: config.vocab_size])
+
+
+def _count(sentences: Iterable[str], pieces: Callable[[str], list[str]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(pieces(sentence))
+    return counts
+
+
+def _count_treebank(sentences: Iterable[str]) -> Counter[str]:
+    """Count chunks first, and cut each different one only once."""
+    chunks: Counter[str] = Counter()
+    final: Counter[str] = Counter()
+    for sentence in sentences:
+        inner, last = treebank_chunks(sentence)
+        chunks.update(inner)
+        final[last] += 1
+    counts: Counter[str] = Counter()
+    for counted, is_final in ((chunks, False), (final, True)):
+        for chunk, times in counted.items():
+            for word in chunk_words(chunk, is_final) if chunk else ():
+                counts[word] += times
+    return counts
+
+
+def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
+    import sentencepiece
+
+    if config.vocab_size is None:
+        raise ConfigError("tokenizer.vocab_size=null: unigram and bpe need a number, such as 8000")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(_drawn(sentences, count, config.fit_sentences)),
+            model_writer=model,
+            model_type=config.kind,
+            vocab_size=config.vocab_size,
+            character_coverage=config.character_coverage,
+            byte_fallback=True,  # so that nothing is unknown
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            eos_id=EOS,
+            unk_id=UNK,
+            bos_id=-1,
+            pad_id=-1,
+            eos_piece=EOS_TEXT,
+            unk_piece=UNK_TEXT,
+            num_threads=1,  # part of the model's bytes
+            max_sentence_length=1 << 16,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].partition("] ")[2] or str(error)
+        raise ConfigError(f"tokenizer.vocab_size={config.vocab_size}: {reason}") from None
+    return PieceTokenizer(config, model.getvalue())
+
+
+def _drawn(sentences: Iterable[str], count: int, limit: int) -> Iterator[str]:
+    """At most `limit` of `count` sentences, drawn without replacement, in their order."""
+    if count <= limit:
+        yield from sentences
+        return
+    chosen = np.sort(np.random.default_rng(FIT_SEED).choice(count, limit, replace=False))
+    at, stream = 0, iter(sentences)
+    for index in chosen.tolist():
+        yield from islice(stream, index - at, index - at + 1)
+        at = index + 1
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Read a saved tokenizer. Raises StoreError in one line when it is missing, damaged or of another version."""
+    path = folder / "tokenizer.json"
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        version, vocabulary = description["version"], folder / description["vocabulary"]
+        if version != TOKENIZER_VERSION:
+            raise StoreError(f"{path}: version {version}, this code reads {TOKENIZER_VERSION}")
+        if sha256_file(vocabulary) != description["digest"]:
+            raise StoreError(f"{vocabulary}: its digest is not the one in {path}; remove the folder to fit it again")
+        config = TokenizerConfig(**description["config"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: not a saved tokenizer ({error})") from None
+    if vocabulary.suffix == ".spm":
+        return PieceTokenizer(config, vocabulary.read_bytes())
+    tokens = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return ListTokenizer(config, tokens[2:])
+
+
+def tokenizer_digest(folder: Path) -> str:
+    """SHA-256 of the vocabulary of a saved tokenizer."""
+    return str(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["digest"])
