@@ -1,5 +1,9 @@
 """The chunked loss against torch's own, in value and gradients."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,7 +23,7 @@ def problem():
 
 @pytest.mark.parametrize("rows", [1, 5, 23, 100])
 def test_value_and_gradients_equal_autograds(problem, rows, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 4 * 31)
+    monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 8 * 31)
     hidden, weight, bias, targets = problem
     ours = cross_entropy(hidden, weight, bias, targets)
     theirs = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
@@ -39,7 +43,7 @@ def test_repeated_targets_are_each_counted(problem):
 
 
 def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 4 * 31)
+    monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 8 * 31)
     hidden, weight, bias, targets = problem
     logprobs = token_logprobs(hidden, weight, bias, targets)
     torch.testing.assert_close(logprobs, (hidden @ weight.T + bias).log_softmax(1).gather(1, targets[:, None])[:, 0])
@@ -64,3 +68,43 @@ def test_nothing_to_score_is_an_empty_answer():
     assert token_logprobs(
         torch.zeros(0, 4), torch.zeros(5, 4), torch.zeros(5), torch.zeros(0, dtype=torch.long)
     ).shape == (0,)
+
+
+def test_without_gradients_the_loss_is_the_same(problem):
+    expected = cross_entropy(*problem)
+    with torch.no_grad():
+        got = cross_entropy(*problem)
+    assert not got.requires_grad
+    torch.testing.assert_close(got, expected.detach())
+
+
+def test_only_what_needs_a_gradient_gets_one(problem):
+    hidden, weight, bias, targets = problem
+    cross_entropy(hidden, weight.detach(), bias.detach(), targets).backward()
+    assert hidden.grad is not None
+    assert weight.grad is None
+
+
+def test_a_token_far_below_the_others_has_a_finite_loss():
+    weight = torch.tensor([[1000.0], [0.0]], requires_grad=True)
+    loss = cross_entropy(torch.ones(1, 1), weight, torch.zeros(2), torch.tensor([1]))
+    assert loss.item() == pytest.approx(1000)
+    loss.backward()
+    assert weight.grad.tolist() == [[1.0], [-1.0]]
+
+
+def test_memory_stays_far_below_all_logits():
+    """4,480 tokens of 50,000 words are 896 MB of logits, of which autograd would hold at least two copies."""
+    code = """
+import resource, torch
+from train.loss import cross_entropy
+hidden, bias = torch.zeros(4480, 8, requires_grad=True), torch.zeros(50_000, requires_grad=True)
+weight, targets = torch.zeros(50_000, 8, requires_grad=True), torch.zeros(4480, dtype=torch.long)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+cross_entropy(hidden, weight, bias, targets).backward()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
+    assert int(result.stdout) < 250e6

@@ -6,6 +6,7 @@ import torch
 from conf import compose
 from corpora.errors import ConfigError
 from train.config import LstmConfig
+from train.loss import cross_entropy
 from train.lstm import LstmLanguageModel
 from train.models import build_model, parameter_count
 
@@ -62,3 +63,40 @@ def test_tied_weights_are_one_tensor():
     assert parameter_count(tiny(tied=True), 9) == parameter_count(tiny(), 9) - 9 * 6
     with pytest.raises(ConfigError, match=r"got 4 and 6"):
         tiny(tied=True, embedding=4)
+
+
+def test_what_follows_changes_nothing_before_it():
+    torch.manual_seed(0)
+    model = build_model(tiny(), 9)
+    tokens = torch.randint(9, (2, 7))
+    padded = torch.cat([tokens, torch.zeros(2, 3, dtype=torch.long)], 1)
+    state = model.initial_state(2)
+    torch.testing.assert_close(model(tokens, state)[0], model(padded, state)[0][:, :7], rtol=0, atol=1e-6)
+
+
+def test_first_weights_and_dropout_as_published():
+    torch.manual_seed(0)
+    model = LstmLanguageModel(tiny(embedding=50, hidden=50, dropout=0.5), 400)
+    for weight in (model.embedding.weight, model.output_weight):
+        assert weight.abs().max().item() == pytest.approx(0.1, rel=0.01)
+        assert weight.std().item() == pytest.approx(0.2 / 12**0.5, rel=0.02)
+    assert model.output_bias.count_nonzero() == 0
+    assert model.lstm.dropout == 0.5
+    hidden, _ = model(torch.randint(400, (10, 20)), model.initial_state(10))
+    assert (hidden == 0).float().mean().item() == pytest.approx(0.5, abs=0.03)
+    model.eval()
+    hidden, _ = model(torch.randint(400, (10, 20)), model.initial_state(10))
+    assert not (hidden == 0).any()
+
+
+def test_bf16_autocast_trains():
+    torch.manual_seed(0)
+    model = build_model(tiny(), 9)
+    state = model.initial_state(2)
+    tokens = torch.randint(9, (2, 6))
+    for _ in range(2):
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden, state = model(tokens, state)
+            loss = cross_entropy(hidden.flatten(0, 1), model.output_weight, model.output_bias, tokens.flatten())
+    loss.backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())

@@ -4,9 +4,13 @@ import math
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from corpora.errors import ConfigError
 from train.config import TxlConfig
-from train.txl import TransformerXL, relative_shift, sinusoids
+from train.loss import cross_entropy
+from train.txl import TransformerXL, distance_scores
 
 VOCABULARY = 11
 
@@ -27,6 +31,13 @@ def tiny(**values):
     for parameter in model.parameters():  # the initial weights are too small to tell terms apart
         torch.nn.init.normal_(parameter, 0.0, 0.5)
     return model, config
+
+
+def encoding(distance, d_model):
+    """R_i of Vaswani et al. 2017, number by number: all sines, then all cosines, as in the authors' code."""
+    angles = [distance / 10000 ** (2 * k / d_model) for k in range(d_model // 2)]
+    numbers = [math.sin(a) for a in angles] + [math.cos(a) for a in angles]
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def naive_forward(model, config, tokens, memories):
@@ -50,13 +61,10 @@ def naive_forward(model, config, tokens, memories):
                     if back < 0 or (config.same_length and back >= config.memory):
                         continue
                     distance = back if config.clamp_len is None else min(back, config.clamp_len)
-                    encoding = sinusoids(torch.tensor([distance]), config.d_model)[0].double()
                     key_value = attention.key_value.weight @ past[j]
                     k = key_value[:width][part]
-                    r = (attention.distance.weight @ sinusoids(torch.tensor([distance]), config.d_model)[0].double())[
-                        part
-                    ]
-                    u, v = model.u[h, 0], model.v[h, 0]
+                    r = (attention.distance.weight @ encoding(distance, config.d_model))[part]
+                    u, v = model.u[h, 0, 0], model.v[h, 0, 0]
                     scores.append((q @ k + q @ r + u @ k + v @ r) / math.sqrt(config.d_head))
                     values.append(key_value[width:][part])
                 weights = torch.stack(scores).softmax(0)
@@ -67,15 +75,17 @@ def naive_forward(model, config, tokens, memories):
     return x, new_memories
 
 
-@pytest.fixture(autouse=True)
-def _double_encodings(monkeypatch):
-    """The model's sinusoids are float32; in float64 tests both sides must use the same."""
-    import train.txl
-
-    monkeypatch.setattr(train.txl, "sinusoids", lambda distances, d: sinusoids(distances, d).double())
-
-
-@pytest.mark.parametrize("values", [{}, {"same_length": True}, {"clamp_len": 3}, {"same_length": True, "clamp_len": 2}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"same_length": True},
+        {"clamp_len": 3},
+        {"same_length": True, "clamp_len": 2},
+        {"memory": 0},
+        {"memory": 2, "same_length": True, "tied": False},  # a segment longer than the memory
+    ],
+)
 def test_equals_the_formulas_over_three_segments(values):
     model, config = tiny(**values)
     state = model.initial_state(2)
@@ -112,12 +122,33 @@ def test_what_follows_changes_nothing_before_it():
     assert not torch.allclose(left[:, 5:], right[:, 5:])
 
 
-def test_relative_shift_moves_row_i_left_by_what_it_lacks():
-    scores = torch.arange(12.0).view(1, 1, 3, 4)
-    shifted = relative_shift(scores)[0, 0]
-    for i in range(3):
-        valid = 4 - (2 - i)
-        assert shifted[i, :valid].tolist() == scores[0, 0, i, 2 - i :].tolist()
+@settings(max_examples=30, deadline=None)
+@given(length=st.integers(1, 5), memory=st.integers(0, 6))
+def test_distance_scores_are_those_of_each_pairs_distance(length, memory):
+    keys = memory + length
+    query = torch.randn(2, 3, length, 4, dtype=torch.float64)
+    distance = torch.randn(2, keys + 1, 4, dtype=torch.float64)  # of keys - 1 to 0, and of none
+    blocked = torch.full((length, keys + 1), -math.inf, dtype=torch.float64)
+    expected = torch.full((2, 3, length, keys), -math.inf, dtype=torch.float64)
+    for i in range(length):
+        for back in range(memory + i + 1):
+            blocked[i, keys - 1 - back] = 0
+            scores = query[:, :, i] @ distance[:, keys - 1 - back, :, None]
+            expected[:, :, i, memory + i - back] = scores.squeeze(-1) / 2
+    torch.testing.assert_close(distance_scores(query, distance, blocked), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_are_those_of_finite_differences():
+    model, _ = tiny(layers=1, memory=3)
+    tokens = torch.randint(VOCABULARY, (1, 3))
+    _, state = model(torch.randint(VOCABULARY, (1, 3)), model.initial_state(1))
+    names = ["u", "v", "layers.0.attention.distance.weight", "layers.0.attention.key_value.weight"]
+    parameters = dict(model.named_parameters())
+
+    def hidden(*values):
+        return torch.func.functional_call(model, dict(zip(names, values, strict=True)), (tokens, state))[0]
+
+    assert torch.autograd.gradcheck(hidden, [parameters[name] for name in names])
 
 
 def test_memory_gets_no_gradient_and_both_biases_do():
@@ -130,6 +161,53 @@ def test_memory_gets_no_gradient_and_both_biases_do():
     assert model.u.grad.abs().sum() > 0
     assert model.v.grad is not None
     assert model.v.grad.abs().sum() > 0
+
+
+def test_the_memory_is_no_larger_than_what_it_holds():
+    model, config = tiny()
+    _, state = model(torch.randint(VOCABULARY, (2, 30)), model.initial_state(2))
+    assert all(part.untyped_storage().nbytes() == 2 * config.memory * config.d_model * 8 for part in state)
+
+
+def test_first_weights_as_the_authors_draw_them():
+    config = TxlConfig("t", None, 2, 64, 4, 16, 256, 0.1, 0.0, 8, False, None, tied=False)
+    torch.manual_seed(0)
+    model = TransformerXL(config, 500)
+    for name, parameter in model.named_parameters():
+        if "norm.weight" in name:
+            assert parameter.mean().item() == pytest.approx(1, abs=0.01)
+        elif parameter.dim() == 1:
+            assert parameter.count_nonzero() == 0
+            continue
+        assert parameter.std().item() == pytest.approx(0.02, rel=0.3), name
+
+
+def test_bf16_autocast_keeps_a_float32_state_and_reaches_every_weight():
+    config = TxlConfig("t", None, 2, 16, 2, 8, 32, 0.1, 0.1, 8, False, None, tied=True)
+    torch.manual_seed(0)
+    model = TransformerXL(config, VOCABULARY)
+    state = model.initial_state(2)
+    tokens = torch.randint(VOCABULARY, (2, 6))
+    for _ in range(2):
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden, state = model(tokens, state)
+            loss = cross_entropy(hidden.flatten(0, 1), model.output_weight, model.output_bias, tokens.flatten())
+    assert {part.dtype for part in state} == {torch.float32}
+    loss.backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"d_model": 7}, "model.d_model=7"),
+        ({"same_length": True, "memory": 0}, "model.memory=0"),
+        ({"clamp_len": 0}, "model.clamp_len=0"),
+    ],
+)
+def test_values_out_of_range(values, message):
+    with pytest.raises(ConfigError, match=message):
+        tiny(**values)
 
 
 def test_parameters_of_the_published_base_model():

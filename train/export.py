@@ -43,7 +43,7 @@ class LoadedModel:
 def save_model(
     folder: RunFolder, model: LanguageModel, config: ModelConfig, tokenizer: Tokenizer, info: dict[str, Any]
 ) -> None:
-    """Write the model in place of an earlier one; model.json comes last and vouches for the rest. `info` is plain data."""
+    """Write the model; model.json comes last and vouches for the rest. `info` is plain data about the run."""
     tokenizer.save(folder.tokenizer)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     with atomic_path(folder.weights) as temporary:

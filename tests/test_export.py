@@ -1,0 +1,125 @@
+"""A saved model is the same when read; anything else is one clear line."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from corpora.config import TokenizerConfig
+from corpora.errors import RunError
+from corpora.files import sha256_file
+from corpora.tokenizers import fit_tokenizer
+from train.config import LstmConfig, TxlConfig
+from train.export import load_model, save_model
+from train.models import build_model
+from train.runs import RunFolder
+
+CONFIGS = {
+    "lstm": LstmConfig("lstm", None, 6, 8, 2, 0.2, tied=False),
+    "lstm_tied": LstmConfig("lstm", None, 8, 8, 2, 0.2, tied=True),
+    "txl": TxlConfig("txl", None, 2, 8, 2, 4, 16, 0.1, 0.0, 5, True, 3, tied=True),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    config = TokenizerConfig(
+        name="word", kind="word", vocab_size=None, fit_on="train", fit_sentences=10, character_coverage=1.0
+    )
+    sentences = ["the cat sleeps .", "the cats sleep ."]
+    return fit_tokenizer(config, sentences, len(sentences))
+
+
+def saved(tmp_path: Path, tokenizer, name: str = "lstm"):
+    folder = RunFolder(tmp_path / "run")
+    torch.manual_seed(1)
+    model = build_model(CONFIGS[name], len(tokenizer))
+    save_model(folder, model, CONFIGS[name], tokenizer, {"sample_words": 8})
+    return folder, model
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_model_survives_saving(tmp_path, tokenizer, name):
+    folder, model = saved(tmp_path, tokenizer, name)
+    generator = torch.get_rng_state()
+    loaded = load_model(folder)
+    assert torch.equal(generator, torch.get_rng_state()), "reading a model draws no random numbers"
+    assert loaded.config == CONFIGS[name]
+    assert loaded.info == {"sample_words": 8}
+    assert loaded.digest == sha256_file(folder.weights)
+    assert not loaded.model.training
+    assert loaded.tokenizer.encode("the cat sleeps .") == tokenizer.encode("the cat sleeps .")
+    tokens = torch.randint(len(tokenizer), (2, 7))
+    model.eval()
+    state, read_state = model.initial_state(2), loaded.model.initial_state(2)
+    for _ in range(2):
+        hidden, state = model(tokens, state)
+        read, read_state = loaded.model(tokens, read_state)
+        assert torch.equal(hidden, read)
+    assert torch.equal(model.output_weight, loaded.model.output_weight)
+    assert all(parameter.requires_grad for parameter in loaded.model.parameters())
+    assert sorted(path.name for path in folder.path.iterdir()) == ["model.json", "model.safetensors", "tokenizer"]
+
+
+def test_tied_weights_are_stored_once(tmp_path, tokenizer):
+    folder, model = saved(tmp_path, tokenizer, "lstm_tied")
+    stored = sum(tensor.numel() for tensor in load_file(folder.weights).values())
+    assert stored == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_the_better_model_replaces_the_one_before(tmp_path, tokenizer):
+    folder, model = saved(tmp_path, tokenizer)
+    first = load_model(folder).digest
+    with torch.no_grad():
+        model.output_bias += 1
+    save_model(folder, model, CONFIGS["lstm"], tokenizer, {"step": 2})
+    loaded = load_model(folder)
+    assert loaded.digest != first
+    assert loaded.info == {"step": 2}
+    assert torch.equal(loaded.model.output_bias, model.output_bias)
+
+
+def cut_short(folder):
+    folder.weights.write_bytes(folder.weights.read_bytes()[:-10])
+
+
+def foreign_weights(folder):
+    save_file({"other": torch.zeros(3)}, folder.weights)
+    change(folder, digest=sha256_file(folder.weights))
+
+
+def no_safetensors(folder):
+    folder.weights.write_bytes(b"x" * 100)
+    change(folder, digest=sha256_file(folder.weights))
+
+
+def change(folder, **values):
+    folder.model.write_text(json.dumps({**json.loads(folder.model.read_text()), **values}))
+
+
+DAMAGE = {
+    "model.safetensors: its SHA-256": cut_short,
+    "model.safetensors: not the weights": foreign_weights,
+    "model.safetensors: cannot be read as safetensors": no_safetensors,
+    "model.safetensors: missing": lambda folder: folder.weights.unlink(),
+    "model.json: missing": lambda folder: folder.model.unlink(),
+    "model.json: not readable as JSON": lambda folder: folder.model.write_text('{"version": 1'),
+    "model.json: version None": lambda folder: folder.model.write_text("[]"),
+    "model.json: version 99": lambda folder: change(folder, version=99),
+    "model.json: kind gru": lambda folder: change(folder, kind="gru"),
+    "model.json: digest is None": lambda folder: change(folder, digest=None),
+    "model.json: not the configuration": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
+    "tokenizer: 8 tokens": lambda folder: change(folder, vocabulary=5),
+}
+
+
+@pytest.mark.parametrize("message", DAMAGE)
+def test_damage_is_one_line(tmp_path, tokenizer, message):
+    folder, _ = saved(tmp_path, tokenizer)
+    DAMAGE[message](folder)
+    with pytest.raises(RunError) as caught:
+        load_model(folder)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
