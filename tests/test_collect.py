@@ -1,0 +1,163 @@
+"""Collecting a study: runs, groups, missing runs, and what must never be mixed."""
+
+import numpy as np
+import pytest
+import yaml
+
+from analysis.collect import collect, group_labels, judgements, score_labels
+from corpora.errors import RunError
+from eval.scores import read_scores, score_path, write_items, write_scores
+from tests.made_up_study import MadeUpStudy
+
+
+@pytest.fixture
+def written(tmp_path):
+    made_up = MadeUpStudy(pairs=10)
+    return made_up, tmp_path, made_up.write(tmp_path)
+
+
+def rewrite_config(folder, **changes):
+    config = yaml.safe_load(folder.config.read_text())
+    for key, value in changes.items():
+        group, _, name = key.partition("__")
+        (config[group] if name else config)[name or group] = value
+    folder.config.write_text(yaml.safe_dump(config))
+
+
+def rewrite_scores(folder, change):
+    path = score_path(folder.scores("blimp"), "lp")
+    scores, metadata = read_scores(path)
+    scores, metadata = change(scores, metadata)
+    write_scores(path, scores, metadata)
+
+
+def test_runs_have_what_the_curves_need(written):
+    _, runs, _ = written
+    study = collect(runs, "made_up")
+    assert len(study.runs) == 16
+    assert set(study.runs["group"]) == {"lstm_tiny", "txl_tiny"}
+    row = study.runs.loc["lstm_tiny-english-unigram-125k-s1"]
+    assert (row["size"], row["seed"], row["sample_words"], row["parameters"]) == ("125k", 1, 125_000, 1_300_000)
+    assert 500 < row["valid_ppl"] < 700  # of the exported, best model, not of the last validation
+    assert study.problems.empty
+    assert study.notes == []
+
+
+def test_outcomes_are_those_of_the_score_files(written):
+    _, runs, folders = written
+    scores, _ = read_scores(score_path(folders[3].scores("blimp"), "lp"))
+    judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    row = judged.runs.index.get_loc(folders[3].path.name)
+    by_pair = scores.set_index(["paradigm", "pair_id"])
+    for column in np.flatnonzero(np.arange(judged.outcome.shape[1]) % 7 == 0):
+        pair = by_pair.loc[tuple(judged.pairs.loc[column, ["paradigm", "pair_id"]])]
+        assert judged.outcome[row, column] == (pair["good"] > pair["bad"])
+
+
+def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
+    _, runs, folders = written
+    folders[0].update_manifest(status="failed", reason="ValueError: loss is nan")
+    folders[1].update_manifest(status="unfinished")
+    score_path(folders[2].scores("blimp"), "lp").unlink()
+    grid = {"model": ["lstm_tiny", "txl_tiny"], "sample.size": ["1/8M", "250k", "0.5M", "1M", "2M"], "seed": ["1"]}
+    study = collect(runs, "made_up", grid)
+    judged = judgements(study, "blimp", "lp", "wrong")
+    found = {row.run: row.status for row in judged.problems.itertuples()}
+    assert found == {
+        folders[0].path.name: "failed",
+        folders[1].path.name: "unfinished",
+        folders[2].path.name: "unscored",
+        "model=lstm_tiny sample.size=2M seed=1": "missing",
+        "model=txl_tiny sample.size=2M seed=1": "missing",
+    }
+    assert len(judged.runs) == 13
+    assert any("250k with seed 1" in note for note in judged.notes)
+
+
+def test_what_differs_makes_another_group(written):
+    _, runs, folders = written
+    for folder in folders[4:8]:
+        rewrite_config(folder, tokenizer__name="word")
+    labels = set(collect(runs, "made_up").runs["group"])
+    assert labels == {"lstm_tiny, unigram", "lstm_tiny, word", "txl_tiny, unigram"}
+
+
+def test_group_labels_name_keys_that_have_no_name(written):
+    made_up, *_ = written
+    configs = {f"{size}-{layers}": made_up.config("lstm_tiny", size, 1) for size in ("125k", "1M") for layers in (2, 3)}
+    for run, config in configs.items():
+        config["model"]["layers"] = int(run[-1])
+    labels, notes = group_labels(configs)
+    assert set(labels) == {"lstm_tiny, model.layers=2", "lstm_tiny, model.layers=3"}
+    assert notes == []
+
+
+def test_seeds_paths_and_scoring_are_no_axis(written):
+    made_up, *_ = written
+    configs = {str(seed): made_up.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
+    configs["2"]["model"]["seed"] = 5
+    configs["2"]["policy"] = {"context": "eos"}
+    assert set(group_labels(configs)[0]) == {"lstm_tiny"}
+
+
+def test_a_recipe_that_follows_size_is_one_curve_and_noted(written):
+    made_up, *_ = written
+    configs = {size: made_up.config("lstm_tiny", size, 1) for size in ("125k", "1M")}
+    configs["125k"]["recipe"]["budget"]["epochs"] = 20.0
+    labels, notes = group_labels(configs)
+    assert set(labels) == {"lstm_tiny"}
+    assert notes == ["recipe.budget.epochs differs between sizes of one curve: 20.0, 3.0."]
+
+
+def test_policies_are_not_mixed(written):
+    _, runs, folders = written
+    for folder in folders[:8:2]:
+        rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"score_eos": True}}))
+    judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    assert set(judged.runs["group"]) == {
+        "lstm_tiny, score_eos=true",
+        "lstm_tiny, score_eos=false",
+        "txl_tiny, score_eos=false",
+    }
+    assert any("Not one scoring policy: score_eos" in note for note in judged.notes)
+
+
+def test_versions_of_a_benchmark_are_refused(written):
+    _, runs, folders = written
+    rewrite_scores(folders[0], lambda s, m: (s, m | {"benchmark": {"name": "blimp", "digest": "00" * 32}}))
+    with pytest.raises(RunError, match="different versions of the benchmark"):
+        judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+
+
+@pytest.mark.parametrize("change", [lambda s: s.iloc[1:], lambda s: s.assign(pair_id="x")], ids=["fewer", "others"])
+def test_other_pairs_are_refused(written, change):
+    _, runs, folders = written
+    rewrite_scores(folders[5], lambda s, m: (change(s), m))
+    with pytest.raises(RunError, match="not the 60 pairs of blimp"):
+        judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+
+
+def test_labels_of_scores(written):
+    made_up, runs, folders = written
+    write_items(folders[0].scores("blimp+context-eos-32"), made_up.items(), "blimp", "be" * 32)
+    study = collect(runs, "made_up")
+    assert score_labels(study) == ["blimp", "blimp+context-eos-32"]
+    assert score_labels(study, "blimp") == ["blimp", "blimp+context-eos-32"]
+    with pytest.raises(RunError, match="no run has scores of benchmark=climp; scores there: blimp"):
+        score_labels(study, "climp")
+
+
+def test_errors_that_a_user_can_mend(written, tmp_path):
+    _, runs, folders = written
+    with pytest.raises(RunError, match="study=other: no folder"):
+        collect(runs, "other")
+    with pytest.raises(RunError, match=r"analysis.method=pen_lp: no run .* methods there: lp"):
+        judgements(collect(runs, "made_up"), "blimp", "pen_lp", "wrong")
+    folders[0].config.write_text("a: [")
+    with pytest.raises(RunError, match=r"config\.yaml: not readable as YAML"):
+        collect(runs, "made_up")
+    for folder in folders:
+        folder.config.write_text(yaml.safe_dump({}))
+        folder.update_manifest(status="unfinished")
+    with pytest.raises(RunError, match=r"no run in .* is done"):
+        collect(runs, "made_up")

@@ -1,0 +1,247 @@
+"""Learning curves against hand-computed numbers, statsmodels, and made-up studies with known slopes."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+
+from analysis.collect import Judgements, collect, judgements
+from analysis.config import CurvesConfig
+from analysis.curves import (
+    ALL_PAIRS,
+    BOOTSTRAP,
+    NO_INTERVAL,
+    T_INTERVAL,
+    UNK_FREE,
+    bootstrap_limits,
+    fit_curves,
+    fit_lines,
+    interval_method,
+    onset,
+    pair_variance,
+    perplexity_curves,
+    resampled_accuracies,
+    resampled_runs,
+    slope_weights,
+    spread_limits,
+    units_of,
+)
+from tests.made_up_study import MadeUpStudy
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
+
+
+def judged_from(accuracies, sizes, seeds, pairs=100, nested=False, rng=None):
+    """Judgements of one paradigm whose runs have the accuracies given (exactly, or drawn when there is an rng)."""
+    runs = pd.DataFrame(
+        {
+            "group": "lstm", "size": [str(size) for size in sizes], "seed": seeds,
+            "sample_words": sizes, "nested": nested,
+        }
+    )  # fmt: skip
+    runs.index = [f"run{i}" for i in range(len(runs))]
+    table = pd.DataFrame({"phenomenon": "p", "paradigm": "p_1", "pair_id": [f"{i:04d}" for i in range(pairs)]})
+    accuracies = np.asarray(accuracies)[:, None]
+    at = rng.uniform(size=(len(sizes), pairs)) if rng else (np.arange(pairs) + 0.5) / pairs
+    outcome = (at < accuracies).astype(np.float32)
+    flat = np.zeros(outcome.shape, dtype=bool)
+    return Judgements("b", "lp", "d", {}, runs, table, outcome, flat, flat, pd.DataFrame())
+
+
+def overall(curves, pairs=ALL_PAIRS):
+    table = curves.slopes
+    return table[(table["level"] == "overall") & (table["pairs"] == pairs)].iloc[0]
+
+
+def test_lines_equal_statsmodels():
+    rng = np.random.default_rng(0)
+    x = np.repeat([17.0, 18, 19, 20], 3)
+    y = rng.normal(size=(12, 4))
+    line = fit_lines(x, y)
+    for u in range(4):
+        reference = sm.OLS(y[:, u], sm.add_constant(x)).fit()
+        np.testing.assert_allclose([line.intercept[u], line.slope[u]], reference.params)
+        np.testing.assert_allclose(line.error[u], reference.bse[1])
+        np.testing.assert_allclose(line.r2[u], reference.rsquared)
+
+
+def test_t_interval_equals_statsmodels():
+    sizes, seeds = np.repeat([125_000, 250_000, 500_000, 1_000_000], 2), [1, 2] * 4
+    accuracies = [0.52, 0.55, 0.58, 0.57, 0.63, 0.6, 0.69, 0.66]
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    reference = sm.OLS(np.asarray(accuracies), sm.add_constant(np.log2(sizes))).fit()
+    assert row["method"] == T_INTERVAL
+    np.testing.assert_allclose([row["low"], row["high"]], reference.conf_int()[1], rtol=1e-6)
+    assert row["low_new_pairs"] < row["low"] < row["slope"] < row["high"] < row["high_new_pairs"]
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=3, max_size=8), st.integers(0, 10_000))
+def test_slope_weights_equal_weighted_least_squares(x, seed):
+    rng = np.random.default_rng(seed)
+    x = np.asarray(x)
+    weights = rng.integers(1, 4, size=(1, len(x))).astype(float)
+    if len(set(x)) < 2:
+        assert np.isnan(slope_weights(x, weights)).all()
+        return
+    y = rng.normal(size=len(x))
+    reference = sm.WLS(y, sm.add_constant(x), weights=weights[0]).fit().params[1]
+    np.testing.assert_allclose(slope_weights(x, weights) @ y, reference, atol=1e-9)
+
+
+def test_runs_are_drawn_within_their_size_with_the_variance_of_a_mean():
+    strata = np.repeat([0, 1], 5)
+    weights = resampled_runs(strata, 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(weights[:, :5].sum(axis=1), 5)
+    np.testing.assert_allclose(weights[:, 5:].sum(axis=1), 5)
+    y = np.array([0.1, 0.4, 0.2, 0.9, 0.6])
+    np.testing.assert_allclose((weights[:, :5] @ y / 5).var(), y.var(ddof=1) / 5, rtol=0.05)
+
+
+def test_one_draw_of_pairs_is_shared_by_all_runs():
+    """Two runs that judge alike stay alike in every resample; a run that judges the other way is their complement."""
+    one = np.array([1, 0, 0, 1, 1, 0, 1], dtype=np.float32)
+    means = resampled_accuracies(np.stack([one, one, 1 - one]), np.array([0, 3, 7]), 500, np.random.default_rng(0))
+    assert means.shape == (500, 3, 2)
+    np.testing.assert_array_equal(means[:, 0], means[:, 1])
+    np.testing.assert_allclose(means[:, 0] + means[:, 2], 1, atol=1e-6)
+    # Within a paradigm of n pairs, m of them right, the number right in a resample is binomial(n, m / n).
+    np.testing.assert_allclose(means[:, 0].mean(axis=0), [1 / 3, 3 / 4], atol=0.05)
+    np.testing.assert_allclose(means[:, 0].var(axis=0), [1 / 3 * 2 / 3 / 3, 3 / 4 / 4 / 4], rtol=0.2)
+
+
+def test_crossed_by_hand():
+    """Pairs whose difficulty is the same at each size move no slope, however much they differ: crossed, not nested."""
+    sizes = np.repeat([1024, 2048], 5)
+    judged = judged_from([0.5] * 5 + [0.7] * 5, sizes, list(range(5)) * 2, pairs=10)
+    row = overall(fit_curves(judged, CONFIG))
+    assert row["method"] == BOOTSTRAP
+    np.testing.assert_allclose([row["slope"], row["low"], row["high"]], 0.2, atol=1e-6)  # runs do not differ
+    # Of the ten pairs two gain with the doubling, so the slope of a resample is binomial(10, .2) / 10.
+    drawn = np.random.default_rng(3).binomial(10, 0.2, size=100_000) / 10
+    degrees = len(sizes) - 2
+    limits = bootstrap_limits(np.array([0.2]), drawn[:, None], 0.95, degrees)
+    np.testing.assert_allclose([row["low_new_pairs"], row["high_new_pairs"]], np.concatenate(limits), atol=0.02)
+
+
+def test_pair_variance_by_hand():
+    slopes = np.array([0.0, 1.0, 0.5, 0.5, 2.0])  # two paradigms: of 2 and of 3 pairs
+    weights = np.array([[0.5, 1.0], [0.5, 0.0]])
+    first, second = 0.5 / 2, 0.75 / 3  # s^2 / n
+    expected = [0.25 * first + 0.25 * second, first]
+    np.testing.assert_allclose(pair_variance(slopes, np.array([0, 2, 5]), weights), expected)
+
+
+def test_units_are_means_over_paradigms_not_pairs():
+    pairs = pd.DataFrame({"phenomenon": list("aaab"), "paradigm": ["x", "x", "y", "z"], "pair_id": list("0100")})
+    units = units_of(pairs)
+    assert units.table["name"].tolist() == ["overall", "a", "b", "x", "y", "z"]
+    np.testing.assert_allclose(np.array([0.3, 0.6, 0.9]) @ units.weights, [0.6, 0.45, 0.9, 0.3, 0.6, 0.9])
+    assert units.bounds.tolist() == [0, 2, 3, 4]
+
+
+def test_slopes_are_recovered(tmp_path):
+    made_up = MadeUpStudy(models=("lstm_tiny",), seeds=(1, 2, 3, 4, 5), pairs=400, run_sd=0.005, unk_share=0.3)
+    made_up.write(tmp_path)
+    judged = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    for pairs in (ALL_PAIRS, UNK_FREE):
+        found = curves.slopes[(curves.slopes["pairs"] == pairs)].set_index("name")
+        for name, (_, _, gain) in made_up.phenomena.items():
+            row = found.loc[name]
+            assert row["slope"] == pytest.approx(gain, abs=0.01), name
+            assert row["low"] < row["slope"] < row["high"]
+            assert row["method"] == BOOTSTRAP
+        assert found.loc[list(made_up.phenomena), "rank"].tolist() == [1, 3, 2]
+    fewer = curves.slopes.groupby("pairs")["n_pairs"].max()
+    assert fewer[UNK_FREE] == judged.unk_free.sum() < fewer[ALL_PAIRS] == judged.outcome.shape[1]
+    assert len(curves.points) == 20 * 10 * 2
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    judged = judged_from(
+        [0.5] * 5 + [0.7] * 5, np.repeat([1024, 2048], 5), list(range(5)) * 2, rng=np.random.default_rng(2)
+    )
+    first, second = (fit_curves(judged, CONFIG).slopes for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seeds", "method", "note"),
+    [
+        ([1000, 2000], [1, 1], NO_INTERVAL, "two runs"),
+        ([1000, 1000, 1000], [1, 2, 3], NO_INTERVAL, "one size only"),
+        ([1000], [1], NO_INTERVAL, "one size only"),
+        ([1000, 2000, 4000], [1, 1, 1], T_INTERVAL, "one run a size"),
+        ([1000, 1000, 2000], [1, 2, 1], T_INTERVAL, ""),
+    ],
+)
+def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
+    accuracies = np.linspace(0.5, 0.8, len(sizes))
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    assert row["method"] == method
+    assert note in row["note"]
+    assert np.isnan(row["low"]) == (method == NO_INTERVAL)
+    assert np.isnan(row["slope"]) == (len(set(sizes)) == 1)
+
+
+def test_which_interval():
+    size, seed = np.repeat([0, 1], 5), np.tile(np.arange(5), 2)
+    assert interval_method(size, seed, False, "auto")[0] == BOOTSTRAP
+    assert interval_method(size, seed, False, "t")[0] == T_INTERVAL
+    assert interval_method(size[1:], seed[1:], False, "auto")[0] == T_INTERVAL
+    assert interval_method(size[1:], seed[1:], False, "bootstrap")[0] == BOOTSTRAP
+    assert interval_method(np.array([0, 1, 1]), np.array([0, 0, 1]), False, "bootstrap")[0] == NO_INTERVAL
+    assert interval_method(size, seed, True, "auto")[0] == BOOTSTRAP
+
+
+def test_nested_samples_are_drawn_by_whole_seeds():
+    """What a seed adds at every size cancels in the slope, if the seed is drawn with all of its runs."""
+    seeds = np.tile(np.arange(5), 2)
+    effect = np.array([-0.2, -0.1, 0, 0.1, 0.2])[seeds]
+    accuracies = np.repeat([0.5, 0.6], 5) + effect
+    sizes = np.repeat([1024, 2048], 5)
+    nested = overall(fit_curves(judged_from(accuracies, sizes, seeds, nested=True), CONFIG))
+    independent = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    np.testing.assert_allclose([nested["low"], nested["high"]], 0.1, atol=1e-6)
+    assert independent["high"] - independent["low"] > 0.3
+
+
+def test_spread_over_runs_by_hand():
+    y = np.array([[0.5], [0.7], [0.6], [0.6]])
+    means, low, high = spread_limits(y, np.array([0, 0, 1, 1]), 0.95)
+    half = 4.302652729911275 * np.sqrt(0.02 / 2 / 2)  # t(.975, 2 degrees), variance pooled over the two sizes
+    np.testing.assert_allclose(means[:, 0], [0.6, 0.6])
+    np.testing.assert_allclose(high[:, 0] - means[:, 0], half)
+    np.testing.assert_allclose(means[:, 0] - low[:, 0], half)
+    assert np.isnan(spread_limits(y[::2], np.array([0, 1]), 0.95)[1]).all()
+
+
+def test_onset():
+    words = np.array([1.0, 2, 4, 8])
+    low = np.array([[0.4, 0.6, 0.6, np.nan], [0.6, 0.6, 0.4, 0.6], [0.6, 0.6, 0.5, 0.6], [0.7, 0.6, 0.4, np.nan]])
+    np.testing.assert_array_equal(onset(words, low), [2, 1, np.nan, np.nan])
+
+
+def test_perplexity_halves():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    runs = pd.DataFrame({"group": "g", "sample_words": sizes, "valid_ppl": 1e6 / sizes})
+    row = perplexity_curves(runs, 0.95).iloc[0]
+    np.testing.assert_allclose([row["factor"], row["low"], row["high"], row["r2"]], [0.5, 0.5, 0.5, 1])
+
+
+def simulated_study(rng, seeds=5):
+    """Runs differ and judgements are drawn at random: the slope that all runs together would have is .05."""
+    sizes = np.repeat([1000, 2000, 4000, 8000], seeds)
+    true = 0.55 + 0.05 * (np.log2(sizes) - np.log2(1000))
+    return judged_from(true + rng.normal(0, 0.02, len(sizes)), sizes, list(range(seeds)) * 4, pairs=50, rng=rng)
+
+
+@pytest.mark.parametrize("seeds", [2, 5])
+def test_intervals_cover_the_true_slope(seeds):
+    rng = np.random.default_rng(5)
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=200, seed=1)
+    rows = [overall(fit_curves(simulated_study(rng, seeds), config)) for _ in range(80)]
+    covered = sum(row["low"] < 0.05 < row["high"] for row in rows)
+    assert 69 <= covered  # binomial(80, .95) is below that in 3 of 1,000 simulations
