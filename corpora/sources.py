@@ -29,7 +29,7 @@ FORMATS = (".txt", ".jsonl", ".parquet")
 MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
 PARTS = ("train.txt", "valid.txt", "test.txt")
-HEADING = re.compile(r"= [^=].*[^=] =")  # of an article in WikiText; sections have more signs
+HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; sections have more signs
 
 
 def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iterator[Document]:
@@ -183,7 +183,8 @@ def _decoded(line: bytes, where: str) -> str:
 def _zstd(raw: IO[bytes]) -> Any:
     import pyarrow as pa  # its reader notices a truncated file
 
-    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+    untyped: Any = pa
+    return untyped.CompressedInputStream(untyped.PythonFile(raw, mode="r"), "zstd")
 
 
 _DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
@@ -283,10 +284,13 @@ def _document_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[st
         yield [sentence for part in _paragraphs(text.split("\n"), running_text) for sentence in part]
 
 
+def _line_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    return _paragraphs(_lines_of(texts), running_text)
+
+
 def _wikitext_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
     sentences: list[str] = []
-    for text in texts:
-        line = text.strip()
+    for line in map(str.strip, _lines_of(texts)):
         if HEADING.fullmatch(line):
             yield sentences
             sentences = []
@@ -295,9 +299,13 @@ def _wikitext_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[st
     yield sentences
 
 
+def _lines_of(texts: Iterable[str]) -> Iterator[str]:
+    return (line for text in texts for line in text.strip("\n").split("\n"))
+
+
 _ROWS: dict[str, Callable[[Iterable[str], bool], Iterator[list[str]]]] = {
     "document": _document_rows,
-    "line": _paragraphs,
+    "line": _line_rows,
     "wikitext": _wikitext_rows,
 }
 
