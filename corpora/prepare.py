@@ -15,9 +15,9 @@ import numpy.typing as npt
 from filelock import FileLock
 
 from corpora.config import CorporaConfig
-from corpora.errors import InputError, StoreError
+from corpora.errors import StoreError
 from corpora.files import sha256_json
-from corpora.progress import track
+from corpora.progress import Share, track
 from corpora.samples import Sample, describe, draw_sample
 from corpora.sources import describe_source, documents
 from corpora.store import STORE_VERSION, TokenStore, write_token_store
@@ -147,20 +147,17 @@ def prepare(config: CorporaConfig) -> Corpus:
     that is damaged or was prepared from something else.
     """
     folder = corpus_folder(config) / "text"
-    try:
-        description = describe_source(config.corpus)
-    except InputError:
-        if not (folder / "manifest.json").exists():
-            raise
-        description = {}  # a prepared text outlives its files
+    known = read_manifest(folder, TEXT_VERSION).get("corpus.path", {}) if _is_there(folder) else {}
+    description = describe_source(config.corpus, known)
     with _prepared_once(folder) as missing:
         if missing:
-            found = ((len(document.sentences), document) for document in documents(config.corpus))
-            shown = track(found, f"reading {config.corpus.name}", None, "sentences")
+            share = Share()
+            found = ((len(document.sentences), document) for document in documents(config.corpus, share))
+            shown = track(found, f"reading {config.corpus.name}", share, "sentences")
             write_text_store(folder, shown, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
     for key, value in description.items():
-        if key != "source" and text.manifest.get(key) != value:
+        if text.manifest.get(key) != value:
             raise StoreError(
                 f"{folder} was prepared with {key}={text.manifest.get(key)}, now it is {value}: "
                 f"give the other text its own corpus.name, or remove {folder.parent}"
@@ -182,12 +179,16 @@ def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
 @contextmanager
 def _prepared_once(folder: Path) -> Iterator[bool]:
     """Whether a store must be written, decided under a lock when it seems so: of many processes only one writes it."""
-    if (folder / "manifest.json").exists():
+    if _is_there(folder):
         yield False
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / f".{folder.name}.lock"):
-        yield not (folder / "manifest.json").exists()
+        yield not _is_there(folder)
+
+
+def _is_there(folder: Path) -> bool:
+    return (folder / "manifest.json").exists()  # written last
 
 
 @dataclass(frozen=True)

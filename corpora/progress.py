@@ -14,10 +14,19 @@ T = TypeVar("T")
 PLAIN_SECONDS = 30
 
 
-def track(steps: Iterable[tuple[int, T]], what: str, total: int | None, unit: str) -> Iterator[T]:
+class Share:
+    """How much of an input was read, 0 to 1, where its size is known only in bytes; called by what reads it."""
+
+    value = 0.0
+
+    def __call__(self, value: float) -> None:
+        self.value = value
+
+
+def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: str) -> Iterator[T]:
     """Pass on the values of (advance, value) pairs and show how far they are, at what rate, and the time left.
 
-    `total` is in `unit`; None where it is unknown.
+    `total` is in `unit`, or estimated from the share of the input that was read.
     """
     console = Console(stderr=True, highlight=False)
     started = printed = time.monotonic()
@@ -33,14 +42,15 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | None, unit: st
         transient=True,
     )
     with bar:
-        task = bar.add_task(what, total=total, unit=unit, rate="")
+        task = bar.add_task(what, total=None, unit=unit, rate="")
         for advance, value in steps:
             yield value
             done += advance
             now = time.monotonic()
             rate = done / max(now - started, 1e-9)
-            bar.update(task, completed=done, rate=f"{rate:,.0f}")
+            expected = total if isinstance(total, int) else done / total.value if total.value else None
+            bar.update(task, completed=done, total=expected, rate=f"{rate:,.0f}")
             if not console.is_terminal and now - printed > PLAIN_SECONDS:
                 printed = now
-                left = f", {(total - done) / rate:,.0f} s left" if total else ""
+                left = f", {(expected - done) / rate:,.0f} s left" if expected else ""
                 console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}")

@@ -11,7 +11,7 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -53,10 +53,11 @@ def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iter
             raise TypeError(type(config).__name__)
 
 
-def describe_source(config: CorpusConfig) -> dict[str, Any]:
+def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
     """All that the text of a corpus depends on, as plain data: its configuration, and digests of the user's own files.
 
-    Raises InputError when a file is missing.
+    `known`: digests by file name, taken for files that are gone: a prepared text outlives its files.
+    Raises InputError when another file is missing.
     """
     described = {
         f"corpus.{field.name}": getattr(config, field.name)
@@ -64,29 +65,30 @@ def describe_source(config: CorpusConfig) -> dict[str, Any]:
         if field.metadata.get("digest", True)
     }
     described["corpus.split"] = dataclasses.asdict(config.split)
-    files = source_files(config)
+    described["source"] = config.name
     if isinstance(config, LocalCorpusConfig):
-        described["corpus.path"] = {file.name: sha256_file(file) for file in files}
-    described["source"] = ", ".join(file.name for file in files) or config.name
+        files = source_files(config)
+        _check_present(file for file in files if file.name not in known)
+        digests = {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
+        described["corpus.path"] = digests
+        described["source"] = ", ".join(digests)
     return described
 
 
-def source_files(config: CorpusConfig) -> list[Path]:
-    """The user's own files that a corpus is read from, [] for none. Raises InputError if one is missing."""
-    match config:
-        case LocalCorpusConfig():
-            given = config.path if isinstance(config.path, (list, tuple)) else [config.path]
-            files = [Path(str(path)).expanduser() for path in given]
-        case GulordavaCorpusConfig() if config.path:
-            files = [Path(config.path).expanduser() / name for name in PARTS]
-        case _:
-            return []
+def source_files(config: LocalCorpusConfig) -> list[Path]:
+    """The user's own files that a corpus is read from. Raises ConfigError where none or two of one name are given."""
+    given = config.path if isinstance(config.path, (list, tuple)) else [config.path]
+    files = [Path(str(path)).expanduser() for path in given]
+    names = [format_of(file)[0] for file in files]
+    if not files or len(set(names)) < len(names):
+        raise ConfigError(f"corpus.path={config.path}: a file, or a list of files of different names")
+    return files
+
+
+def _check_present(files: Iterable[Path]) -> None:
     for file in files:
         if not file.is_file():
             raise InputError(f"corpus.path: no file {file}")
-    if not files:
-        raise ConfigError("corpus.path=[]: a file, or a list of files")
-    return files
 
 
 def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
@@ -102,6 +104,7 @@ def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document
 
 def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
     files = source_files(config)
+    _check_present(files)
     for index, file in enumerate(files):
         name, suffix = format_of(file)
 
@@ -200,7 +203,7 @@ def _opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Stream of a file's decompressed bytes, and the file itself (for the place in it)."""
     try:
         with file.open("rb") as raw:
-            stream = _DECOMPRESSED.get(file.suffix, lambda raw: raw)(raw)
+            stream: Any = _DECOMPRESSED[file.suffix](raw) if file.suffix in _DECOMPRESSED else raw
             yield io.BufferedReader(stream, 1 << 20), raw
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{file}: cannot be read to its end ({error})") from error
@@ -357,7 +360,8 @@ def _hub_is_reachable() -> bool:
 
 
 def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:
-    files = source_files(config)
+    files = [Path(config.path).expanduser() / name for name in PARTS] if config.path else []
+    _check_present(files)
     for index, name in enumerate(PARTS):
 
         def tell(share: float, index: int = index) -> None:

@@ -127,7 +127,8 @@ class ListTokenizer(Tokenizer):
     def _treebank_ids(self, text: str) -> list[int]:
         """The same as `_ids`, with the ids of each whitespace-separated chunk remembered."""
         chunks, last = treebank_chunks(text)
-        known, result = self._chunks, []
+        known = self._chunks
+        result: list[int] = []
         for chunk in chunks:
             found = known.get(chunk)
             if found is None:

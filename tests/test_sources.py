@@ -151,14 +151,20 @@ def test_missing_column_and_unknown_ending(tmp_path):
 
 def test_what_a_text_depends_on(tmp_path):
     path = write(tmp_path, "a.txt", TEXT.encode())
-    described = describe_source(corpus(path))
-    assert describe_source(corpus(path)) == described
+    described = describe_source(corpus(path), {})
     assert json.loads(json.dumps(described)) == described
     (tmp_path / "elsewhere").mkdir()
-    assert describe_source(corpus(write(tmp_path / "elsewhere", "a.txt", TEXT.encode()))) == described
-    assert describe_source(corpus(path, "corpus.split.seed=1")) != described
+    elsewhere = write(tmp_path / "elsewhere", "a.txt", TEXT.encode())
+    assert describe_source(corpus(elsewhere), {}) == described
+    assert describe_source(corpus(path, "corpus.split.seed=1"), {}) != described
     write(tmp_path, "a.txt", TEXT.encode().replace(b"dog", b"cat"))
-    assert describe_source(corpus(path)) != described
+    assert describe_source(corpus(path), described["corpus.path"]) != described
+    (tmp_path / "a.txt").unlink()
+    assert describe_source(corpus(path), described["corpus.path"]) == described
+    with pytest.raises(InputError, match=r"no file .*a\.txt"):
+        describe_source(corpus(path), {})
+    with pytest.raises(ConfigError, match="different names"):
+        describe_source(corpus(f"corpus.path=[{tmp_path}/a.txt,{tmp_path}/elsewhere/a.txt]"), {})
 
 
 def hub_copy(tmp_path, texts: dict[str, list[str]]) -> str:
