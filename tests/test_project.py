@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -89,9 +90,9 @@ def test_dependencies_are_the_imported_ones():
     declared = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependencies"]}
     optional = {canonicalize_name(Requirement(text).name) for text in PROJECT["optional-dependencies"]["tensorboard"]}
     imported = {canonicalize_name(distributions[root][0]) for root in foreign}
-    # pandas writes PNG and Parquet, and Altair its images, through libraries that nobody imports by name.
     assert imported - optional <= declared, "imported, not declared"
-    assert declared - imported <= {"vl-convert-python"}, "declared, not imported"
+    # Altair writes images through vl-convert, Lightning logs to W&B: nobody imports these two by name.
+    assert declared - imported <= {"vl-convert-python", "wandb"}, "declared, not imported"
 
 
 def test_constraints_pin_every_requirement_within_its_range():
@@ -124,6 +125,21 @@ def test_commands_of_the_readme_name_what_exists():
     assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert all((ROOT / link).exists() for link in links), links
+
+
+@pytest.mark.parametrize(("forbidden", "told"), [("0", "2 skipped"), ("1", "1 failed, 1 skipped")])
+def test_only_gpu_tests_may_skip_where_skips_are_forbidden(tmp_path, monkeypatch, forbidden, told):
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
+    code = "import pytest\ndef test_data(real_data): pass\n@pytest.mark.gpu\ndef test_gpu(): pytest.skip('no GPU')\n"
+    (tmp_path / "test_skips.py").write_text(code)
+    monkeypatch.delenv("PAIRSCALE_DATA", raising=False)
+    monkeypatch.setenv("PAIRSCALE_NO_SKIPS", forbidden)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:xdist"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert told in done.stdout
+    assert (done.returncode == 0) == (forbidden == "0")
 
 
 def test_no_sentence_of_climp_is_in_the_repository(real_data):
