@@ -308,8 +308,9 @@ def _numbers(runs: pd.DataFrame) -> tuple[Numbers, Numbers, bool]:
     """Number of each run's size (0 = smallest) and of its seed, and whether small samples are parts of larger ones."""
     words = runs.groupby("size")["sample_words"].mean().sort_values()
     size = pd.Series(range(len(words)), index=words.index)
-    seed = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
-    return size[runs["size"]].to_numpy(dtype=np.intp), seed, bool(runs["nested"].all())
+    seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
+    numbers = np.asarray(size[runs["size"]], dtype=np.intp)
+    return numbers, seeds, bool(runs["nested"].all())
 
 
 def onset(words: Array, low: Array) -> Array:

@@ -1,0 +1,311 @@
+"""Figures, as Altair charts: the same chart is a file for a paper and the interactive one of the report.
+
+Two parameters let a page change a chart that it shows: `highlight` (a name; the others fade) and `labels` (false hides
+the names at the ends of lines, for narrow screens).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import vl_convert
+
+from analysis.curves import ALL_PAIRS, Curves
+from analysis.tables import title
+from corpora.files import atomic_path, write_text
+
+Chart = Any  # Altair's classes of charts share no useful base
+
+# Okabe and Ito 2008: six hues that people with any colour vision tell apart; beyond six, another dash and shape.
+HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ([1, 0], [6, 3], [2, 2])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+GREY = "#8a8a8a"
+OVERALL = "Overall"
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+LABEL_GAP = 13  # pixels between two names at the ends of lines
+CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
+SLOPE_TITLE = "Accuracy gained per doubling of the text"
+
+# 125000 -> 125k, 2000000 -> 2M
+SIZE_LABEL = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '.3~g') + 'M' : "
+    "datum.value >= 1e3 ? format(datum.value / 1e3, '.3~g') + 'k' : datum.value"
+)
+
+
+def style(names: Sequence[str]) -> pd.DataFrame:
+    """Colour, dash and shape of each name, in order: no two of the first eighteen share all three."""
+    return pd.DataFrame(
+        [
+            {
+                "name": name,
+                "colour": HUES[i % len(HUES)],
+                "dash": DASHES[i // len(HUES) % len(DASHES)],
+                "shape": SHAPES[(i + i // len(HUES)) % len(SHAPES)],
+            }
+            for i, name in enumerate(names)
+        ],
+        columns=["name", "colour", "dash", "shape"],
+    )
+
+
+def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
+    """Positions in the order of `wanted`, at least `gap` apart, as near to it as can be (least squares).
+
+    Pool adjacent violators: with the gaps taken out, positions have only to be ascending.
+    """
+    order = np.argsort(wanted, kind="stable")
+    blocks: list[list[float]] = []  # mean, how many
+    for rank, i in enumerate(order):
+        blocks.append([wanted[i] - rank * gap, 1])
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            mean, count = blocks.pop()
+            blocks[-1] = [
+                (blocks[-1][0] * blocks[-1][1] + mean * count) / (blocks[-1][1] + count),
+                blocks[-1][1] + count,
+            ]
+    placed = np.repeat([mean for mean, _ in blocks], [int(count) for _, count in blocks]) + gap * np.arange(len(order))
+    result = np.empty(len(order))
+    result[order] = placed
+    return [float(position) for position in result]
+
+
+def accuracy_domain(curves: Curves, pairs: str = ALL_PAIRS) -> tuple[float, float]:
+    """Limits of the axis of accuracies, whole tenths, the same for every panel."""
+    values = curves.points.loc[(curves.points["pairs"] == pairs) & (curves.points["level"] != "paradigm"), "accuracy"]
+    low, high = float(np.floor(values.min() * 10) / 10), float(np.ceil(values.max() * 10) / 10)
+    return max(0.0, min(low, 0.4)), min(1.0, max(high, low + 0.1))
+
+
+def learning_curves(
+    curves: Curves,
+    group: str,
+    *,
+    pairs: str = ALL_PAIRS,
+    people: float | None = None,
+    height: int = 420,
+    width: int | str = 400,
+) -> Chart:
+    """One panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, the whole in grey.
+
+    Lines are means over runs, points are runs, bands the intervals over runs. `people` draws their overall accuracy.
+    """
+    names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
+    low, high = accuracy_domain(curves, pairs)
+    if people is not None:
+        high = max(high, min(1.0, float(np.ceil(people * 10) / 10)))
+    means, points = (_shown(table, group, pairs) for table in (curves.accuracies, curves.points))
+    sizes = sorted(curves.accuracies["words"].unique())
+    x = alt.X(
+        "words:Q",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
+        axis=alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title="Words of training text", grid=False),
+    )
+    y = alt.Y(
+        "accuracy:Q",
+        scale=alt.Scale(domain=[low, high], nice=False, zero=False),
+        axis=alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6),
+    )
+    look = style(names)
+    domain = [*look["name"], OVERALL]
+    colour = alt.Color("name:N", scale=alt.Scale(domain=domain, range=[*look["colour"], GREY]), legend=None)
+    dash = alt.StrokeDash("name:N", scale=alt.Scale(domain=domain, range=[*look["dash"], [1, 0]]), legend=None)
+    shape = alt.Shape("name:N", scale=alt.Scale(domain=domain, range=[*look["shape"], "circle"]), legend=None)
+    about = [
+        alt.Tooltip("name:N", title="phenomenon"),
+        alt.Tooltip("accuracy:Q", format=".3f"),
+        alt.Tooltip("words:Q", format=","),
+    ]
+    of_means = [*about, alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f"), alt.Tooltip("runs:Q")]
+    of_runs = [alt.Tooltip("run:N"), *about, alt.Tooltip("seed:N")]
+    lines = alt.Chart(means[means["level"] == "phenomenon"])
+    whole = alt.Chart(means[means["level"] == "overall"])
+    band = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(alt.expr("highlight ? 0 : 0.07")))
+    layers: list[Any] = [
+        *_rules(people, low),
+        lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=band),
+        whole.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=_faded(0.2)),
+        whole.mark_line(strokeWidth=5, strokeCap="round").encode(x, y, colour, opacity=_faded(0.8)),
+        lines.mark_line(strokeWidth=2).encode(x, y, colour, dash, opacity=_faded(1)),
+        alt.Chart(points).mark_point(size=12, filled=True).encode(
+            x, y, colour, shape, opacity=_faded(0.5), tooltip=of_runs
+        ),
+        lines.mark_point(size=50, filled=True).encode(x, y, colour, shape, opacity=_faded(1), tooltip=of_means),
+        *_end_labels(means, (low, high), height, colour),
+    ]  # fmt: skip
+    return (
+        alt.layer(*layers)
+        .add_params(alt.param(name="highlight", value=""), alt.param(name="labels", value=True))
+        .properties(width=width, height=height, title=group)
+    )
+
+
+def _shown(table: pd.DataFrame, group: str, pairs: str) -> pd.DataFrame:
+    rows = table[(table["group"] == group) & (table["pairs"] == pairs) & (table["level"] != "paradigm")]
+    return rows.assign(name=rows["name"].map(title)).drop(columns=["phenomenon", "group", "pairs"])
+
+
+def _faded(opacity: float) -> Any:
+    """Opacity of marks whose name is not the one highlighted."""
+    return alt.condition("highlight === '' || highlight === datum.name", alt.value(opacity), alt.value(opacity * 0.1))
+
+
+def _ticks(sizes: Sequence[float]) -> list[float]:
+    """The sizes; where they lie close (less than an octave on average over ten) every second one."""
+    return [float(size) for size in (sizes if len(sizes) <= 8 else sizes[::2])]
+
+
+def _rules(people: float | None, low: float) -> list[Any]:
+    """Chance, and how well people do overall."""
+    levels = [("", 0.5)] if low < 0.5 else []  # chance is named on the axis, where no line crosses it
+    levels += [("people, overall", people)] if people is not None else []
+    table = pd.DataFrame(levels, columns=["level", "accuracy"])
+    at = alt.Chart(table).encode(y=alt.Y("accuracy:Q"))
+    rule = at.mark_rule(strokeDash=[3, 3], color=GREY)
+    text = at.mark_text(align="left", dx=4, dy=-6, fontSize=10, color=GREY).encode(x=alt.value(0), text="level:N")
+    return [rule, text] if levels else []
+
+
+def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, colour: Any) -> list[Any]:
+    """Names to the right of the panel, spread so that none overlap, each tied to the end of its line."""
+    last = means[means["words"] == means["words"].max()].copy()
+    pixel = (domain[1] - domain[0]) / height
+    places = np.asarray(spread_apart(list(last["accuracy"]), LABEL_GAP * pixel))
+    # All of them beside the panel, if they fit there.
+    places -= max(0.0, places.max() - domain[1])
+    places += max(0.0, domain[0] - places.min())
+    last["place"] = places
+    opacity = alt.condition(
+        "labels && (highlight === '' || highlight === datum.name)",
+        alt.value(1),
+        alt.value(alt.expr("labels ? 0.2 : 0")),
+    )
+    base = alt.Chart(last)
+    edge = alt.value("width")
+    tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=18).encode(
+        x=edge, x2=edge, y=alt.Y("accuracy:Q"), y2=alt.Y2("place:Q"), color=colour, opacity=opacity
+    )
+    text = base.mark_text(align="left", baseline="middle", fontSize=11, dx=22).encode(
+        x=edge, y=alt.Y("place:Q"), text="name:N", opacity=opacity
+    )
+    return [tie, text]
+
+
+def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | str = 520) -> Chart:
+    """Slopes with their intervals, one row per phenomenon, steepest first; published ones as hollow diamonds.
+
+    `slopes` is Curves.slopes with the columns of tables.with_published.
+    """
+    rows = slopes[(slopes["pairs"] == pairs) & slopes["level"].isin(["phenomenon", "overall"])]
+    rows = rows[["group", "name", "slope", "low", "high", "r2", "method", "published_model", "published_slope"]]
+    rows = rows.assign(name=rows["name"].map(title), zero=0.0)
+    order = list(rows.groupby("name")["slope"].mean().sort_values(ascending=False).index)
+    groups = list(rows["group"].unique())
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        axis=alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False),
+        scale=alt.Scale(paddingInner=0.25),
+    )
+    offset = alt.YOffset("group:N", sort=groups)
+    scale = alt.Scale(domain=groups, range=[HUES[i % len(HUES)] for i in range(len(groups))])
+    colour = alt.Color("group:N", scale=scale, legend=alt.Legend(title=None, orient="top", labelLimit=400))
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=None)
+    x = alt.X(
+        "slope:Q",
+        axis=alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6),
+    )
+    tooltip = [
+        alt.Tooltip("name:N", title="phenomenon"),
+        alt.Tooltip("group:N"),
+        *(alt.Tooltip(f"{field}:Q", format="+.4f") for field in ("slope", "low", "high")),
+        alt.Tooltip("r2:Q", format=".3f", title="R²"),
+        alt.Tooltip("method:N", title="interval"),
+    ]
+    published = [
+        alt.Tooltip("name:N", title="phenomenon"),
+        alt.Tooltip("published_model:N", title="published model"),
+        alt.Tooltip("published_slope:Q", format="+.4f", title="slope"),
+    ]
+    base = alt.Chart(rows)
+    layers: list[Any] = [
+        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q")),
+        base.mark_rule(strokeWidth=2).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
+        base.mark_point(size=55, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
+    ]
+    theirs = rows[rows["published_slope"].notna()]
+    if len(theirs):
+        hollow = alt.Chart(theirs).mark_point(shape="diamond", size=80, filled=False, strokeWidth=1.6, opacity=1)
+        layers.append(hollow.encode(alt.X("published_slope:Q"), y, offset, colour, tooltip=published))
+    height = len(order) * (10 + 12 * len(groups))
+    heading = alt.Title(
+        "", subtitle=["Lines: intervals. Hollow diamonds: published slopes of the architecture"] if len(theirs) else []
+    )
+    return alt.layer(*layers).properties(width=width, height=height, title=heading)
+
+
+def perplexity_chart(runs: pd.DataFrame, *, width: int | str = 400, height: int = 300) -> Chart:
+    """Validation perplexity per reference word against words, both axes logarithmic: line of means, point per run."""
+    rows = runs[runs["valid_ppl"].notna()].reset_index(names="run")
+    rows = rows[["run", "group", "size", "seed", "sample_words", "valid_ppl", "valid_oov_rate"]]
+    means = rows.groupby(["group", "size"], as_index=False, sort=False)[["sample_words", "valid_ppl"]].mean()
+    sizes = sorted(means["sample_words"].unique())
+    groups = list(rows["group"].unique())
+    scale = alt.Scale(domain=groups, range=[HUES[i % len(HUES)] for i in range(len(groups))])
+    colour = alt.Color("group:N", scale=scale, legend=alt.Legend(title=None, orient="top", labelLimit=400))
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=None)
+    x = alt.X(
+        "sample_words:Q",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
+        axis=alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title="Words of training text", grid=False),
+    )
+    y = alt.Y(
+        "valid_ppl:Q",
+        scale=alt.Scale(type="log", base=2, nice=True, zero=False),
+        axis=alt.Axis(title="Perplexity per word", format=",.0f", tickCount=5),
+    )
+    tooltip = [
+        alt.Tooltip("run:N"),
+        alt.Tooltip("valid_ppl:Q", format=".1f", title="perplexity"),
+        alt.Tooltip("valid_oov_rate:Q", format=".2%", title="unknown words"),
+        alt.Tooltip("seed:N"),
+    ]
+    layers = [
+        alt.Chart(means).mark_line(strokeWidth=2).encode(x, y, colour),
+        alt.Chart(rows).mark_point(filled=True, size=40, opacity=0.8).encode(x, y, colour, shape, tooltip=tooltip),
+    ]
+    return alt.layer(*layers).properties(width=width, height=height)
+
+
+def side_by_side(panels: Sequence[Chart], columns: int = 2) -> Chart:
+    """Panels in rows of `columns`, as one figure."""
+    return alt.concat(*panels, columns=columns, spacing=24)
+
+
+def finished(chart: Any) -> dict[str, Any]:
+    """The chart as a Vega-Lite specification with the look that all figures share."""
+    styled = (
+        chart.configure(font=FONT, background="white")
+        .configure_view(strokeWidth=0)
+        .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal", gridOpacity=0.35)
+        .configure_title(fontSize=13, anchor="start")
+        .configure_legend(labelFontSize=12, symbolSize=90)
+    )
+    specification: dict[str, Any] = styled.to_dict()
+    return specification
+
+
+def write_figure(folder: Path, name: str, chart: Any) -> None:
+    """Write <name>.svg and <name>.png (twice the size, for print)."""
+    specification = finished(chart)
+    version = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+    svg = vl_convert.vegalite_to_svg(specification, vl_version=version)
+    write_text(folder / f"{name}.svg", svg)
+    with atomic_path(folder / f"{name}.png") as temporary:
+        temporary.write_bytes(vl_convert.vegalite_to_png(specification, vl_version=version, scale=2))

@@ -1,0 +1,162 @@
+"""What the numbers say, in sentences: findings, warnings and methods, computed and never typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis.collect import Judgements
+from analysis.config import CurvesConfig
+from analysis.curves import ALL_PAIRS, BOOTSTRAP, NO_INTERVAL, T_INTERVAL, UNK_FREE, Curves
+from analysis.tables import accuracy_text, interval_text, slope_text, title
+
+OVERLAP_LIMIT = 0.5  # share of text in common from which samples of a size are hardly independent
+
+
+def joined(words: Sequence[str]) -> str:
+    """a, b and c"""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def plural(number: int, noun: str) -> str:
+    """1 run, 2 runs"""
+    plurals = {"phenomenon": "phenomena"}
+    return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
+
+
+def extent(runs: pd.DataFrame) -> str:
+    """How much the study holds: "16 runs: 2 models or settings, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
+    sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+    groups = plural(runs["group"].nunique(), "curve")
+    span = f"{plural(len(sizes), 'size')} from {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"one size, {sizes[0]}"
+    seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
+    return f"{plural(len(runs), 'run')}: {groups}, {span}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
+
+
+def findings(curves: Curves) -> list[str]:
+    """Main results on all pairs, one sentence or two per group, then what groups have in common."""
+    slopes = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
+    found = []
+    for group, rows in slopes.groupby("group", sort=False):
+        whole = rows[rows["level"] == "overall"].iloc[0]
+        at = curves.accuracies
+        at = at[(at["group"] == group) & (at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
+        first, last = at.iloc[0], at.iloc[-1]
+        if np.isnan(whole["slope"]):
+            found.append(f"{group}: accuracy {accuracy_text(first['accuracy'])} at {first['size']}; {whole['note']}.")
+            continue
+        rises = "rises" if last["accuracy"] >= first["accuracy"] else "falls"
+        interval = "" if np.isnan(whole["low"]) else f", interval {interval_text(whole['low'], whole['high'])}"
+        text = (
+            f"{group}: overall accuracy {rises} from {accuracy_text(first['accuracy'])} at {first['size']} to "
+            f"{accuracy_text(last['accuracy'])} at {last['size']}: {slope_text(whole['slope'])} per doubling{interval}. "
+        )
+        phenomena = rows[rows["level"] == "phenomenon"].sort_values("slope", ascending=False)
+        if len(phenomena) >= 4:
+            text += f"Steepest: {_named(phenomena.iloc[:2])}; shallowest: {_named(phenomena.iloc[:-3:-1])}. "
+        if phenomena["low"].notna().any():
+            flat = phenomena[~(phenomena["low"] > 0)]
+            told = f"; not above 0 for {joined([title(name) for name in flat['name']])}" if 0 < len(flat) <= 6 else ""
+            text += f"The interval lies above 0 for {len(phenomena) - len(flat)} of {plural(len(phenomena), 'phenomenon')}{told}."
+        found.append(text.strip())
+    wide = slopes[slopes["level"] == "phenomenon"].pivot(index="name", columns="group", values="slope").dropna()
+    if wide.shape[1] == 2 and len(wide) >= 4:
+        r = float(np.corrcoef(wide.to_numpy().T)[0, 1])
+        found.append(
+            f"Over {len(wide)} phenomena the slopes of {joined(list(wide.columns))} correlate with r = {r:.2f}."
+        )
+    return found
+
+
+def _named(rows: pd.DataFrame) -> str:
+    return ", ".join(f"{title(row['name'])} ({slope_text(row['slope'])})" for _, row in rows.iterrows())
+
+
+def warnings(judged: Judgements) -> list[str]:
+    """What a reader has to know before believing the curves."""
+    told = []
+    if len(judged.problems):
+        counts = judged.problems["status"].value_counts()
+        told.append(
+            f"{plural(len(judged.problems), 'run')} not in these curves: "
+            f"{joined([f'{n} {status}' for status, n in counts.items()])} (listed under provenance)."
+        )
+    told += judged.notes
+    overlap = pd.to_numeric(judged.runs["overlap"]).groupby(judged.runs["size"]).max()
+    high = overlap[overlap > OVERLAP_LIMIT]
+    if len(high):
+        shares = joined([f"{share:.0%} at {size}" for size, share in high.items()])
+        told.append(
+            f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
+            "would, and intervals at these sizes are too narrow."
+        )
+    return told
+
+
+def unknown_words(judged: Judgements) -> str:
+    """One sentence on how many pairs are left without <unk>."""
+    if not judged.unk.any():
+        return "No pair holds an unknown word in any run, so all pairs are pairs without <unk>."
+    left = int(judged.unk_free.sum())
+    if not left:
+        return "Every pair holds <unk> in some run: there is nothing to compare without it."
+    return f"{left:,} of {len(judged.pairs):,} pairs hold no <unk> in any of the runs compared."
+
+
+def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
+    """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
+    counts = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}[ties]
+    paradigms = judged.pairs["paradigm"].nunique()
+    text = [
+        f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie {counts}. "
+        f"{judged.label} has {plural(len(judged.pairs), 'pair')} in {plural(paradigms, 'paradigm')}; accuracies of phenomena "
+        "and of the whole are means over paradigms.",
+        *_policies(judged),
+        "Curves are least-squares lines of a run's accuracy on log2 of its distinct training words (reference words, not the "
+        "model's tokens): the slope is accuracy gained per doubling.",
+    ]
+    used = set(curves.slopes["method"])
+    level = f"{config.confidence:.0%}"
+    if T_INTERVAL in used:
+        text.append(
+            f"{level} intervals are t intervals of that regression over runs (fewer than five runs at some size): they say where "
+            "the slope would lie with new samples of text and new initialisations, for these pairs. The intervals for new "
+            "pairs too add the variance of pairs' own slopes within paradigms; paradigms are fixed."
+        )
+    if BOOTSTRAP in used:
+        text.append(
+            f"{level} intervals are from a crossed bootstrap ({config.resamples:,} resamples, seed {config.seed}): runs are drawn "
+            "within their size (whole seeds where samples are nested), and for the intervals over new pairs too, pairs within "
+            "their paradigm in one draw shared by all runs. Paradigms are fixed. Limits are percentiles, widened by the ratio "
+            "of Student's to the normal quantile."
+        )
+    if NO_INTERVAL in used:
+        text.append("Where a curve has too few runs for an interval, none is given.")
+    if UNK_FREE in set(curves.slopes["pairs"]):
+        text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
+    text.append(
+        "Onset is the smallest size from which on the lower bound of accuracy over runs exceeds .5. Lines are fitted to the sizes "
+        "studied only: nothing here says that they go on, and accuracy cannot exceed 1."
+    )
+    return text
+
+
+def _policies(judged: Judgements) -> list[str]:
+    told: dict[str, list[str]] = {}
+    for group, policy in judged.policies.items():
+        ends = (
+            "the end of the sentence is scored" if policy.get("score_eos") else "the end of the sentence is not scored"
+        )
+        before = {
+            "none": "nothing but the begin symbol",
+            "eos": f"{policy.get('context_tokens')} <eos>",
+            "text": "a fixed text",
+        }
+        unk = "unknown words are scored as <unk>" if policy.get("unk") == "score" else "unknown words are skipped"
+        text = f"before each sentence stands {before.get(str(policy.get('context')), 'the context')}, {ends}, {unk}"
+        told.setdefault(text, []).append(group)
+    if len(told) == 1:
+        return [f"Sentences are scored alone: {next(iter(told))}."]
+    return [f"Sentences are scored alone. {joined(groups)}: {text}." for text, groups in told.items()]

@@ -1,0 +1,188 @@
+"""Tables of curves: for the terminal, as CSV and as LaTeX. Text from data is made harmless where it is written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from analysis.curves import ALL_PAIRS, Curves
+from corpora.files import write_text
+
+# The published model whose architecture a model has, by the first part of its name.
+_ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}
+_HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+def title(name: str) -> str:
+    """A phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
+    words = name.replace("_", " ")
+    for pair in _HYPHENATED:
+        words = words.replace(pair, pair.replace(" ", "-"))
+    words = words.replace("control raising", "control/raising")
+    words = re.sub(r"\b(npi|np)\b", lambda match: match[0].upper(), words)
+    return words[:1].upper() + words[1:]
+
+
+def published_slopes() -> pd.DataFrame:
+    """Slopes of Warstadt et al. 2020, section 6.3, per doubling: model, phenomenon, slope, source."""
+    return _published("slopes.csv")
+
+
+def published_perplexity() -> pd.DataFrame:
+    """Perplexities of Warstadt et al. 2020, note 16: model, words, perplexity, source."""
+    return _published("perplexity.csv")
+
+
+def _published(name: str) -> pd.DataFrame:
+    with (files("analysis") / "published" / name).open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+def architecture(model: str) -> str | None:
+    """The published model to stand beside a model of ours: "lstm_tiny" -> "LSTM"; None where there is none."""
+    return _ARCHITECTURES.get(model.partition("_")[0])
+
+
+def with_published(slopes: pd.DataFrame, runs: pd.DataFrame, benchmark: str) -> pd.DataFrame:
+    """`slopes` with the columns published_model and published_slope, of the same architecture (BLiMP only)."""
+    models = runs.drop_duplicates("group").set_index("group")["model"]
+    published = published_slopes().rename(columns={"model": "published_model", "slope": "published_slope"})
+    if benchmark != "blimp":
+        published = published.iloc[:0]
+    named = slopes.assign(published_model=slopes["group"].map(models).map(architecture), level_name=slopes["name"])
+    named["level_name"] = named["level_name"].where(named["level"] == "phenomenon")
+    columns = ["published_model", "phenomenon", "published_slope"]
+    published = published[columns].rename(columns={"phenomenon": "level_name"})
+    return named.merge(published, on=["published_model", "level_name"], how="left").drop(columns="level_name")
+
+
+def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon") -> pd.DataFrame:
+    """One row per group and unit of `level`, overall first: name, group, accuracy at each size, slope, interval, ...
+
+    Columns "accuracy 125k" and so on go by size; the rest are those of Curves.slopes, and of `with_published` where it
+    has them. Rows go by group, then from the steepest to the shallowest.
+    """
+    chosen = curves.slopes[(curves.slopes["pairs"] == pairs) & curves.slopes["level"].isin(["overall", level])]
+    sizes = curves.accuracies.groupby("size")["words"].mean().sort_values().index
+    at = curves.accuracies[curves.accuracies["pairs"] == pairs]
+    wide = at.pivot_table(index=["group", "level", "name"], columns="size", values="accuracy", observed=True)
+    wide = wide.reindex(columns=sizes).add_prefix("accuracy ").reset_index()
+    first = ["group", "level", "name", "paradigms", "n_pairs"]
+    last = ["slope", "low", "high", "low_new_pairs", "high_new_pairs", "r2", "rank", "onset", "intercept", "method"]
+    last += [name for name in ("published_model", "published_slope") if name in chosen] + ["runs", "note"]
+    table = chosen[first + last].merge(wide, on=["group", "level", "name"], how="left")
+    order = pd.DataFrame(
+        {"group": pd.factorize(table["group"])[0], "level": table["level"] != "overall", "slope": -table["slope"]}
+    ).sort_values(["group", "level", "slope"], kind="stable")
+    return table.loc[order.index, [*first, *wide.columns[3:], *last]].reset_index(drop=True)
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> None:
+    """Write a table so that no spreadsheet takes a cell for a formula: text that starts with = + - @ gets a '."""
+    guarded = table.copy()
+    for column in guarded.select_dtypes(exclude="number"):
+        guarded[column] = guarded[column].map(_guard)
+    guarded.columns = pd.Index([_guard(column) for column in guarded.columns])
+    write_text(path, guarded.to_csv(index=False, lineterminator="\n"))
+
+
+def _guard(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def latex_escape(text: str) -> str:
+    """Text that LaTeX shows as it is."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str) -> None:
+    """Write a `slope_table` for a paper (booktabs): accuracies, slope, interval, R2, rank and the published slope."""
+    sizes = [str(column) for column in table if str(column).startswith("accuracy ")]
+    published = "published_slope" in table and bool(table["published_slope"].notna().any())
+    shown: list[tuple[str, Callable[[pd.Series], str]]] = [("Phenomenon", lambda row: latex_escape(title(row["name"])))]
+    for size in sizes:
+        shown.append((latex_escape(size.removeprefix("accuracy ")), partial(_accuracy_of, column=size)))
+    shown.append(("Slope", lambda row: _math(slope_text(row["slope"]))))
+    shown.append(("Interval", lambda row: _math(interval_text(row["low"], row["high"]))))
+    shown.append(("$R^2$", lambda row: accuracy_text(row["r2"])))
+    shown.append(("Rank", lambda row: "" if math.isnan(row["rank"]) else f"{row['rank']:.0f}"))
+    if published:
+        shown.append(("Published", lambda row: _math(slope_text(row["published_slope"], dash=""))))
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{latex_escape(caption)}}}",
+        f"\\label{{{re.sub(r'[^A-Za-z0-9:-]', '-', label)}}}",
+        f"\\begin{{tabular}}{{l{'r' * (len(shown) - 1)}}}",
+        "\\toprule",
+        " & ".join(header for header, _ in shown) + " \\\\",
+    ]
+    for group, rows in table.groupby("group", sort=False):
+        lines += ["\\midrule", f"\\multicolumn{{{len(shown)}}}{{l}}{{\\emph{{{latex_escape(str(group))}}}}} \\\\"]
+        lines += [" & ".join(cell(row) for _, cell in shown) + " \\\\" for _, row in rows.iterrows()]
+    write_text(path, "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""]))
+
+
+def _accuracy_of(row: pd.Series, column: str) -> str:
+    return accuracy_text(row[column])
+
+
+def _math(text: str) -> str:
+    return f"${text}$" if text[:1] in ("+", "-", "[") and text != "--" else text
+
+
+def accuracy_text(value: float, dash: str = "--") -> str:
+    """.713, as papers write accuracies; 1.000 keeps its 1."""
+    return dash if math.isnan(value) else f"{value:.3f}".removeprefix("0").replace("-0.", "-.")
+
+
+def slope_text(value: float, dash: str = "--") -> str:
+    """+.0426: accuracy per doubling."""
+    return dash if math.isnan(value) else f"{value:+.4f}".replace("0.", ".", 1)
+
+
+def interval_text(low: float, high: float, dash: str = "--") -> str:
+    """[+.0201, +.0234]"""
+    return dash if math.isnan(low) else f"[{slope_text(low)}, {slope_text(high)}]"
+
+
+def terminal_table(table: pd.DataFrame, heading: str) -> Table:
+    """A `slope_table` for the terminal."""
+    sizes: Sequence[str] = [str(column) for column in table if str(column).startswith("accuracy ")]
+    ends = list(dict.fromkeys([*sizes[:1], *sizes[-1:]]))
+    published = "published_slope" in table and bool(table["published_slope"].notna().any())
+    shown = Table(title=heading, title_justify="left", header_style="bold", pad_edge=False)
+    shown.add_column("phenomenon")
+    for size in ends:
+        shown.add_column(size.removeprefix("accuracy "), justify="right")
+    for name in ("slope", "interval", "R2", "rank", *(["published"] if published else [])):
+        shown.add_column(name, justify="right")
+    for group, rows in table.groupby("group", sort=False):
+        shown.add_section()
+        shown.add_row(f"[bold]{_markup(str(group))}[/]")
+        for _, row in rows.iterrows():
+            steep = "green" if row["low"] > 0 else "dim" if row["low"] <= 0 else ""
+            cells = [f"  {_markup(title(row['name']))}", *(accuracy_text(row[size]) for size in ends)]
+            cells += [f"[{steep}]{slope_text(row['slope'])}[/]" if steep else slope_text(row["slope"])]
+            cells += [_markup(interval_text(row["low"], row["high"])), accuracy_text(row["r2"])]
+            cells += ["" if math.isnan(row["rank"]) else f"{row['rank']:.0f}"]
+            shown.add_row(*cells, *([slope_text(row["published_slope"], dash="")] if published else []))
+    return shown
+
+
+def _markup(text: str) -> str:
+    return text.replace("[", r"\[")
