@@ -25,9 +25,11 @@ CACHED = 1 << 19  # chunks whose words are remembered; a natural text repeats ne
 
 # What may follow the full stop that ends a sentence: NLTK then still splits that full stop off.
 _CLOSING = "])}>\"'»”’"
-# Most chunks are a plain word, perhaps with a mark after it; of these, only the joined contractions need NLTK.
-_PLAIN = re.compile(r"([^\W_]+)([,;:?!]?)")
-_CONTRACTIONS = frozenset({"cannot", "gimme", "gonna", "gotta", "lemme", "wanna"})
+# Most chunks are a plain word with at most a mark or two, and need no NLTK unless the word is a joined contraction.
+_PLAIN = r"""(["(]?)([^\W_]+(?:-[^\W_]+)*)('s)?([%s]?)([")]?)"""
+_PLAIN_INNER = re.compile(_PLAIN % ",;:?!")
+_PLAIN_LAST = re.compile(_PLAIN % ".,;:?!")
+_CONTRACTION = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
@@ -43,8 +45,7 @@ def _slices(chunk: str, tokens: list[str]) -> tuple[str, ...]:
     words = []
     start = 0
     for token in tokens:
-        word = token if chunk.startswith(token, start) else '"'
-        assert chunk.startswith(word, start), (chunk, tokens)
+        word = next(form for form in (token, "''", '"') if chunk.startswith(form, start))
         words.append(word)
         start += len(word)
         while chunk.startswith(" ", start):
@@ -53,19 +54,23 @@ def _slices(chunk: str, tokens: list[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _plain_words(chunk: str, pattern: re.Pattern[str]) -> tuple[str, ...] | None:
+    match = pattern.fullmatch(chunk)
+    if not match or _CONTRACTION.search(chunk):
+        return None
+    return tuple(filter(None, match.groups()))
+
+
 @lru_cache(maxsize=CACHED)
 def _inner_words(chunk: str) -> tuple[str, ...]:
     """Words of a chunk without spaces that does not end its sentence."""
-    plain = _PLAIN.fullmatch(chunk)
-    if plain and plain[1].lower() not in _CONTRACTIONS:
-        return (plain[1], plain[2]) if plain[2] else (chunk,)
-    return _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
+    return _plain_words(chunk, _PLAIN_INNER) or _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
 
 
 @lru_cache(maxsize=CACHED // 4)
 def _last_words(chunk: str) -> tuple[str, ...]:
     """Words of what ends a sentence."""
-    return _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
+    return _plain_words(chunk, _PLAIN_LAST) or _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
 
 
 def chunk_words(chunk: str, final: bool) -> tuple[str, ...]:
