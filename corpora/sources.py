@@ -328,7 +328,7 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
             raise InputError(f"corpus.path={config.path}: not a data set that save_to_disk wrote ({error})") from None
     else:
         # Without a network the library tries for 23 seconds; told so before its import, it fails at once.
-        if not _hub_is_reachable():
+        if not hub_is_reachable():
             os.environ["HF_HUB_OFFLINE"] = "1"
         import datasets
 
@@ -343,7 +343,8 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
 
 
-def _hub_is_reachable() -> bool:
+def hub_is_reachable() -> bool:
+    """Whether asking the Hugging Face hub is worth while: the network is there and HF_HUB_OFFLINE is not set."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
         return False
     if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):

@@ -40,7 +40,7 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
     """Accuracy of each paradigm, of each phenomenon and overall, the last two as means over their paradigms.
 
     `scores` has the columns paradigm, phenomenon, good, bad: one row per pair. Returns the columns level (paradigm,
-    phenomenon, overall), name, paradigms, pairs, ties, accuracy, low, high; phenomena and paradigms by name, overall last.
+    phenomenon, overall), name, paradigms, pairs, ties, accuracy, low, high; in this order of levels, then by name.
     The interval is over new pairs of the same paradigms: Wilson's, for a mean over K paradigms of n_k pairs with
     K^2 / sum(1/n_k) trials (all pairs, where the paradigms are equally large).
     """

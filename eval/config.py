@@ -25,6 +25,11 @@ class BenchmarkConfig:
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all
     seed: int | None = None  # toy: of the pairs
+    per_paradigm: int | None = None  # toy: pairs to make of each paradigm
+
+    def __post_init__(self) -> None:
+        if self.pairs is not None and self.pairs < 1:
+            raise ConfigError(f"benchmark.pairs={self.pairs}: must be above 0, or null for all")
 
 
 @dataclass
@@ -60,6 +65,12 @@ class ScoringConfig:
     batch_tokens: int = MISSING
     token_pairs: str = MISSING  # pairs per paradigm whose tokens are written to tokens.parquet: a number or "all"
     seed: int = MISSING  # draws those pairs
+
+    def __post_init__(self) -> None:
+        if self.batch_tokens < 1:
+            raise ConfigError(f"scoring.batch_tokens={self.batch_tokens}: must be above 0")
+        if self.token_pairs != "all" and not self.token_pairs.isdecimal():
+            raise ConfigError(f"scoring.token_pairs={self.token_pairs}: must be a number of pairs per paradigm, or all")
 
 
 @dataclass

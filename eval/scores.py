@@ -6,8 +6,8 @@
         items.parquet                 ITEMS, the pairs themselves
         tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
 
-A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as one
-JSON object; `METADATA` says what a score file's must have. Imports no torch, so that the analysis can read scores.
+A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as
+one JSON object; `METADATA` says what a score file's must have. Imports no torch, so that the analysis can read scores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCORES = pa.schema(
         *((f"{side}_lp", pa.float64()) for side in _SIDES),  # nats
         *((f"{side}_tokens", pa.int32()) for side in _SIDES),  # scored tokens, <eos> among them where it is scored
         *((f"{side}_words", pa.int32()) for side in _SIDES),  # of the corpus's reference tokenizer
-        *((f"{side}_chars", pa.int32()) for side in _SIDES),
+        *((f"{side}_chars", pa.int32()) for side in _SIDES),  # that are not white space
         *((f"{side}_unk", pa.int32()) for side in _SIDES),  # tokens that were <unk>, skipped ones too
         ("crit_unk", pa.int32()),  # <unk> among the tokens in which the two sentences differ, both sides together
         ("order", pa.string()),  # null, or A/B: where a prompt put the good sentence
@@ -55,7 +55,9 @@ ITEMS = pa.schema(
         ("field", pa.string()),  # null where the benchmark has no fields
         ("good", pa.string()),
         ("bad", pa.string()),
-        ("lexically_identical", pa.bool_()),
+        ("lexically_identical", pa.bool_()),  # null where the benchmark does not say, as all below
+        ("one_prefix_method", pa.bool_()),
+        ("two_prefix_method", pa.bool_()),
         ("one_prefix_prefix", pa.string()),
         ("one_prefix_word_good", pa.string()),
         ("one_prefix_word_bad", pa.string()),

@@ -1,0 +1,31 @@
+"""`python -m eval`: score the trained runs of a study, or train and score what an experiment asks for.
+
+python -m eval study=NAME benchmark=blimp      every run of the study that is done and lacks scores
+python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
+"""
+
+from hydra.core.hydra_config import HydraConfig
+
+from conf import main
+from eval.config import EvalConfig
+
+
+def run(config: EvalConfig) -> None:
+    """Score a study where one is named and no experiment is, else train and score the run that `config` describes."""
+    from eval.run import score_run, score_study, scoring_tokens
+
+    if config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
+        score_study(config)
+    elif config.dry_run:
+        from train.estimate import estimate, print_estimate
+
+        expected = estimate(config)
+        print_estimate(config, scoring_tokens(config, expected.tokens_per_word) / expected.speed.reading)
+    else:
+        from train.run import train_run
+
+        score_run(train_run(config), config)
+
+
+if __name__ == "__main__":
+    main("eval", run)

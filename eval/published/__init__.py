@@ -1,0 +1,20 @@
+"""Published accuracies, to stand beside ours and never to be mixed with them (sources and licences: NOTICE)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+COLUMNS = ("level", "name", "model", "accuracy")
+
+
+def read_published(benchmark: str) -> pd.DataFrame:
+    """Columns level (paradigm, phenomenon, overall), name, model, accuracy (0 to 1); no rows where there are none.
+
+    Phenomena have our names. The model `people` is the share of single persons' forced choices that were right.
+    """
+    path = Path(__file__).with_name(f"{benchmark}.csv")
+    if not path.exists():
+        return pd.DataFrame(columns=list(COLUMNS)).astype({"accuracy": float})
+    return pd.read_csv(path)[list(COLUMNS)]

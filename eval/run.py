@@ -1,0 +1,222 @@
+"""Score trained runs: what is scored already is left alone, what lacks is scored in one pass over the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import yaml
+from rich.console import Console
+
+from corpora.errors import ConfigError, RunError, StoreError
+from corpora.tokenizers import tokenizer_digest
+from corpora.words import count_words
+from eval.benchmarks import Benchmark, load_benchmark
+from eval.config import BenchmarkConfig, EvalConfig
+from eval.scores import (
+    TOKENS,
+    read_metadata,
+    read_scores,
+    score_label,
+    score_path,
+    write_items,
+    write_scores,
+    write_tokens,
+)
+from eval.table import accuracy_table
+from train.runs import DONE, RunFolder, study_runs
+
+if TYPE_CHECKING:
+    from eval.methods import Side
+    from train.export import LoadedModel
+
+console = Console(highlight=False)
+
+
+def score_run(run: RunFolder, config: EvalConfig) -> None:
+    """Score a trained run by the methods that its score files lack, and print the table of the first method.
+
+    Raises RunError where the run is not trained, is in use, or has a damaged model or score file, InputError for the
+    benchmark's files, ConfigError for values that do not fit.
+    """
+    if not config.method:
+        raise ConfigError("method=[]: must name at least one")
+    if not run.done:
+        status = run.read_manifest().get("status", "not started")
+        raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
+    with run.locked():
+        work = _Work.of(run, config)
+        if work.lacking:
+            work.score()
+    method = next(iter(config.method))
+    scores, _ = read_scores(score_path(work.folder, method))
+    title = f"{run.path.name} · {work.folder.name} · {method}" + ("" if work.lacking else " (scored already)")
+    console.print(accuracy_table(title, config.benchmark.name, scores, work.benchmark.pairs, config.ties))
+
+
+def score_study(config: EvalConfig) -> None:
+    """Score every run of `config.study` that is done, in this process; list those that are not.
+
+    Raises RunError when there is no such study, none of its runs is done, or some could not be scored.
+    """
+    done, failed = [], 0
+    for run in study_runs(config.paths.runs, config.study or ""):
+        manifest = run.read_manifest()
+        if manifest.get("status") == DONE:
+            done.append(run)
+        else:
+            told = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
+            console.print(f"not scored: {run.path.name}: {told}", markup=False)
+    if not done:
+        raise RunError(f"study={config.study}: none of its runs is done")
+    for run in done:
+        try:
+            if config.dry_run:
+                _Work.of(run, config).describe()
+            else:
+                score_run(run, config)
+        except (RunError, StoreError) as error:  # of this run's files: the others can be scored
+            console.print(f"not scored: {error}", markup=False)
+            failed += 1
+    if failed:
+        raise RunError(f"study={config.study}: {failed} of {len(done)} runs could not be scored (said above)")
+
+
+def scoring_tokens(config: EvalConfig, tokens_per_word: float) -> float:
+    """About how many tokens one pass over the benchmark reads, for estimates of time."""
+    counts = _word_counts(_key(config.benchmark), config.corpus.reference)
+    return sum(counts.values()) * tokens_per_word + len(counts)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is asked of one run, and which of it lacks. `metadata`: of each method's score file."""
+
+    run: RunFolder
+    config: EvalConfig
+    loaded: LoadedModel
+    benchmark: Benchmark
+    folder: Path
+    metadata: dict[str, dict[str, Any]]
+    lacking: list[str]
+
+    @classmethod
+    def of(cls, run: RunFolder, config: EvalConfig) -> _Work:
+        import torch
+
+        from eval.scorers import resolved_score_eos
+        from train.export import load_model
+
+        loaded = load_model(run)
+        benchmark = _loaded(_key(config.benchmark))
+        folder = run.scores(score_label(config.benchmark, config.policy))
+        score_eos = resolved_score_eos(config.policy, loaded.tokenizer.word_level)
+        common = {
+            "policy": dataclasses.asdict(dataclasses.replace(config.policy, score_eos=score_eos)),
+            "benchmark": {"name": benchmark.name, "digest": benchmark.digest},
+            "model": {"name": loaded.config.name, "digest": loaded.digest},
+            "tokenizer_digest": tokenizer_digest(run.tokenizer),
+            "reference": yaml.safe_load(run.config.read_text(encoding="utf-8"))["corpus"]["reference"],
+            "step": None,
+            "sample_words": loaded.info.get("sample_words"),
+        }
+        metadata, lacking = {}, []
+        for name, parameters in config.method.items():
+            given = {key: value for key, value in dataclasses.asdict(parameters).items() if value is not None}
+            metadata[name] = {"method": name, "parameters": given, **common, "torch": torch.__version__}
+            path = score_path(folder, name)
+            if not path.exists() or _without_torch(read_metadata(path)) != _without_torch(metadata[name]):
+                lacking.append(name)
+        return cls(run, config, loaded, benchmark, folder, metadata, lacking)
+
+    def describe(self) -> None:
+        """Say what would be scored."""
+        pairs = f"{len(self.benchmark.pairs):,} pairs"
+        told = f"would score {', '.join(self.lacking)} on {pairs}" if self.lacking else "scored already"
+        console.print(f"{self.run.path.name} · {self.folder.name}: {told}", markup=False)
+
+    def score(self) -> None:
+        """One pass over the model; a score file for each method that lacks, the pairs, and a sample of the tokens."""
+        import torch
+
+        from eval.methods import Side, judge
+        from eval.scorers import ModelScorer
+
+        trainer, pairs = self.config.trainer, self.benchmark.pairs
+        if trainer.threads:
+            torch.set_num_threads(trainer.threads)
+        use_gpu = trainer.accelerator in ("auto", "gpu") and torch.cuda.is_available()
+        scorer = ModelScorer(
+            self.loaded,
+            self.run.path.name,
+            self.config.scoring.batch_tokens,
+            device="cuda" if use_gpu else "cpu",
+            progress=trainer.progress,
+        )
+        sentences = [*pairs["good"], *pairs["bad"]]
+        scores = scorer.score(sentences, self.config.policy)
+        good = Side.of(sentences[: len(pairs)], scores[: len(pairs)], self.config.policy)
+        bad = Side.of(sentences[len(pairs) :], scores[len(pairs) :], self.config.policy)
+        reference = next(iter(self.metadata.values()))["reference"]
+        words = _word_counts(_key(self.config.benchmark), reference)
+        counts = {f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")}
+        judged = {
+            name: judge(name, self.config.method[name], pairs, good, bad).assign(**counts) for name in self.lacking
+        }
+        write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
+        chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
+        shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
+        write_tokens(self.folder, _token_rows(pairs, chosen, {"good": good, "bad": bad}), shared)
+        for name, rows in judged.items():
+            write_scores(score_path(self.folder, name), rows, self.metadata[name])
+
+
+def token_sample(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
+    """Positions of `count` pairs (or "all") drawn from each paradigm, increasing; the same for every model."""
+    if count == "all":
+        return np.arange(len(pairs))
+    rng = np.random.default_rng(seed)
+    groups = pairs.groupby("paradigm", sort=True).indices.values()
+    return np.sort(np.concatenate([rng.permutation(np.sort(group))[: int(count)] for group in groups]))
+
+
+def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:
+    """Columns of eval.scores.TOKENS, by pair, side and position."""
+    rows = []
+    for pair in chosen.tolist():
+        name = (pairs["pair_id"].iat[pair], pairs["paradigm"].iat[pair])
+        for side, judged in sides.items():
+            score = judged.scores[pair]
+            tokens = zip(score.spans.tolist(), score.logprobs.tolist(), score.unk.tolist(), strict=True)
+            for position, ((start, end), logprob, unk) in enumerate(tokens):
+                rows.append((*name, side, position, start, end, logprob, unk))
+    return pd.DataFrame(rows, columns=list(TOKENS.names))
+
+
+def _without_torch(metadata: dict[str, Any]) -> dict[str, Any]:
+    """A new version of torch alone is no reason to score again."""
+    return {key: value for key, value in metadata.items() if key != "torch"}
+
+
+def _key(config: BenchmarkConfig) -> str:
+    return json.dumps(dataclasses.asdict(config))
+
+
+@functools.lru_cache(maxsize=2)
+def _loaded(key: str) -> Benchmark:
+    """Read once a process, which may score many runs."""
+    return load_benchmark(BenchmarkConfig(**json.loads(key)))
+
+
+@functools.lru_cache(maxsize=2)
+def _word_counts(key: str, reference: str) -> dict[str, int]:
+    """Reference words of each different sentence of a benchmark."""
+    pairs = _loaded(key).pairs
+    return {text: count_words(text, reference) for text in dict.fromkeys([*pairs["good"], *pairs["bad"]])}
