@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from conf import compose
 
+from conf import compose
 from train.recipes import build_optimizer, rate_after_validation, scheduled_rate
 
 

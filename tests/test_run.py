@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,14 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from conf import compose
 from safetensors.torch import load_file
 
+from conf import compose
 from corpora.errors import RunError
 from train.run import train_run
 from train.runs import RunFolder, run_id
 
-SMALL = ["corpus=toy", "corpus.words=40000", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
+SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
 MODELS = {
     "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
     "txl": [
@@ -34,7 +35,24 @@ RUN = ["recipe.budget.epochs=3", "trainer.progress=false", "trainer.threads=1", 
 
 
 def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
-    return [*SMALL, *MODELS[model], *RUN, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/{runs}", *more]
+    paths = [f"corpus.path={tmp_path}/text.txt", f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/{runs}"]
+    return [*SMALL, *MODELS[model], *RUN, *paths, *more]
+
+
+@pytest.fixture(autouse=True)
+def _text(tmp_path):
+    """Documents of ten sentences in which each word is likely after few others, so that there is something to learn."""
+    draw = random.Random(0)
+    words = [f"w{n}" for n in range(300)]
+    lines = []
+    for number in range(3_000):
+        at = draw.randrange(300)
+        sentence = [words[at]]
+        for _ in range(draw.randrange(4, 9)):
+            at = (3 * at + draw.randrange(4)) % 300
+            sentence.append(words[at])
+        lines.append(" ".join(sentence) + " ." + ("\n" if number % 10 == 9 else ""))
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

@@ -82,7 +82,7 @@ class BudgetConfig:
 
 @dataclass
 class RecipeConfig:
-    """Optimiser, schedule and budget. `seed` orders the data (null: derived from the run's seed)."""
+    """Optimiser, schedule and budget. `seed` draws dropout (null: derived from the run's seed)."""
 
     name: str = MISSING
     seed: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
@@ -76,6 +77,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
     from train.perplexity import Perplexity
     from train.progress import TrainingProgress
 
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its banners say nothing about the run
     corpus = prepare(config)
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
@@ -99,15 +101,17 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
 
     def checkpoint() -> None:
         temporary = folder.checkpoint.with_suffix(".tmp")
-        trainer.save_checkpoint(temporary)
+        trainer.save_checkpoint(temporary, weights_only=False)
         os.replace(temporary, folder.checkpoint)
 
     module = LanguageModelling(
         config, model, batches, held_out, MetricsFile(folder.metrics), intervals, keep_best, checkpoint
     )
     with warnings.catch_warnings():
-        # Lightning advises worker processes and validation loops that these loaders do without on purpose.
-        warnings.filterwarnings("ignore", category=UserWarning, module="lightning")
+        # Lightning advises worker processes and validation loops that these loaders do without on purpose, and it calls
+        # names that torch 2.13 deprecates.
+        for category in (UserWarning, FutureWarning):
+            warnings.filterwarnings("ignore", category=category, module="lightning")
         progress = TrainingProgress(folder.path.name, batches, show=config.trainer.progress)
         trainer = L.Trainer(
             accelerator=config.trainer.accelerator,
