@@ -301,10 +301,15 @@ def finished(chart: Any) -> dict[str, Any]:
     return specification
 
 
+def schema_version() -> str:
+    """The version of Vega-Lite that the specifications are written in, as vl-convert names it."""
+    return alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+
+
 def write_figure(folder: Path, name: str, chart: Any) -> None:
     """Write <name>.svg and <name>.png (twice the size, for print)."""
     specification = finished(chart)
-    version = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+    version = schema_version()
     svg = vl_convert.vegalite_to_svg(specification, vl_version=version)
     write_text(folder / f"{name}.svg", svg)
     with atomic_path(folder / f"{name}.png") as temporary:

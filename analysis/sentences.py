@@ -27,7 +27,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def extent(runs: pd.DataFrame) -> str:
-    """How much the study holds: "16 runs: 2 models or settings, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
+    """How much there is: "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2"."""
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     groups = plural(runs["group"].nunique(), "curve")
     span = f"{plural(len(sizes), 'size')} from {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"one size, {sizes[0]}"
@@ -51,7 +51,8 @@ def findings(curves: Curves) -> list[str]:
         interval = "" if np.isnan(whole["low"]) else f", interval {interval_text(whole['low'], whole['high'])}"
         text = (
             f"{group}: overall accuracy {rises} from {accuracy_text(first['accuracy'])} at {first['size']} to "
-            f"{accuracy_text(last['accuracy'])} at {last['size']}: {slope_text(whole['slope'])} per doubling{interval}. "
+            f"{accuracy_text(last['accuracy'])} at {last['size']}: {slope_text(whole['slope'])} per doubling"
+            f"{interval}. "
         )
         phenomena = rows[rows["level"] == "phenomenon"].sort_values("slope", ascending=False)
         if len(phenomena) >= 4:
@@ -59,7 +60,8 @@ def findings(curves: Curves) -> list[str]:
         if phenomena["low"].notna().any():
             flat = phenomena[~(phenomena["low"] > 0)]
             told = f"; not above 0 for {joined([title(name) for name in flat['name']])}" if 0 < len(flat) <= 6 else ""
-            text += f"The interval lies above 0 for {len(phenomena) - len(flat)} of {plural(len(phenomena), 'phenomenon')}{told}."
+            above = f"{len(phenomena) - len(flat)} of {plural(len(phenomena), 'phenomenon')}"
+            text += f"The interval lies above 0 for {above}{told}."
         found.append(text.strip())
     wide = slopes[slopes["level"] == "phenomenon"].pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] == 2 and len(wide) >= 4:
@@ -110,35 +112,36 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     counts = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}[ties]
     paradigms = judged.pairs["paradigm"].nunique()
     text = [
-        f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie {counts}. "
-        f"{judged.label} has {plural(len(judged.pairs), 'pair')} in {plural(paradigms, 'paradigm')}; accuracies of phenomena "
-        "and of the whole are means over paradigms.",
+        f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
+        f"{counts}. {judged.label} has {plural(len(judged.pairs), 'pair')} in {plural(paradigms, 'paradigm')}; "
+        "accuracies of phenomena and of the whole are means over paradigms.",
         *_policies(judged),
-        "Curves are least-squares lines of a run's accuracy on log2 of its distinct training words (reference words, not the "
-        "model's tokens): the slope is accuracy gained per doubling.",
+        "Curves are least-squares lines of a run's accuracy on log2 of its distinct training words (reference words, "
+        "not the model's tokens): the slope is accuracy gained per doubling.",
     ]
     used = set(curves.slopes["method"])
     level = f"{config.confidence:.0%}"
     if T_INTERVAL in used:
         text.append(
-            f"{level} intervals are t intervals of that regression over runs (fewer than five runs at some size): they say where "
-            "the slope would lie with new samples of text and new initialisations, for these pairs. The intervals for new "
-            "pairs too add the variance of pairs' own slopes within paradigms; paradigms are fixed."
+            f"{level} intervals are t intervals of that regression over runs (fewer than five runs at some size): they "
+            "say where the slope would lie with new samples of text and new initialisations, for these pairs. The "
+            "intervals for new pairs too add the variance of pairs' own slopes within paradigms; paradigms are fixed."
         )
     if BOOTSTRAP in used:
         text.append(
-            f"{level} intervals are from a crossed bootstrap ({config.resamples:,} resamples, seed {config.seed}): runs are drawn "
-            "within their size (whole seeds where samples are nested), and for the intervals over new pairs too, pairs within "
-            "their paradigm in one draw shared by all runs. Paradigms are fixed. Limits are percentiles, widened by the ratio "
-            "of Student's to the normal quantile."
+            f"{level} intervals are from a crossed bootstrap ({config.resamples:,} resamples, seed {config.seed}): "
+            "they say where the slope would lie with new samples of text and new initialisations, for these pairs. Runs are "
+            "drawn within their size (whole seeds where samples are nested) and, for the intervals over new pairs, "
+            "pairs within their paradigm in one draw shared by all runs; paradigms are fixed. Limits are percentiles, "
+            "widened by the ratio of Student's to the normal quantile."
         )
     if NO_INTERVAL in used:
         text.append("Where a curve has too few runs for an interval, none is given.")
     if UNK_FREE in set(curves.slopes["pairs"]):
         text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
     text.append(
-        "Onset is the smallest size from which on the lower bound of accuracy over runs exceeds .5. Lines are fitted to the sizes "
-        "studied only: nothing here says that they go on, and accuracy cannot exceed 1."
+        "Onset is the smallest size from which on the lower bound of accuracy over runs exceeds .5. Lines are fitted "
+        "to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
     )
     return text
 
@@ -146,16 +149,11 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
 def _policies(judged: Judgements) -> list[str]:
     told: dict[str, list[str]] = {}
     for group, policy in judged.policies.items():
-        ends = (
-            "the end of the sentence is scored" if policy.get("score_eos") else "the end of the sentence is not scored"
-        )
-        before = {
-            "none": "nothing but the begin symbol",
-            "eos": f"{policy.get('context_tokens')} <eos>",
-            "text": "a fixed text",
-        }
-        unk = "unknown words are scored as <unk>" if policy.get("unk") == "score" else "unknown words are skipped"
-        text = f"before each sentence stands {before.get(str(policy.get('context')), 'the context')}, {ends}, {unk}"
+        ends = "is" if policy["score_eos"] else "is not"
+        eos = f"{policy['context_tokens']} <eos>"
+        before = {"none": "nothing but the begin symbol", "eos": eos, "text": "a fixed text"}[policy["context"]]
+        unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
+        text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
         told.setdefault(text, []).append(group)
     if len(told) == 1:
         return [f"Sentences are scored alone: {next(iter(told))}."]

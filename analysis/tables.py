@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from analysis.curves import ALL_PAIRS, Curves
@@ -165,12 +166,17 @@ def terminal_table(table: pd.DataFrame, heading: str) -> Table:
     sizes: Sequence[str] = [str(column) for column in table if str(column).startswith("accuracy ")]
     ends = list(dict.fromkeys([*sizes[:1], *sizes[-1:]]))
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
-    shown = Table(title=heading, title_justify="left", header_style="bold", pad_edge=False)
-    shown.add_column("phenomenon")
+    caption = "slope: accuracy per doubling of the text" + ("; paper: Warstadt et al. 2020" if published else "")
+    # Narrow enough for a terminal of 80 columns.
+    shown = Table(
+        title=heading, title_justify="left", caption=caption, caption_justify="left", header_style="bold", box=SIMPLE_HEAD,
+        padding=(0, 0, 0, 1), pad_edge=False,
+    )  # fmt: skip
+    shown.add_column("phenomenon", no_wrap=True)
     for size in ends:
-        shown.add_column(size.removeprefix("accuracy "), justify="right")
-    for name in ("slope", "interval", "R2", "rank", *(["published"] if published else [])):
-        shown.add_column(name, justify="right")
+        shown.add_column(size.removeprefix("accuracy "), justify="right", no_wrap=True)
+    for name in ("slope", "interval", "R2", "rank", *(["paper"] if published else [])):
+        shown.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
         shown.add_section()
         shown.add_row(f"[bold]{_markup(str(group))}[/]")

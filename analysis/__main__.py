@@ -1,0 +1,51 @@
+"""`python -m analysis study=NAME`: learning curves, tables, figures and a report of a study's score files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hydra.core.hydra_config import HydraConfig
+from rich.console import Console
+
+import conf
+from analysis.collect import collect, judgements, score_labels
+from analysis.config import AnalysisConfig
+from analysis.curves import ALL_PAIRS, fit_curves
+from analysis.report import Section, write_report
+from analysis.sentences import warnings
+from analysis.tables import slope_table, terminal_table, with_published
+from corpora.errors import ConfigError
+from eval.published import read_published
+
+
+def run(config: AnalysisConfig) -> None:
+    """Analyse `config.study`: all benchmarks that it was scored on, or the one that the command line names."""
+    if config.study is None:
+        folder = Path(config.paths.runs)
+        known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
+    experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
+    study = collect(config.paths.runs, config.study, conf.grid(config.study) if experiment else None)
+    chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
+    console, quiet = Console(), Console(stderr=True, highlight=False)
+    sections = []
+    for label in score_labels(study, config.benchmark.name if chosen else None):
+        benchmark = label.partition("+")[0]
+        with quiet.status(f"{label}: reading scores"):
+            judged = judgements(study, label, config.analysis.method, config.ties)
+        with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {len(judged.pairs):,} pairs"):
+            curves = fit_curves(judged, config.analysis)
+        curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
+        sections.append(Section(judged, curves, read_published(benchmark)))
+        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{config.study} · {label} · {judged.method}"))
+        for text in warnings(judged):
+            quiet.print(f"[yellow]note[/] {text}", highlight=False)
+    with quiet.status("writing the report"):
+        path = write_report(
+            Path(config.paths.reports) / config.study, config.study, sections, config.analysis, config.ties, experiment
+        )
+    console.print(f"report: {path}", markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    conf.main("analysis", run)

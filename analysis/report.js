@@ -1,0 +1,71 @@
+"use strict";
+// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts tables.
+const charts = JSON.parse(document.getElementById("charts").textContent);
+const root = document.documentElement;
+const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
+const views = new Map();
+
+function themed(specification) {
+  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const [ink, quiet, line] = [colour("--ink"), colour("--quiet"), colour("--line")];
+  const spec = structuredClone(specification);
+  const config = spec.config;
+  spec.background = config.background = null;
+  config.font = getComputedStyle(document.body).fontFamily;
+  Object.assign((config.axis ??= {}), { labelColor: quiet, titleColor: quiet, domainColor: line, tickColor: line, gridColor: line, gridOpacity: 1 });
+  Object.assign((config.title ??= {}), { color: ink, subtitleColor: quiet });
+  Object.assign((config.legend ??= {}), { labelColor: ink });
+  config.text = { ...config.text, color: ink };
+  return spec;
+}
+
+async function draw(element) {
+  const spec = themed(charts[element.dataset.chart]);
+  const named = spec.params?.find((parameter) => parameter.name === "labels");
+  spec.autosize = { type: "fit-x", contains: "padding" };
+  if (named) {
+    named.value = element.clientWidth >= NARROW;
+    spec.padding = { left: 0, top: 5, bottom: 5, right: named.value ? 170 : 8 };
+  }
+  const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
+  views.get(element)?.finalize();
+  views.set(element, view);
+  if (named) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
+}
+
+function highlight(article, name) {
+  const buttons = [...article.querySelectorAll(".legend button")];
+  const on = buttons.find((button) => button.dataset.name === name)?.getAttribute("aria-pressed") !== "true";
+  for (const button of buttons) button.setAttribute("aria-pressed", String(on && button.dataset.name === name));
+  for (const element of article.querySelectorAll(".panels .chart")) views.get(element)?.signal("highlight", on ? name : "").runAsync();
+}
+
+function sort(header) {
+  const body = header.closest("table").tBodies[0];
+  const descending = header.getAttribute("aria-sort") !== "descending";
+  for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  const key = (row) => {
+    const cell = row.cells[header.cellIndex];
+    const text = cell.dataset.value ?? cell.textContent.trim();
+    const number = Number(text.replaceAll(",", ""));
+    return text === "" || Number.isNaN(number) ? text : number;
+  };
+  const compare = (a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // what is not known comes last
+    const order = typeof x === "number" ? x - y : x.localeCompare(y);
+    return descending ? -order : order;
+  };
+  body.append(...[...body.rows].sort(compare));
+}
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  return Promise.all([...document.querySelectorAll(".chart")].map(draw));
+}
+
+document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
+for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest("article"), button.dataset.name));
+for (const header of document.querySelectorAll(".sortable thead th")) header.addEventListener("click", () => sort(header));
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

@@ -1,0 +1,293 @@
+"""The report: one HTML file that opens without a network. It only arranges what curves, tables and figures give it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+import vl_convert
+
+from analysis import sentences
+from analysis.collect import Judgements
+from analysis.config import CurvesConfig
+from analysis.curves import ALL_PAIRS, UNK_FREE, Curves, perplexity_curves
+from analysis.figures import (
+    finished,
+    learning_curves,
+    perplexity_chart,
+    schema_version,
+    side_by_side,
+    slope_chart,
+    style,
+    write_figure,
+)
+from analysis.tables import (
+    accuracy_text,
+    architecture,
+    interval_text,
+    published_perplexity,
+    slope_table,
+    slope_text,
+    title,
+    write_csv,
+    write_latex,
+)
+from corpora.files import write_text
+from eval.table import BESIDE
+
+PEOPLE = "people"
+OVERALL = "overall"
+RUN_COLUMNS = [
+    "group", "size", "seed", "sample_words", "words_seen", "parameters", "words_per_s", "wall_s", "valid_ppl"
+]  # fmt: skip
+
+
+EXPOSE_VEGA = "window.vegaEmbed = vegaEmbed;"
+
+
+@dataclass
+class Section:
+    """What the report shows of one benchmark.
+
+    curves: its slopes have the columns of tables.with_published. published: accuracies of others on this benchmark
+    (eval.published): level, name, model, accuracy; empty where there are none.
+    """
+
+    judged: Judgements
+    curves: Curves
+    published: pd.DataFrame
+
+    @property
+    def label(self) -> str:
+        return self.judged.label
+
+    @property
+    def people(self) -> float | None:
+        """Overall accuracy of people, where it is published."""
+        rows = self.published
+        rows = rows[(rows["model"] == PEOPLE) & (rows["level"] == OVERALL)]
+        return float(rows["accuracy"].iloc[0]) if len(rows) else None
+
+
+def write_report(
+    folder: Path, study: str, sections: Sequence[Section], config: CurvesConfig, ties: str, experiment: bool
+) -> Path:
+    """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
+
+    `experiment`: whether conf/experiment/ holds one of the study's name, so that its runs can be made again from it.
+    """
+    charts: dict[str, dict[str, Any]] = {}
+    for section in sections:
+        _write_files(folder, section)
+        charts |= {f"{section.label}-{name}": finished(chart) for name, chart in _charts(section).items()}
+    context = {
+        "study": study,
+        "sections": [_section(section, config, ties) for section in sections],
+        "commands": _commands(study, experiment),
+        "charts": charts,
+        "css": _asset("report.css"),
+        "js": _asset("report.js"),
+        "vega": vl_convert.javascript_bundle(EXPOSE_VEGA, schema_version()).replace("</script", "<\\/script"),
+    }
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters.update(
+        accuracy=accuracy_text,
+        slope=slope_text,
+        interval=interval_text,
+        title=title,
+        number=_number,
+        duration=_duration,
+    )
+    path = folder / "report.html"
+    write_text(path, environment.from_string(_asset("report.html")).render(context))
+    return path
+
+
+def _asset(name: str) -> str:
+    return (files("analysis") / name).read_text(encoding="utf-8")
+
+
+def _groups(section: Section) -> list[str]:
+    return list(section.curves.slopes["group"].unique())
+
+
+def _charts(section: Section) -> dict[str, Any]:
+    """The interactive charts: as wide as the page lets them be."""
+    charts = {
+        f"curve-{i}": learning_curves(section.curves, group, people=section.people, width="container")
+        for i, group in enumerate(_groups(section))
+    }
+    if section.curves.slopes["slope"].notna().any():
+        charts["slopes"] = slope_chart(section.curves.slopes, width="container")
+    if section.judged.runs["valid_ppl"].notna().any():
+        charts["perplexity"] = perplexity_chart(section.judged.runs, width="container")
+    return charts
+
+
+def _write_files(folder: Path, section: Section) -> None:
+    curves, label = section.curves, section.label
+    panels = [learning_curves(curves, group, people=section.people) for group in _groups(section)]
+    write_figure(folder, f"{label}-curves", side_by_side(panels))
+    charts = _charts(section)
+    if "slopes" in charts:
+        write_figure(folder, f"{label}-slopes", slope_chart(curves.slopes))
+    if "perplexity" in charts:
+        write_figure(folder, f"{label}-perplexity", perplexity_chart(section.judged.runs))
+    for pairs in curves.slopes["pairs"].unique():
+        table = slope_table(curves, pairs)
+        name = f"{label}-slopes" if pairs == ALL_PAIRS else f"{label}-slopes-without-unk"
+        write_csv(folder / f"{name}.csv", table)
+        write_latex(folder / f"{name}.tex", table, f"Learning curves on {label}, {pairs} pairs.", f"tab:{name}")
+    write_csv(folder / f"{label}-paradigms.csv", slope_table(curves, level="paradigm"))
+    write_csv(folder / f"{label}-accuracies.csv", curves.accuracies)
+    write_csv(folder / f"{label}-points.csv", curves.points)
+    runs = section.judged.runs.drop(columns="manifest").reset_index()
+    write_csv(folder / f"{label}-runs.csv", runs)
+    write_csv(folder / f"{label}-problems.csv", section.judged.problems)
+
+
+def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any]:
+    judged, curves = section.judged, section.curves
+    table = slope_table(curves)
+    paradigms = slope_table(curves, level="paradigm")
+    phenomena = curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()
+    look = style([title(name) for name in phenomena])
+    return {
+        "label": section.label,
+        "extent": sentences.extent(judged.runs),
+        "pairs": len(judged.pairs),
+        "findings": sentences.findings(curves),
+        "warnings": sentences.warnings(judged),
+        "methods": sentences.methods(judged, curves, config, ties),
+        "unknown_words": sentences.unknown_words(judged),
+        "confidence": f"{config.confidence:.0%}",
+        "groups": _groups(section),
+        "legend": look.to_dict("records"),
+        "sizes": [str(column).removeprefix("accuracy ") for column in table if str(column).startswith("accuracy ")],
+        "slopes": _records(table),
+        "paradigms": _records(paradigms[paradigms["level"] == "paradigm"]),
+        "published_slopes": "published_slope" in table and bool(table["published_slope"].notna().any()),
+        "has_slopes": bool(table["slope"].notna().any()),
+        "notes": sorted({f"{row['group']}: {row['note']}" for row in _records(table) if row["note"]}),
+        "levels": _levels(section),
+        "unk_free": _unk_free(curves),
+        "shares": _shares(judged),
+        "perplexity": _perplexity(judged),
+        "problems": _records(judged.problems),
+        "runs": [_provenance(run, row) for run, row in judged.runs.iterrows()],
+        "versions": _versions(judged),
+        "digest": judged.digest,
+    }
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _levels(section: Section) -> dict[str, Any]:
+    """Accuracy at each group's largest size, beside the published models and people: columns and rows."""
+    at = section.curves.accuracies
+    at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] != "paradigm")]
+    largest = at[at["words"] == at.groupby("group")["words"].transform("max")]
+    ours = largest.pivot(index=["level", "name"], columns="group", values="accuracy")[_groups(section)]
+    sizes = largest.drop_duplicates("group").set_index("group")["size"]
+    theirs = section.published.pivot(index=["level", "name"], columns="model", values="accuracy")
+    beside = BESIDE.get(section.label.partition("+")[0], {})
+    columns = sorted((model for model in beside if model in theirs), key=lambda model: model == PEOPLE)
+    both = ours.join(theirs[columns])
+    order = both[ours.columns].mean(axis=1).sort_values(ascending=False).index
+    rows = [
+        {"level": level, "name": name, "values": [float(value) for value in both.loc[(level, name)]]}
+        for level, name in sorted(order, key=lambda key: key[0] != OVERALL)
+    ]
+    ours_named = [{"name": group, "detail": f"at {sizes[group]}", "ours": True} for group in ours.columns]
+    return {
+        "columns": [*ours_named, *({"name": beside[name], "detail": "published", "ours": False} for name in columns)],
+        "rows": rows,
+    }
+
+
+def _unk_free(curves: Curves) -> list[dict[str, Any]]:
+    """Slopes on all pairs and on those without <unk>, side by side; empty where they are the same pairs."""
+    shown = curves.slopes[curves.slopes["level"] != "paradigm"]
+    if UNK_FREE not in set(shown["pairs"]):
+        return []
+    keys, columns = ["group", "level", "name"], ["slope", "low", "high", "n_pairs"]
+    everything, free = (shown[shown["pairs"] == pairs][keys + columns] for pairs in (ALL_PAIRS, UNK_FREE))
+    return _records(everything.merge(free, on=keys, how="left", suffixes=("", "_free")))
+
+
+def _shares(judged: Judgements) -> list[dict[str, Any]]:
+    """Share of ties and of pairs with <unk>, by group and size."""
+    shares = judged.runs[["group", "size", "sample_words"]].assign(
+        ties=judged.tie.mean(axis=1), unk=judged.unk.mean(axis=1), runs=1
+    )
+    grouped = shares.groupby(["group", "size"], sort=False).agg(
+        {"sample_words": "mean", "ties": "mean", "unk": "mean", "runs": "sum"}
+    )
+    return _records(grouped.reset_index().sort_values(["group", "sample_words"], kind="stable"))
+
+
+def _perplexity(judged: Judgements) -> dict[str, Any]:
+    fits = perplexity_curves(judged.runs, 0.95)
+    kinds = {architecture(model) for model in judged.runs["model"]}
+    published = _records(published_perplexity()) if kinds & {"LSTM", "Transformer-XL"} else []
+    oov = judged.runs["valid_oov_rate"].max()
+    return {"fits": _records(fits), "published": published, "oov": 0.0 if math.isnan(oov) else float(oov)}
+
+
+def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
+    """What one run was: readable fields first, then every digest that its manifest has."""
+    manifest = row["manifest"]
+    git = manifest.get("git") or {}
+    machine = manifest.get("machine") or {}
+    digests = {key: value for key, value in manifest.items() if key.endswith("digest")}
+    digests |= {f"corpus {key}": value for key, value in (manifest.get("corpus") or {}).items() if "digest" in key}
+    commit = git.get("commit")
+    return {
+        "run": run,
+        **{name: row[name] for name in RUN_COLUMNS},
+        "device": machine.get("device"),
+        "threads": machine.get("threads"),
+        "host": machine.get("host"),
+        "ended": manifest.get("ended"),
+        "commit": commit[:10] + (" with changes" if git.get("difference") else "") if commit else "unknown",
+        "digests": {key: str(value)[:16] for key, value in digests.items()},
+    }
+
+
+def _versions(judged: Judgements) -> list[str]:
+    """Distinct sets of versions that the runs were made with."""
+    found = set()
+    for manifest in judged.runs["manifest"]:
+        versions = manifest.get("versions") or {}
+        found.add(", ".join(f"{name} {version}" for name, version in versions.items() if version))
+    return sorted(found - {""})
+
+
+def _commands(study: str, experiment: bool) -> list[str]:
+    named = shlex.quote(study)
+    make = [f"python -m eval -m experiment={named}"] if experiment else [f"python -m eval study={named}"]
+    return [*make, f"python -m analysis study={named}"]
+
+
+def _number(value: Any, form: str = ",.0f") -> str:
+    """A number for a table; an empty cell for what is not known."""
+    return "" if value is None or pd.isna(value) else format(float(value), form)
+
+
+def _duration(seconds: Any) -> str:
+    """1 h 05 min, 12 min, 40 s"""
+    if seconds is None or pd.isna(seconds):
+        return ""
+    minutes = round(float(seconds) / 60)
+    if minutes < 2:
+        return f"{float(seconds):.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
