@@ -11,10 +11,12 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -24,9 +26,15 @@ from torch.nn import functional as F
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from conf import compose
+from corpora.tokenizers import EOS, fit_tokenizer
+from eval.scorers import ModelScorer
+from train.export import LoadedModel
 from train.loss import cross_entropy
 from train.models import build_model
 from train.recipes import build_optimizer
+
+SENTENCES = 1_000
+PLAIN_SENTENCES = 50  # the plain way is slow: a part of them tells
 
 Work = Callable[[], int]  # does a piece of work and returns how many units it held
 
@@ -43,9 +51,7 @@ def training(model: str, vocabulary: int, loss: Callable[[Tensor, Tensor, Tensor
     net = build_model(config.model, vocabulary)
     optimizer = build_optimizer(config.recipe, net.parameters())
     batch, bptt = config.recipe.batch, config.recipe.bptt
-    weights = 1 / np.arange(1, vocabulary + 1)
-    ids = np.random.default_rng(1).choice(vocabulary, (batch, bptt + 1), p=weights / weights.sum())
-    tokens = torch.from_numpy(ids)
+    tokens = torch.from_numpy(zipf(vocabulary, np.random.default_rng(1), (batch, bptt + 1)))
     state = net.initial_state(batch)
 
     def step() -> int:
@@ -60,6 +66,40 @@ def training(model: str, vocabulary: int, loss: Callable[[Tensor, Tensor, Tensor
         return targets.numel()
 
     return step
+
+
+def scoring(model: str, vocabulary: int, together: bool) -> Work:
+    """One pass over made-up sentences, by our scorer or one sentence at a time with all logits; units are sentences."""
+    numbers = np.random.default_rng(1)
+    words = zipf(vocabulary, numbers, SENTENCES * 16)
+    ends = np.cumsum(numbers.integers(5, 12, SENTENCES))  # BLiMP's sentences have about eight words
+    sentences = [" ".join(f"w{word}" for word in part) for part in np.split(words, ends)[:SENTENCES]]
+    config = compose("eval", [f"model={model}", "tokenizer=whitespace"])
+    tokenizer = fit_tokenizer(config.tokenizer, map("w{}".format, range(vocabulary)), vocabulary)
+    torch.manual_seed(1)
+    net = build_model(config.model, len(tokenizer)).eval()
+    loaded = LoadedModel(net, tokenizer, config.model, info={}, digest="")
+    scorer = ModelScorer(loaded, model, config.scoring.batch_tokens)
+
+    @torch.inference_mode()
+    def one_by_one() -> int:
+        for sentence in sentences[:PLAIN_SENTENCES]:
+            ids = torch.tensor([[EOS, *tokenizer.encode(sentence), EOS]])
+            hidden, _ = net(ids[:, :-1], net.initial_state(1))
+            logprobs = F.linear(hidden, net.output_weight, net.output_bias).log_softmax(-1)
+            logprobs.gather(2, ids[:, 1:, None]).sum().item()
+        return PLAIN_SENTENCES
+
+    def by_scorer() -> int:
+        return len(scorer.score(sentences, config.policy))
+
+    return by_scorer if together else one_by_one
+
+
+def zipf(vocabulary: int, numbers: np.random.Generator, size: int | tuple[int, int]) -> npt.NDArray[np.int64]:
+    """Ids whose frequency falls with their rank, as that of words does."""
+    weights = 1 / np.arange(1, vocabulary + 1)
+    return numbers.choice(vocabulary, size, p=weights / weights.sum())
 
 
 def rate(work: Work, seconds: float) -> float:
@@ -86,21 +126,21 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
 
-    cases = {
-        f"train {model}, {vocabulary // 1000}k words (tokens/s)": (
-            training(model, vocabulary, cross_entropy),
-            training(model, vocabulary, full_softmax),
-        )
-        for model in ("lstm_tiny", "txl_tiny")
-        for vocabulary in (8_000, 50_000)
-    }
+    models, vocabularies = ("lstm_tiny", "txl_tiny"), (8_000, 50_000)
+    cases = {}
+    for model, vocabulary in product(models, vocabularies):
+        ways = training(model, vocabulary, cross_entropy), training(model, vocabulary, full_softmax)
+        cases[f"train {model} {vocabulary // 1000}k, tokens/s"] = ways
+    for model, vocabulary in product(models, vocabularies):
+        ways = scoring(model, vocabulary, together=True), scoring(model, vocabulary, together=False)
+        cases[f"score {model} {vocabulary // 1000}k, sentences/s"] = ways
     machine = f"{platform.machine()}, torch {torch.__version__}, {arguments.threads} thread(s)"
     table = Table("", "ours", "plain", "ratio", title=machine, title_justify="left", box=None)
     for name, (ours, plain) in cases.items():
         rates = compare(ours, plain, arguments.rounds, arguments.seconds)
         shown = [f"{median(found):,.0f} ({min(found):,.0f} to {max(found):,.0f})" for found in rates]
         table.add_row(name, *shown, f"{median(rates[0]) / median(rates[1]):.2f}")
-    Console(highlight=False).print(table)
+    Console(highlight=False, width=110).print(table)
 
 
 if __name__ == "__main__":
