@@ -1,7 +1,6 @@
 """Figures, as Altair charts: the same chart is a file for a paper and the interactive one of the report.
 
-Two parameters let a page change a chart that it shows: `highlight` (a name; the others fade) and `labels` (false hides
-the names at the ends of lines, for narrow screens).
+A parameter lets a page change the chart that it shows: `highlight`, a name; the others fade.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def learning_curves(
     ]  # fmt: skip
     return (
         alt.layer(*layers)
-        .add_params(alt.param(name="highlight", value=""), alt.param(name="labels", value=True))
+        .add_params(alt.param(name="highlight", value=""))
         .properties(width=width, height=height, title=group)
     )
 
@@ -181,11 +180,7 @@ def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, c
     places -= max(0.0, places.max() - domain[1])
     places += max(0.0, domain[0] - places.min())
     last["place"] = places
-    opacity = alt.condition(
-        "labels && (highlight === '' || highlight === datum.name)",
-        alt.value(1),
-        alt.value(alt.expr("labels ? 0.2 : 0")),
-    )
+    opacity = _faded(1)
     base = alt.Chart(last)
     edge = alt.value("width")
     tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=18).encode(
@@ -244,10 +239,11 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
         hollow = alt.Chart(theirs).mark_point(shape="diamond", size=80, filled=False, strokeWidth=1.6, opacity=1)
         layers.append(hollow.encode(alt.X("published_slope:Q"), y, offset, colour, tooltip=published))
     height = len(order) * (10 + 12 * len(groups))
-    heading = alt.Title(
-        "", subtitle=["Lines: intervals. Hollow diamonds: published slopes of the architecture"] if len(theirs) else []
-    )
-    return alt.layer(*layers).properties(width=width, height=height, title=heading)
+    chart = alt.layer(*layers).properties(width=width, height=height)
+    if len(theirs):
+        told = "Hollow diamonds: published slopes of the same architecture"
+        chart = chart.properties(title=alt.Title(told, fontSize=11, fontWeight="normal", color=GREY))
+    return chart
 
 
 def perplexity_chart(runs: pd.DataFrame, *, width: int | str = 400, height: int = 300) -> Chart:

@@ -21,16 +21,13 @@ function themed(specification) {
 
 async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
-  const named = spec.params?.find((parameter) => parameter.name === "labels");
+  const curves = spec.params?.some((parameter) => parameter.name === "highlight");
   spec.autosize = { type: "fit-x", contains: "padding" };
-  if (named) {
-    named.value = element.clientWidth >= NARROW;
-    spec.padding = { left: 0, top: 5, bottom: 5, right: named.value ? 170 : 8 };
-  }
+  if (element.clientWidth < NARROW) spec.layer = spec.layer.filter((layer) => layer.encoding?.x?.value !== "width");
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);
-  if (named) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
+  if (curves) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
 }
 
 function highlight(article, name) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -39,6 +39,7 @@ from analysis.tables import (
     write_csv,
     write_latex,
 )
+from corpora.config import format_size
 from corpora.files import write_text
 from eval.table import BESIDE
 
@@ -97,14 +98,8 @@ def write_report(
         "vega": vl_convert.javascript_bundle(EXPOSE_VEGA, schema_version()).replace("</script", "<\\/script"),
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(
-        accuracy=accuracy_text,
-        slope=slope_text,
-        interval=interval_text,
-        title=title,
-        number=_number,
-        duration=_duration,
-    )
+    environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
+    environment.filters.update(title=title, number=_number, duration=_duration, size=_size)
     path = folder / "report.html"
     write_text(path, environment.from_string(_asset("report.html")).render(context))
     return path
@@ -276,6 +271,16 @@ def _commands(study: str, experiment: bool) -> list[str]:
     named = shlex.quote(study)
     make = [f"python -m eval -m experiment={named}"] if experiment else [f"python -m eval study={named}"]
     return [*make, f"python -m analysis study={named}"]
+
+
+def _minus(write: Callable[..., str]) -> Callable[..., str]:
+    """The same text with a minus sign in place of the hyphen."""
+    return lambda *values: write(*values).replace("-", "\N{MINUS SIGN}")
+
+
+def _size(words: float) -> str:
+    """125k; a dash for what is not known"""
+    return "\N{EN DASH}" if math.isnan(words) else format_size(round(words))
 
 
 def _number(value: Any, form: str = ",.0f") -> str:

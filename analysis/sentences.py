@@ -35,8 +35,8 @@ def extent(runs: pd.DataFrame) -> str:
     return f"{plural(len(runs), 'run')}: {groups}, {span}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
 
 
-def findings(curves: Curves) -> list[str]:
-    """Main results on all pairs, one sentence or two per group, then what groups have in common."""
+def findings(curves: Curves) -> list[tuple[str, str]]:
+    """Main results on all pairs: of which curve, and what; then what two curves have in common."""
     slopes = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
     found = []
     for group, rows in slopes.groupby("group", sort=False):
@@ -45,12 +45,13 @@ def findings(curves: Curves) -> list[str]:
         at = at[(at["group"] == group) & (at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
         first, last = at.iloc[0], at.iloc[-1]
         if np.isnan(whole["slope"]):
-            found.append(f"{group}: accuracy {accuracy_text(first['accuracy'])} at {first['size']}; {whole['note']}.")
+            text = f"overall accuracy {accuracy_text(first['accuracy'])} at {first['size']}; {whole['note']}."
+            found.append((str(group), text))
             continue
         rises = "rises" if last["accuracy"] >= first["accuracy"] else "falls"
         interval = "" if np.isnan(whole["low"]) else f", interval {interval_text(whole['low'], whole['high'])}"
         text = (
-            f"{group}: overall accuracy {rises} from {accuracy_text(first['accuracy'])} at {first['size']} to "
+            f"overall accuracy {rises} from {accuracy_text(first['accuracy'])} at {first['size']} to "
             f"{accuracy_text(last['accuracy'])} at {last['size']}: {slope_text(whole['slope'])} per doubling"
             f"{interval}. "
         )
@@ -59,21 +60,26 @@ def findings(curves: Curves) -> list[str]:
             text += f"Steepest: {_named(phenomena.iloc[:2])}; shallowest: {_named(phenomena.iloc[:-3:-1])}. "
         if phenomena["low"].notna().any():
             flat = phenomena[~(phenomena["low"] > 0)]
-            told = f"; not above 0 for {joined([title(name) for name in flat['name']])}" if 0 < len(flat) <= 6 else ""
+            told = f"; not above 0 for {joined([in_text(name) for name in flat['name']])}" if 0 < len(flat) <= 6 else ""
             above = f"{len(phenomena) - len(flat)} of {plural(len(phenomena), 'phenomenon')}"
             text += f"The interval lies above 0 for {above}{told}."
-        found.append(text.strip())
+        found.append((str(group), text.strip()))
     wide = slopes[slopes["level"] == "phenomenon"].pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] == 2 and len(wide) >= 4:
         r = float(np.corrcoef(wide.to_numpy().T)[0, 1])
-        found.append(
-            f"Over {len(wide)} phenomena the slopes of {joined(list(wide.columns))} correlate with r = {r:.2f}."
-        )
+        text = f"over {plural(len(wide), 'phenomenon')} their slopes correlate with r = {r:.2f}."
+        found.append((joined(list(wide.columns)), text))
     return found
 
 
 def _named(rows: pd.DataFrame) -> str:
-    return ", ".join(f"{title(row['name'])} ({slope_text(row['slope'])})" for _, row in rows.iterrows())
+    return " and ".join(f"{in_text(row['name'])} ({slope_text(row['slope'])})" for _, row in rows.iterrows())
+
+
+def in_text(name: str) -> str:
+    """A phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
+    shown = title(name)
+    return shown if shown[:2].isupper() else shown[:1].lower() + shown[1:]
 
 
 def warnings(judged: Judgements) -> list[str]:
@@ -86,7 +92,8 @@ def warnings(judged: Judgements) -> list[str]:
             f"{joined([f'{n} {status}' for status, n in counts.items()])} (listed under provenance)."
         )
     told += judged.notes
-    overlap = pd.to_numeric(judged.runs["overlap"]).groupby(judged.runs["size"]).max()
+    by_size = judged.runs.sort_values("sample_words").assign(overlap=lambda runs: pd.to_numeric(runs["overlap"]))
+    overlap = by_size.groupby("size", sort=False)["overlap"].max()
     high = overlap[overlap > OVERLAP_LIMIT]
     if len(high):
         shares = joined([f"{share:.0%} at {size}" for size, share in high.items()])
@@ -130,10 +137,10 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     if BOOTSTRAP in used:
         text.append(
             f"{level} intervals are from a crossed bootstrap ({config.resamples:,} resamples, seed {config.seed}): "
-            "they say where the slope would lie with new samples of text and new initialisations, for these pairs. Runs are "
-            "drawn within their size (whole seeds where samples are nested) and, for the intervals over new pairs, "
-            "pairs within their paradigm in one draw shared by all runs; paradigms are fixed. Limits are percentiles, "
-            "widened by the ratio of Student's to the normal quantile."
+            "they say where the slope would lie with new samples of text and new initialisations, for these pairs. "
+            "Runs are drawn within their size (whole seeds where samples are nested) and, for the intervals over new "
+            "pairs, pairs within their paradigm in one draw shared by all runs; paradigms are fixed. Limits are "
+            "percentiles, widened by the ratio of Student's to the normal quantile."
         )
     if NO_INTERVAL in used:
         text.append("Where a curve has too few runs for an interval, none is given.")

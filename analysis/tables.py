@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from analysis.curves import ALL_PAIRS, Curves
@@ -143,20 +142,20 @@ def _accuracy_of(row: pd.Series, column: str) -> str:
 
 
 def _math(text: str) -> str:
-    return f"${text}$" if text[:1] in ("+", "-", "[") and text != "--" else text
+    return f"${text}$" if text[:1] in ("+", "-", "[") else text
 
 
-def accuracy_text(value: float, dash: str = "--") -> str:
+def accuracy_text(value: float, dash: str = "–") -> str:
     """.713, as papers write accuracies; 1.000 keeps its 1."""
     return dash if math.isnan(value) else f"{value:.3f}".removeprefix("0").replace("-0.", "-.")
 
 
-def slope_text(value: float, dash: str = "--") -> str:
+def slope_text(value: float, dash: str = "–") -> str:
     """+.0426: accuracy per doubling."""
     return dash if math.isnan(value) else f"{value:+.4f}".replace("0.", ".", 1)
 
 
-def interval_text(low: float, high: float, dash: str = "--") -> str:
+def interval_text(low: float, high: float, dash: str = "–") -> str:
     """[+.0201, +.0234]"""
     return dash if math.isnan(low) else f"[{slope_text(low)}, {slope_text(high)}]"
 
@@ -169,20 +168,20 @@ def terminal_table(table: pd.DataFrame, heading: str) -> Table:
     caption = "slope: accuracy per doubling of the text" + ("; paper: Warstadt et al. 2020" if published else "")
     # Narrow enough for a terminal of 80 columns.
     shown = Table(
-        title=heading, title_justify="left", caption=caption, caption_justify="left", header_style="bold", box=SIMPLE_HEAD,
-        padding=(0, 0, 0, 1), pad_edge=False,
-    )  # fmt: skip
+        title=heading, title_justify="left", caption=caption, caption_justify="left", box=None, pad_edge=False
+    )
+    shown.padding, shown.header_style = (0, 1, 0, 0), "bold"
     shown.add_column("phenomenon", no_wrap=True)
     for size in ends:
         shown.add_column(size.removeprefix("accuracy "), justify="right", no_wrap=True)
     for name in ("slope", "interval", "R2", "rank", *(["paper"] if published else [])):
         shown.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
-        shown.add_section()
+        shown.add_row()
         shown.add_row(f"[bold]{_markup(str(group))}[/]")
         for _, row in rows.iterrows():
             steep = "green" if row["low"] > 0 else "dim" if row["low"] <= 0 else ""
-            cells = [f"  {_markup(title(row['name']))}", *(accuracy_text(row[size]) for size in ends)]
+            cells = [f" {_markup(title(row['name']))}", *(accuracy_text(row[size]) for size in ends)]
             cells += [f"[{steep}]{slope_text(row['slope'])}[/]" if steep else slope_text(row["slope"])]
             cells += [_markup(interval_text(row["low"], row["high"])), accuracy_text(row["r2"])]
             cells += ["" if math.isnan(row["rank"]) else f"{row['rank']:.0f}"]
