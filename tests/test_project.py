@@ -26,6 +26,7 @@ ALLOWED = {
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 @cache
@@ -83,16 +84,24 @@ def assert_not_loaded(modules: str, library: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
 
 
-def test_dependencies_are_the_imported_ones():
-    roots = {module.split(".")[0] for path in SOURCES for module in imports(path)}
-    foreign = roots - set(PACKAGES) - set(sys.stdlib_module_names)
+def declared(extra: str = "") -> set[str]:
+    texts = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
+    return {canonicalize_name(Requirement(text).name) for text in texts}
+
+
+def imported(paths: list[Path]) -> set[str]:
+    """Distributions of what files import, ours and Python's own left out."""
+    roots = {module.split(".")[0] for path in paths for module in imports(path)}
+    local = {*PACKAGES, "tests", *(path.stem for path in TESTS)}
     distributions = packages_distributions()
-    declared = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependencies"]}
-    optional = {canonicalize_name(Requirement(text).name) for text in PROJECT["optional-dependencies"]["tensorboard"]}
-    imported = {canonicalize_name(distributions[root][0]) for root in foreign}
-    assert imported - optional <= declared, "imported, not declared"
+    return {canonicalize_name(distributions[root][0]) for root in roots - local - set(sys.stdlib_module_names)}
+
+
+def test_dependencies_are_the_imported_ones():
+    assert imported(SOURCES) <= declared() | declared("tensorboard")
     # Altair writes images through vl-convert, Lightning logs to W&B: nobody imports these two by name.
-    assert declared - imported <= {"vl-convert-python", "wandb"}, "declared, not imported"
+    assert declared() - imported(SOURCES) <= {"vl-convert-python", "wandb"}
+    assert imported(TESTS) <= declared() | declared("test")
 
 
 def test_constraints_pin_every_requirement_within_its_range():
@@ -109,7 +118,7 @@ def test_constraints_pin_every_requirement_within_its_range():
             assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *sorted((ROOT / "tests").rglob("*.py"))], ids=name)
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=name)
 def test_files_stay_short(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) < 400
     assert path.stem not in {"utils", "helpers", "misc", "common"}
