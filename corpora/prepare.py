@@ -18,11 +18,12 @@ from corpora.config import CorporaConfig
 from corpora.errors import StoreError
 from corpora.files import sha256_json
 from corpora.progress import Share, track
-from corpora.samples import Sample, describe, draw_sample
+from corpora.samples import Sample, beginning, describe, draw_sample
+from corpora.seeds import permutation
 from corpora.sources import describe_source, documents
 from corpora.store import STORE_VERSION, TokenStore, write_token_store
 from corpora.text import TEXT_VERSION, TextStore, read_manifest, write_text_store
-from corpora.tokenizers import UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
+from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 
 Tokens = npt.NDArray[Any]
 
@@ -84,12 +85,15 @@ class Corpus:
                 self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
         return load_tokenizer(folder)
 
-    def _fit(self, indices: npt.NDArray[np.int64], name: str, cut: str | None = None) -> Tokenizer:
+    def _fit(self, indices: npt.NDArray[np.int64], name: str, cut: tuple[int, int] | None = None) -> Tokenizer:
+        self.text.verify()
+
         def sentences() -> Iterator[tuple[int, str]]:
             for index in indices.tolist():
                 yield 1, self.text.sentence(index)
             if cut is not None:
-                yield 1, cut
+                last, end = cut
+                yield 1, self.text.sentence(last)[:end]
 
         count = len(indices) + (cut is not None)
         shown = track(sentences(), f"fitting {name}", count, "sentences")
@@ -105,7 +109,9 @@ class Corpus:
         drawn = self.drawn
         tokens = self._encode(drawn.indices)
         if drawn.cut is not None:
-            tokens = np.concatenate([tokens, self.tokenizer.encode_batch([drawn.cut])[0].astype(tokens.dtype)])
+            last, end = drawn.cut
+            ids = [*beginning(self.tokenizer, self.text.sentence(last), end), EOS]
+            tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest)
 
     def held_out(self, split: str, words: int) -> HeldOut:
@@ -118,7 +124,7 @@ class Corpus:
             raise StoreError(
                 f"corpus {self.config.corpus.name}: no {split} text; give it more documents or a larger share"
             )
-        order = np.random.default_rng([self.config.corpus.split.seed, 1]).permutation(available)
+        order = available[permutation(len(available), self.config.corpus.split.seed)]
         ends = np.cumsum(self.text.words[order].astype(np.int64))
         chosen = order[: max(1, int(np.searchsorted(ends, words, side="right")))]
         tokens = self._encode(chosen)

@@ -11,7 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 T = TypeVar("T")
 
-PLAIN_SECONDS = 30
+BAR_SECONDS = 0.2
+PLAIN_SECONDS = 30  # between lines where the output is no terminal
 
 
 class Share:
@@ -29,6 +30,7 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
     `total` is in `unit`, or estimated from the share of the input that was read.
     """
     console = Console(stderr=True, highlight=False)
+    on_terminal = console.is_terminal
     started = printed = time.monotonic()
     done = 0
     bar = Progress(
@@ -38,7 +40,7 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=not on_terminal,
         transient=True,
     )
     with bar:
@@ -47,10 +49,12 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
             yield value
             done += advance
             now = time.monotonic()
+            if now - printed < (BAR_SECONDS if on_terminal else PLAIN_SECONDS):
+                continue
+            printed = now
             rate = done / max(now - started, 1e-9)
             expected = total if isinstance(total, int) else done / total.value if total.value else None
             bar.update(task, completed=done, total=expected, rate=f"{rate:,.0f}")
-            if not console.is_terminal and now - printed > PLAIN_SECONDS:
-                printed = now
+            if not on_terminal:
                 left = f", {(expected - done) / rate:,.0f} s left" if expected else ""
                 console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}")

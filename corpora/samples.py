@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from corpora.config import SampleConfig
 from corpora.errors import ConfigError
-from corpora.seeds import derived_seed
+from corpora.seeds import derived_seed, permutation
 from corpora.text import TextStore
-from corpora.words import word_spans
+from corpora.tokenizers import Tokenizer
+from corpora.words import count_characters, word_spans
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Sample:
     """Sentences of the train split, in the order of training."""
 
     indices: npt.NDArray[np.int64]  # sentences, the cut one left out
-    cut: str | None  # what is kept of the last sentence, when the size falls within it
+    cut: tuple[int, int] | None  # the last sentence and how many of its characters are kept, if the size ends in it
     words: int
     characters: int
     digest: str
@@ -44,11 +45,13 @@ def draw_sample(text: TextStore, config: SampleConfig, seed: int) -> Sample:
     """
     own = derived_seed(config.seed, seed, "sample")
     # Nested samples share one permutation over all sizes, independent ones have one each.
-    generator = np.random.default_rng([own] if config.nested else [own, config.number])
+    seeds = [own] if config.nested else [own, config.number]
     if config.unit == "document":
-        order = _sentences_of(text, generator.permutation(text.split_documents("train")))
+        documents = text.split_documents("train")
+        order = _sentences_of(text, documents[permutation(len(documents), *seeds)])
     else:
-        order = generator.permutation(text.split_sentences("train"))
+        sentences = text.split_sentences("train")
+        order = sentences[permutation(len(sentences), *seeds)]
     sizes = np.asarray(text.units(config.count))[order].astype(np.int64)
     ends = np.cumsum(sizes)
     available = int(ends[-1])
@@ -59,16 +62,18 @@ def draw_sample(text: TextStore, config: SampleConfig, seed: int) -> Sample:
         )
     whole = int(np.searchsorted(ends, config.number, side="right"))
     left = config.number - (int(ends[whole - 1]) if whole else 0)
-    cut = None
-    if left:
-        cut = _beginning(text.sentence(int(order[whole])), left, config.count, text.manifest["reference"])
     indices = order[:whole]
     words, characters = int(text.words[indices].sum()), int(text.characters[indices].sum())
-    if cut is not None:
-        spans = word_spans(cut, text.manifest["reference"])
-        words += left if config.count == "words" else len(spans)
-        characters += len("".join(cut.split()))
-    digest = hashlib.sha256(indices.astype("<i8").tobytes() + (cut or "").encode() + text.digest.encode())
+    cut = None
+    if left:
+        last = int(order[whole])
+        sentence = text.sentence(last)
+        spans = word_spans(sentence, text.manifest["reference"])
+        end = spans[left - 1][1] if config.count == "words" else _end_of_character(sentence, left)
+        cut = last, end
+        words += sum(start < end for start, _ in spans)
+        characters += count_characters(sentence[:end])
+    digest = hashlib.sha256(indices.astype("<i8").tobytes() + f"{cut} {text.digest}".encode())
     return Sample(indices, cut, words, characters, digest.hexdigest(), available, config.number / available)
 
 
@@ -85,12 +90,21 @@ def ranges(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.ND
     return steps + np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
 
 
-def _beginning(sentence: str, size: int, count: str, reference: str) -> str:
-    """The first `size` words or characters of a sentence."""
-    if count == "words":
-        return sentence[: word_spans(sentence, reference)[size - 1][1]]
+def _end_of_character(sentence: str, number: int) -> int:
+    """Where the `number`th character that is not white space ends."""
     visible = [at for at, character in enumerate(sentence) if not character.isspace()]
-    return sentence[: visible[size - 1] + 1]
+    return visible[number - 1] + 1
+
+
+def beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
+    """Ids of the first `end` characters of a sentence.
+
+    Where a token ends there they are those of the whole sentence, so that "Mr." stays one word where the cut makes it
+    the last; else the beginning is encoded for itself.
+    """
+    ids, spans = tokenizer.encode_spans(sentence)
+    ends = [stop for _, stop in spans]
+    return ids[: ends.index(end) + 1] if end in ends else tokenizer.encode(sentence[:end])
 
 
 def describe(sample: Sample) -> dict[str, Any]:

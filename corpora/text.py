@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy.typing as npt
 from corpora.config import SplitConfig
 from corpora.documents import Document
 from corpora.errors import InputError, StoreError
-from corpora.files import atomic_path, write_json
+from corpora.files import atomic_path, sha256_file, write_json
 from corpora.words import count_characters, count_words
 
 SPLITS = ("train", "valid", "test")
@@ -63,7 +64,8 @@ class TextStore:
         path = folder / "text.txt"
         if not path.exists() or path.stat().st_size != int(self.offsets[-1]) or len(self) != self.manifest["sentences"]:
             raise StoreError(f"{path}: not the size that its manifest gives; remove {folder} to prepare it again")
-        self._bytes = np.memmap(path, np.uint8, "r")
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -71,13 +73,21 @@ class TextStore:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text, its splits and its reference words."""
+        """SHA-256 of the text, its sentences, documents and splits, and its sizes in words and characters."""
         return str(self.manifest["digest"])
+
+    def verify(self) -> None:
+        """Raise StoreError unless the text is the one that was written."""
+        path = self.folder / "text.txt"
+        if sha256_file(path) != self.manifest["text_digest"]:
+            raise StoreError(
+                f"{path}: its digest is not the one in its manifest; remove {self.folder} to prepare it again"
+            )
 
     def sentence(self, index: int) -> str:
         """One sentence."""
         start, end = int(self.offsets[index]), int(self.offsets[index + 1])
-        return self._bytes[start : end - 1].tobytes().decode()
+        return self._bytes[start : end - 1].decode()
 
     def sentences(self, indices: Iterable[int]) -> Iterator[str]:
         """Sentences in the order of `indices`."""
@@ -112,7 +122,7 @@ def write_text_store(
     """
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
     first, splits = array("Q", [0]), array("B")
-    digest = hashlib.sha256()
+    text_digest = hashlib.sha256()
     totals = {name: {"documents": 0, "sentences": 0, "words": 0, "characters": 0} for name in SPLITS}
     sources: dict[str, int] = {}
     with atomic_path(folder / "text.txt") as temporary, temporary.open("wb") as file:
@@ -127,7 +137,7 @@ def write_text_store(
             for sentence in sentences:
                 line = sentence.encode() + b"\n"
                 file.write(line)
-                digest.update(line)
+                text_digest.update(line)
                 position += len(line)
                 offsets.append(position)
                 words.append(count_words(sentence, reference))
@@ -140,11 +150,12 @@ def write_text_store(
             sources[document.source] = sources.get(document.source, 0) + 1
     if not totals["train"]["sentences"]:
         raise InputError(f"{description.get('source', folder)}: no text for training in {len(splits)} documents")
+    digest = text_digest.copy()
     arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}
     for name, values in arrays.items():
         packed = np.frombuffer(values, values.typecode)
         packed = packed.astype(np.min_scalar_type(int(packed.max())))
-        digest.update(packed.astype("<u8").tobytes() if name in ("words", "splits") else b"")
+        digest.update(packed.astype("<u8").tobytes())
         with atomic_path(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
             np.save(file, packed)
     manifest = {
@@ -154,6 +165,7 @@ def write_text_store(
         "sentences": len(offsets) - 1,
         "splits": totals,
         "documents_by_source": sources if len(sources) <= 100 else len(sources),
+        "text_digest": text_digest.hexdigest(),
         "digest": digest.hexdigest(),
     }
     write_json(folder / "manifest.json", manifest)
@@ -173,6 +185,6 @@ def read_manifest(folder: Path, version: int) -> dict[str, Any]:
 
 def _map(path: Path) -> npt.NDArray[Any]:
     try:
-        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+        return np.asarray(np.load(path, mmap_mode="r"))  # a plain view of the map: its class makes each index slow
     except (OSError, ValueError) as error:
         raise StoreError(f"{path}: cannot be read ({error}); remove {path.parent} to prepare it again") from None

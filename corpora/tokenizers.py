@@ -192,10 +192,10 @@ class PieceTokenizer(Tokenizer):
         return ids, [tuple(np.searchsorted(starts, (piece.begin, piece.end)).tolist()) for piece in proto.pieces]
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
-        encoded = self.processor.encode(list(texts), num_threads=os.cpu_count() or 1, add_eos=True)
+        threads = os.cpu_count() or 1
+        encoded = self.processor.encode(list(texts), num_threads=threads, add_eos=True, return_type="numpy")
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        flat = np.fromiter((index for ids in encoded for index in ids), np.uint32, int(lengths.sum()))
-        return flat, lengths
+        return np.concatenate([np.empty(0, np.uint32), *encoded]).astype(np.uint32), lengths
 
     def decode(self, ids: Iterable[int]) -> str:
         return str(self.processor.decode(list(ids)))
@@ -302,7 +302,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         raise StoreError(f"{path}: not a saved tokenizer ({error})") from None
     if vocabulary.suffix == ".spm":
         return PieceTokenizer(config, vocabulary.read_bytes())
-    tokens = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    tokens = vocabulary.read_bytes().decode().removesuffix("\n").split("\n")  # "\r" may be a token
     return ListTokenizer(config, tokens[2:])
 
 

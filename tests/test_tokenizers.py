@@ -1,0 +1,183 @@
+"""Tokenizers: offsets into the original text, round trips, determinism, and what is saved."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.config import TokenizerConfig
+from corpora.errors import ConfigError, StoreError
+from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
+from corpora.words import words
+
+SENTENCES = [
+    "The dog doesn't bark.",
+    'A cat said "no, Mr. Fox" twice.',
+    "The dogs' owner can't run 3.5 miles.",
+    "Cafés – naïve 狗 ran.",
+    "我们喜欢狗。",
+    "北京大学的学生喜欢狗。",
+]
+MADE_UP = ["".join(syllables) for syllables in product("bdkms", "aeiou", ["n", "r", "st", "l"])]
+TEXT = [*(f"{sentence} {word}" for sentence, word in product(SENTENCES, MADE_UP)), *SENTENCES]
+
+
+KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
+PIECES = ("unigram", "bpe")
+
+
+def config(kind: str, **values) -> TokenizerConfig:
+    size = 340 if kind in PIECES else None
+    defaults = {"vocab_size": size, "fit_on": "train", "fit_sentences": 1000, "character_coverage": 1.0}
+    return TokenizerConfig(name=kind, kind=kind, **{**defaults, **values})
+
+
+def fit(kind: str, sentences=TEXT, **values) -> Tokenizer:
+    return fit_tokenizer(config(kind, **values), sentences, len(sentences))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request) -> Tokenizer:
+    return fit(request.param)
+
+
+def test_special_tokens_come_first(tokenizer):
+    assert [tokenizer.token(EOS), tokenizer.token(UNK)] == ["<eos>", "<unk>"]
+    assert tokenizer.word_level == (tokenizer.config.kind in ("word", "jieba", "whitespace"))
+
+
+@given(text=st.one_of(st.text(max_size=30), st.sampled_from(TEXT), st.text("a狗é \u3000\u0301<unkeos>", max_size=12)))
+def test_spans_lie_in_the_text_in_order_and_batches_agree(tokenizer, text):
+    ids, spans = tokenizer.encode_spans(text)
+    assert ids == tokenizer.encode(text)
+    assert len(ids) == len(spans)
+    assert EOS not in ids
+    assert all(0 <= start <= end <= len(text) for start, end in spans)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    flat, lengths = tokenizer.encode_batch([text, "", text])
+    assert flat.tolist() == [*ids, EOS, EOS, *ids, EOS]
+    assert lengths.tolist() == [len(ids) + 1, 1, len(ids) + 1]
+
+
+@given(text=st.one_of(st.sampled_from(TEXT), st.text(max_size=20)))
+def test_spans_slice_the_text_back_into_tokens(tokenizer, text):
+    ids, spans = tokenizer.encode_spans(text)
+    slices = [text[start:end] for start, end in spans]
+    match tokenizer.config.kind:
+        case "char":
+            assert slices == list(text)
+        case "unigram" | "bpe":
+            assert "".join(slices) == text
+            assert tokenizer.decode(ids) == text
+            assert UNK not in ids
+        case kind:
+            assert slices == words(text, {"word": "treebank"}.get(kind, kind))
+    if tokenizer.config.kind not in PIECES:
+        known = [tokenizer.token(index) for index in ids]
+        assert all(token in (piece, "<unk>") for token, piece in zip(known, slices, strict=True))
+
+
+def test_pieces_show_the_spaces_they_hold():
+    tokenizer = fit("unigram")
+    for text in ("The dog", " The  dog ", "Cafés 狗\u3000x", "e\u0301 ﬁ ①"):
+        ids, spans = tokenizer.encode_spans(text)
+        for index, (start, end) in zip(ids, spans, strict=True):
+            token = tokenizer.token(index)
+            if not token.startswith("<0x"):
+                # A word has the same pieces wherever it stands: the space before the first is not in the text.
+                assert token.replace("▁", " ") in (text[start:end], " " * (start == 0) + text[start:end])
+
+
+def test_what_was_seen_is_known_and_kept(tokenizer):
+    flat, _ = tokenizer.encode_batch(TEXT)
+    assert UNK not in flat
+    spaced = {"word": " ".join(words(SENTENCES[0], "treebank"))}
+    text = SENTENCES[4] if tokenizer.config.kind == "jieba" else SENTENCES[0]
+    assert tokenizer.decode(tokenizer.encode(text)) == spaced.get(tokenizer.config.kind, text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_tokens_in_the_text_are_text(kind):
+    tokenizer = fit(kind, [*TEXT, "a <unk> <eos> b"] * 2)
+    ids = tokenizer.encode("a <unk> <eos> b")
+    assert EOS not in ids
+    if kind == "whitespace":
+        assert ids[1:3] == [UNK, UNK]
+
+
+def test_the_most_frequent_words_ties_by_spelling():
+    sentences = ["b a c a", "d c b", "e"]
+    counts = Counter(" ".join(sentences).split())
+    expected = sorted(counts, key=lambda word: (-counts[word], word))
+    for size in (1, 3, 5, None):
+        for kind in ("word", "whitespace"):
+            tokenizer = fit(kind, sentences, vocab_size=size)
+            assert [tokenizer.token(index) for index in range(2, len(tokenizer))] == expected[:size]
+            assert len(tokenizer) == 2 + len(expected[:size])
+    assert fit("word", sentences, vocab_size=1).encode("a b x") == [2, UNK, UNK]
+
+
+def test_counting_chunks_equals_counting_words():
+    counts = Counter(word for sentence in TEXT for word in words(sentence, "treebank"))
+    tokenizer = fit("word", vocab_size=20)
+    assert {tokenizer.token(index) for index in range(2, 22)} == set(
+        sorted(counts, key=lambda word: (-counts[word], word))[:20]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fitting_twice_gives_the_same_bytes_and_saving_loses_nothing(kind, tmp_path):
+    sentences = [*TEXT, "odd\x85tokens\rhere \u2028 \x0b\x1c"]
+    first, second = fit(kind, sentences), fit(kind, sentences)
+    first.save(tmp_path / "first")
+    second.save(tmp_path / "second")
+    assert tokenizer_digest(tmp_path / "first") == tokenizer_digest(tmp_path / "second")
+    loaded = load_tokenizer(tmp_path / "first")
+    assert asdict(loaded.config) == asdict(first.config)
+    assert [loaded.token(index) for index in range(len(loaded))] == [first.token(index) for index in range(len(first))]
+    for sentence in sentences:
+        assert loaded.encode_spans(sentence) == first.encode_spans(sentence)
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_sentences_that_sentencepiece_sees_are_drawn_reproducibly(kind):
+    sentences = [f"{text} {number}" for number, text in enumerate(TEXT)]
+    few = [fit(kind, sentences, fit_sentences=60, vocab_size=330).model for _ in range(2)]
+    assert few[0] == few[1]
+    assert few[0] != fit(kind, sentences, vocab_size=330).model
+
+
+@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize(("size", "reason"), [(20_000, "too high"), (20, "small"), (None, "need a number")])
+def test_impossible_vocabulary_sizes_are_one_line(kind, size, reason):
+    with pytest.raises(ConfigError, match=rf"tokenizer\.vocab_size={size or 'null'}: .*{reason}") as caught:
+        fit(kind, vocab_size=size)
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_tokenizers_are_one_line(tmp_path):
+    fit("word").save(tmp_path)
+    vocabulary, description = tmp_path / "vocab.txt", tmp_path / "tokenizer.json"
+    whole = json.loads(description.read_text())
+    vocabulary.write_text(vocabulary.read_text().replace("dog", "god"))
+    with pytest.raises(StoreError, match=r"vocab\.txt: its digest is not the one"):
+        load_tokenizer(tmp_path)
+    description.write_text(json.dumps({**whole, "version": 99}))
+    with pytest.raises(StoreError, match=r"version 99, this code reads 1"):
+        load_tokenizer(tmp_path)
+    description.write_text("{")
+    with pytest.raises(StoreError, match=r"tokenizer\.json: not a saved tokenizer"):
+        load_tokenizer(tmp_path)
+    with pytest.raises(StoreError, match=r"not a saved tokenizer"):
+        load_tokenizer(tmp_path / "nowhere")
+
+
+def test_ids_fit_numpy():
+    flat, lengths = fit("bpe").encode_batch([])
+    assert len(flat) == len(lengths) == 0
+    assert flat.dtype == np.uint32
