@@ -11,6 +11,8 @@ from hypothesis import settings
 # Set before any library reads it: a test that would reach for the hub fails at once instead of waiting for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("WANDB_MODE", "offline")
+# Models of tests are too small for two threads, which on a busy machine wait for each other twenty times longer.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Times vary on a shared machine, so none of them may fail a test.
 settings.register_profile("pairscale", deadline=None)

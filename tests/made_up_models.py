@@ -1,0 +1,46 @@
+"""Untrained small models with their tokenizers and run folders, for tests of scoring."""
+
+from pathlib import Path
+
+import torch
+from omegaconf import OmegaConf
+
+from corpora.config import TokenizerConfig
+from corpora.tokenizers import fit_tokenizer
+from eval.config import EvalConfig
+from train.config import LstmConfig, ModelConfig, TxlConfig
+from train.export import LoadedModel, save_model
+from train.models import build_model
+from train.runs import DONE, UNFINISHED, RunFolder
+
+TEXT = ["The cat sleeps .", "The cats sleep near a dog .", "A dog that sees the cats barks .", "Who saw the dog ?"]
+LSTM = LstmConfig(name="lstm_test", embedding=8, hidden=12, layers=2, dropout=0.5, tied=False)
+TXL = TxlConfig(
+    name="txl_test", layers=2, d_model=16, heads=2, d_head=8, d_inner=24, dropout=0.5, attention_dropout=0.5,
+    memory=60, same_length=False, clamp_len=None, tied=True,
+)  # fmt: skip
+
+
+def made_up_model(config: ModelConfig, kind: str = "word", seed: int = 0) -> LoadedModel:
+    """A model whose weights are random and large enough that its probabilities are far from uniform."""
+    schema = TokenizerConfig(
+        name=kind, kind=kind, vocab_size=None, fit_on="train", fit_sentences=100, character_coverage=1.0
+    )
+    tokenizer = fit_tokenizer(schema, TEXT, len(TEXT))
+    torch.manual_seed(seed)
+    model = build_model(config, len(tokenizer)).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.normal_(std=0.5)
+    return LoadedModel(model, tokenizer, config, {"sample_words": 1000, "step": 3}, f"digest-{seed}")
+
+
+def made_up_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:
+    """The run folder of `config` as training leaves it, with `loaded` as its model."""
+    run = RunFolder.of(config)
+    run.path.mkdir(parents=True, exist_ok=True)
+    Path(run.config).write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
+    if done:
+        save_model(run, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
+    run.update_manifest(status=DONE if done else UNFINISHED)
+    return run
