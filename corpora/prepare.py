@@ -15,7 +15,7 @@ import numpy.typing as npt
 from filelock import FileLock
 
 from corpora.config import CorporaConfig
-from corpora.errors import StoreError
+from corpora.errors import InputError, StoreError
 from corpora.files import sha256_json
 from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, describe, draw_sample
@@ -117,12 +117,13 @@ class Corpus:
     def held_out(self, split: str, words: int) -> HeldOut:
         """Whole sentences of at most `words` reference words, drawn over the split, the same for every run.
 
-        Raises StoreError when the split is empty.
+        Raises InputError when the split is empty.
         """
         available = self.text.split_sentences(split)
         if not len(available):
-            raise StoreError(
-                f"corpus {self.config.corpus.name}: no {split} text; give it more documents or a larger share"
+            raise InputError(
+                f"corpus {self.config.corpus.name}: no {split} text among {len(self.text.splits)} documents; "
+                "corpus.document_sentences=100 makes documents of a text without empty lines"
             )
         order = available[permutation(len(available), self.config.corpus.split.seed)]
         ends = np.cumsum(self.text.words[order].astype(np.int64))

@@ -149,7 +149,10 @@ def write_text_store(
             total["sentences"] += len(sentences)
             sources[document.source] = sources.get(document.source, 0) + 1
     if not totals["train"]["sentences"]:
-        raise InputError(f"{description.get('source', folder)}: no text for training in {len(splits)} documents")
+        raise InputError(
+            f"{description.get('source', folder)}: no text for training in {len(splits)} documents; "
+            "corpus.document_sentences=100 makes documents of a text without empty lines"
+        )
     digest = text_digest.copy()
     arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}
     for name, values in arrays.items():

@@ -1,0 +1,161 @@
+"""Samples: exact sizes, nested or independent, reproducible, without replacement, in whole documents where asked."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conf import compose
+from corpora.config import SampleConfig, SplitConfig
+from corpora.documents import Document
+from corpora.errors import ConfigError
+from corpora.prepare import Corpus, prepare
+from corpora.samples import Sample, draw_sample
+from corpora.seeds import permutation
+from corpora.text import TextStore, write_text_store
+from corpora.tokenizers import EOS
+from corpora.words import count_characters, count_words
+
+STARTS = ["The dog", "A cat (old) that", "Mr. Fox", 'She said "no", and he', "They didn't say if Dr. No"]
+ENDS = ["barks.", "can't sleep at 10:30.", "left the U.S. in May?", "owns 3,000 well-known dogs' bones!"]
+SENTENCES = [f"{start} {number} {end}" for number in range(40) for start, end in itertools.product(STARTS, ENDS)]
+DOCUMENTS = [SENTENCES[start : start + 7] for start in range(0, len(SENTENCES), 7)]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> TextStore:
+    folder = tmp_path_factory.mktemp("samples")
+    split = SplitConfig(seed=0, valid=0.05, test=0.05)
+    write_text_store(folder, [Document("a", document) for document in DOCUMENTS], "treebank", split, {})
+    return TextStore(folder)
+
+
+def sample(text: TextStore, size: int, seed: int = 1, **values) -> Sample:
+    defaults = {"count": "words", "unit": "sentence", "nested": False, "seed": None}
+    return draw_sample(text, SampleConfig(size=str(size), **{**defaults, **values}), seed)
+
+
+def sentences(text: TextStore, drawn: Sample) -> list[str]:
+    whole = list(text.sentences(drawn.indices.tolist()))
+    return whole if drawn.cut is None else [*whole, text.sentence(drawn.cut[0])[: drawn.cut[1]]]
+
+
+@given(
+    size=st.integers(1, 6000),
+    count=st.sampled_from(["words", "characters", "sentences"]),
+    unit=st.sampled_from(["sentence", "document"]),
+    nested=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_sizes_are_exact_and_nothing_is_drawn_twice(text, size, count, unit, nested, seed):
+    size = size if count != "sentences" else 1 + size % 600
+    drawn = sample(text, size, seed, count=count, unit=unit, nested=nested)
+    kept = sentences(text, drawn)
+    assert {"words": drawn.words, "characters": drawn.characters, "sentences": drawn.sentences}[count] == size
+    assert len(kept) == drawn.sentences
+    assert drawn.characters == sum(map(count_characters, kept))
+    last = 0 if drawn.cut is None else 1
+    whole = sum(count_words(sentence, "treebank") for sentence in kept[: len(kept) - last])
+    assert whole <= drawn.words
+    chosen = drawn.indices.tolist() + ([] if drawn.cut is None else [drawn.cut[0]])
+    assert len(set(chosen)) == len(chosen)
+    assert set(chosen) <= set(text.split_sentences("train").tolist())
+
+
+@given(sizes=st.lists(st.integers(1, 5000), min_size=2, max_size=4), unit=st.sampled_from(["sentence", "document"]))
+def test_nested_samples_are_prefixes_of_larger_ones(text, sizes, unit):
+    texts = ["\n".join(sentences(text, sample(text, size, nested=True, unit=unit))) for size in sorted(sizes)]
+    assert all(large.startswith(small) for small, large in itertools.pairwise(texts))
+
+
+def test_independent_samples_overlap_as_expected(text):
+    size = 2000
+    order = [tuple(sample(text, size, seed).indices[:50]) for seed in range(3)]
+    assert len(set(order)) == 3
+    assert tuple(sample(text, size + 1, 0).indices[:50]) != order[0]
+    drawn = [sample(text, size, seed) for seed in range(20)]
+    shared = [
+        text.words[np.intersect1d(first.indices, second.indices)].sum() / size
+        for first, second in itertools.combinations(drawn, 2)
+    ]
+    assert np.mean(shared) == pytest.approx(drawn[0].share, abs=0.02)
+    assert drawn[0].share == size / drawn[0].available
+    assert drawn[0].available == text.manifest["splits"]["train"]["words"]
+
+
+def test_a_sample_is_set_by_its_seed_alone(text):
+    first = sample(text, 500, seed=3)
+    assert sample(text, 500, seed=3).digest == first.digest
+    assert sample(text, 500, seed=4).digest != first.digest
+    fixed = SampleConfig(size="500", count="words", unit="sentence", nested=False, seed=7)
+    given, again = draw_sample(text, fixed, 3), draw_sample(text, fixed, 4)
+    assert given.digest == again.digest != first.digest
+
+
+def test_documents_keep_their_order(text):
+    drawn = sample(text, 1500, unit="document")
+    of_sentence = np.repeat(np.arange(len(text.documents) - 1), np.diff(text.documents))[drawn.indices]
+    documents = [document for document, _ in itertools.groupby(of_sentence.tolist())]
+    assert len(set(documents)) == len(documents)
+    whole = [index for at in documents for index in range(text.documents[at], text.documents[at + 1])]
+    assert drawn.indices.tolist() == whole[: len(drawn.indices)]
+    assert len(whole) - len(drawn.indices) < 7
+
+
+def test_a_sample_larger_than_the_corpus_says_what_there_is(text):
+    available = text.manifest["splits"]["train"]["words"]
+    assert sample(text, available).words == available
+    with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than .* holds \({available:,}\)"):
+        sample(text, 1_000_000)
+
+
+def test_the_permutation_stays_what_it_is():
+    # PCG64's raw output is part of numpy's promises; these values must never change.
+    assert permutation(8, 1).tolist() == [2, 4, 7, 5, 0, 6, 3, 1]
+    assert permutation(5, 1, 2).tolist() != permutation(5, 1).tolist()
+    assert sorted(permutation(1000, 2**62).tolist()) == list(range(1000))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("tokens") / "text.txt"
+    path.write_text("\n\n".join("\n".join(document) for document in DOCUMENTS), encoding="utf-8")
+    return path
+
+
+def corpus(file: Path, *overrides: str) -> Corpus:
+    given = ["corpus=local", f"corpus.path={file}", f"paths.store={file.parent}/store"]
+    return prepare(compose("corpora", [*given, *overrides]))
+
+
+@pytest.fixture(scope="module")
+def word_corpus(file) -> Corpus:
+    return corpus(file, "tokenizer=word")
+
+
+@given(size=st.integers(1, 3000))
+def test_word_tokens_of_a_sample_are_its_words(word_corpus, size):
+    config = word_corpus.config
+    asked = replace(config, sample=replace(config.sample, size=str(size)))
+    drawn = Corpus(asked, word_corpus.text).sample()
+    assert drawn.words == size
+    assert len(drawn.tokens) == size + drawn.sentences
+    assert (drawn.tokens == EOS).sum() == drawn.sentences
+    assert drawn.tokens[-1] == EOS
+
+
+@pytest.mark.parametrize("tokenizer", ["char", "bpe"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 13, 100, 1001])
+def test_pieces_of_a_sample_decode_to_its_text(file, tokenizer, size):
+    sized = ["tokenizer.vocab_size=400"] if tokenizer == "bpe" else []
+    prepared = corpus(file, f"tokenizer={tokenizer}", f"sample.size={size}", *sized)
+    tokens = prepared.sample().tokens
+    ends = np.flatnonzero(tokens == EOS)
+    parts = np.split(tokens, ends + 1)
+    assert len(parts.pop()) == 0
+    decoded = [prepared.tokenizer.decode(part[:-1].tolist()) for part in parts]
+    assert decoded == sentences(prepared.text, prepared.drawn)
