@@ -150,7 +150,7 @@ class TokenizerConfig:
 
     name: str = MISSING
     kind: str = MISSING
-    vocab_size: int | None = MISSING  # null: everything that occurs
+    vocab_size: int | None = MISSING  # words or characters beside <eos> and <unk>, null: all; unigram, bpe: all pieces
     fit_on: str = MISSING
     fit_sentences: int = MISSING  # SentencePiece sees at most this many, drawn at random
     character_coverage: float = MISSING  # SentencePiece only

@@ -183,13 +183,9 @@ class PieceTokenizer(Tokenizer):
         return list(self.processor.encode(text))
 
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        proto = self.processor.encode(text, return_type="proto")
-        ids = [piece.id for piece in proto.pieces]
-        if text.isascii():
-            return ids, [(piece.begin, piece.end) for piece in proto.pieces]
-        # SentencePiece counts UTF-8 bytes; the bytes of an unknown character share its span's end
-        starts = np.cumsum([0] + [len(character.encode()) for character in text])
-        return ids, [tuple(np.searchsorted(starts, (piece.begin, piece.end)).tolist()) for piece in proto.pieces]
+        # Of the bytes of a character without a piece, the last spans it; the others are empty, before it.
+        encoded = self.processor.encode(text, return_type="offset_mapping")
+        return list(encoded["ids"]), list(encoded["offsets"])
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
         threads = os.cpu_count() or 1
