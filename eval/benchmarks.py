@@ -93,11 +93,11 @@ def _blimp(config: BenchmarkConfig) -> Iterator[Row]:
 
 def _json_object(line: bytes, where: str) -> Row:
     try:
-        row = json.loads(line.decode("utf-8"))
+        row = json.loads(line.decode("utf-8").strip())
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except ValueError as error:
-        raise InputError(f"{where}: not JSON ({error})") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON ({error.msg}, character {error.pos + 1})") from None
     if not isinstance(row, dict):
         raise InputError(f"{where}: a JSON {type(row).__name__}, must be an object with the fields of a pair")
     return row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,14 +31,14 @@ from eval.scores import (
     write_scores,
     write_tokens,
 )
-from eval.table import accuracy_table
+from eval.table import WIDTH, accuracy_table
 from train.runs import DONE, RunFolder, study_runs
 
 if TYPE_CHECKING:
     from eval.methods import Side
     from train.export import LoadedModel
 
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def score_run(run: RunFolder, config: EvalConfig) -> None:
@@ -58,7 +59,8 @@ def score_run(run: RunFolder, config: EvalConfig) -> None:
     method = next(iter(config.method))
     scores, _ = read_scores(score_path(work.folder, method))
     title = f"{run.path.name} · {work.folder.name} · {method}" + ("" if work.lacking else " (scored already)")
-    console.print(accuracy_table(title, config.benchmark.name, scores, work.benchmark.pairs, config.ties))
+    pairs = work.benchmark.pairs
+    console.print(accuracy_table(title, config.benchmark.name, scores, pairs, config.ties, console.width))
 
 
 def score_study(config: EvalConfig) -> None:

@@ -1,0 +1,209 @@
+"""Benchmarks: the traps in the published files, and one line for each way in which files can be broken."""
+
+import json
+
+import pytest
+
+from corpora.errors import ConfigError, InputError
+from eval.benchmarks import load_benchmark
+from eval.config import BenchmarkConfig
+
+PAIR = {
+    "sentence_good": "The cats sleep.",
+    "sentence_bad": "The cats sleeps.",
+    "field": "syntax/semantics",
+    "linguistics_term": "s-selection",
+    "UID": "made_up",
+    "simple_LM_method": True,
+    "one_prefix_method": False,
+    "two_prefix_method": True,
+    "lexically_identical": False,
+    "two_prefix_prefix_good": "The cats",
+    "two_prefix_prefix_bad": "The cat",
+    "two_prefix_word": " sleep",
+    "pairID": "0",
+}
+
+
+def blimp(folder, **values):
+    return BenchmarkConfig(**{"name": "blimp", "path": str(folder), "dataset": "some/set"} | values)
+
+
+def write_blimp(folder, paradigm, pairs=3, **values):
+    rows = [PAIR | {"UID": paradigm, "pairID": str(index), "crucial_item": "x"} | values for index in range(pairs)]
+    (folder / f"{paradigm}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_pairs_under_our_names(tmp_path):
+    write_blimp(tmp_path, "b", pairs=12)
+    write_blimp(tmp_path, "a", linguistics_term="binding", field="syntax_semantics")
+    found = load_benchmark(blimp(tmp_path))
+    assert found.pairs["paradigm"].tolist() == ["a"] * 3 + ["b"] * 12
+    assert found.pairs["pair_id"].tolist()[3:] == [str(n) for n in range(12)]
+    assert found.pairs["phenomenon"].unique().tolist() == ["binding", "argument_structure"]
+    assert found.pairs["field"].unique().tolist() == ["syntax_semantics"]
+    row = found.pairs.iloc[0]
+    assert (row["good"], row["bad"], row["two_prefix_word"]) == ("The cats sleep.", "The cats sleeps.", "sleep")
+    assert (row["one_prefix_method"], row["two_prefix_method"]) == (False, True)
+    assert found.pairs["one_prefix_prefix"].isna().all()
+
+
+def test_the_digest_is_that_of_the_pairs(tmp_path):
+    folders = [tmp_path / name for name in ("one", "same", "other")]
+    for folder in folders:
+        folder.mkdir()
+        write_blimp(folder, "a")
+    write_blimp(folders[1], "a", two_prefix_word="sleep")  # the hub's form lacks the prefixes
+    write_blimp(folders[2], "a", sentence_bad="The cats slept.")
+    one, same, other = (load_benchmark(blimp(folder)).digest for folder in folders)
+    assert one == same != other
+
+
+def test_parts(tmp_path):
+    for paradigm in ("principle_A_case_1", "principle_A_case_2", "passive_1"):
+        write_blimp(tmp_path, paradigm)
+    found = load_benchmark(blimp(tmp_path, paradigms=["passive_1", "principle_A_case_1"], pairs=2)).pairs
+    assert found.groupby("paradigm").size().to_dict() == {"passive_1": 2, "principle_A_case_1": 2}
+    assert found["pair_id"].tolist() == ["0", "1"] * 2
+    with pytest.raises(ConfigError, match=r"no paradigm 'principal_A_case_2'; near it: principle_A_case_2"):
+        load_benchmark(blimp(tmp_path, paradigms=["principal_A_case_2"]))
+    with pytest.raises(ConfigError, match=r"benchmark.pairs=0: must be above 0"):
+        blimp(tmp_path, pairs=0)
+
+
+def without(name):
+    return json.dumps({key: value for key, value in PAIR.items() if key != name}).encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b'{"sentence_good": "The', r"line 3: not JSON \(Unterminated string"),
+        (b"[1]", r"line 3: a JSON list, must be an object"),
+        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(invalid start byte at byte 19\)"),
+        (without("sentence_bad"), r"line 3: without the field sentence_bad; there are sentence_good, field"),
+        (without("pairID"), r"line 3: without the field pairID"),
+        (without("UID"), r"line 3: without the field UID"),
+        (json.dumps(PAIR | {"sentence_good": " "}).encode(), r"line 3: sentence_good is ' ', must be text"),
+        (json.dumps(PAIR | {"sentence_good": 3}).encode(), r"line 3: sentence_good is 3, must be text"),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path, line, told):
+    file = tmp_path / "broken.jsonl"
+    file.write_bytes(json.dumps(PAIR).encode() + b"\n\n" + line + b"\n")
+    with pytest.raises(InputError, match=rf"{file}: {told}") as error:
+        load_benchmark(blimp(tmp_path))
+    assert "\n" not in str(error.value)
+
+
+def test_a_pair_twice(tmp_path):
+    write_blimp(tmp_path, "a")
+    (tmp_path / "b.jsonl").write_text(json.dumps(PAIR | {"UID": "a"}))
+    with pytest.raises(InputError, match=r"paradigm a has two pairs 0"):
+        load_benchmark(blimp(tmp_path))
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(
+        InputError, match=r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"
+    ):
+        load_benchmark(blimp("None/blimp"))
+    with pytest.raises(InputError, match=r"no folder .*nowhere .*benchmark\.path=null to read some/set from the hub"):
+        load_benchmark(blimp(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match=r"no \*\.jsonl files in"):
+        load_benchmark(blimp(tmp_path))
+    with pytest.raises(ConfigError, match=r"give benchmark\.path=FOLDER or benchmark\.dataset=NAME"):
+        load_benchmark(BenchmarkConfig(name="blimp"))
+    with pytest.raises(ConfigError, match=r"benchmark\.name=glue: must be one of blimp, climp, toy"):
+        load_benchmark(BenchmarkConfig(name="glue"))
+
+
+def test_the_hub_without_a_network(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(
+        InputError, match=r"needs some/set from the Hugging Face hub .* give benchmark\.path=FOLDER"
+    ) as e:
+        load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
+    assert "\n" not in str(e.value)
+
+
+def test_the_hub_spells_pairs_its_own_way(monkeypatch):
+    import datasets
+
+    hub = {key: value for key, value in PAIR.items() if not key.startswith("two_prefix_") and key != "pairID"}
+    rows = {name: [hub | {"UID": name, "pair_id": n} for n in range(2)] for name in ("b", "a")}
+    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset: list(rows))
+    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split: rows[subset])
+    found = load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
+    assert found.pairs[["paradigm", "pair_id"]].to_numpy().tolist() == [["a", "0"], ["a", "1"], ["b", "0"], ["b", "1"]]
+
+
+# Chinese sentences of our own, in the form of CLiMP's files.
+CLIMP = ",0,1,2,3\n0,classifier,classifier_adj,我买了一本新书,1\n1,classifier,classifier_adj,我买了一条新书,0\n"
+BARE = "我把书看完了\r\n我被书看完了\r\n他把门关上了\r\n他被门关上了"
+
+
+def climp(folder):
+    return BenchmarkConfig(name="climp", path=str(folder))
+
+
+def write_climp(folder, text=CLIMP, name="classifier_adj_1000.csv"):
+    (folder / name).write_bytes(text.encode())
+
+
+def test_both_forms_of_climp(tmp_path):
+    write_climp(tmp_path)
+    write_climp(tmp_path, BARE, "ba_construction_1000.csv")
+    pairs = load_benchmark(climp(tmp_path)).pairs
+    assert pairs[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [
+        ["ba_construction", "ba", "0"],
+        ["ba_construction", "ba", "1"],
+        ["classifier_adj", "classifier", "0"],
+    ]
+    assert pairs["good"].tolist() == ["我把书看完了", "他把门关上了", "我买了一本新书"]
+    assert pairs["bad"].tolist() == ["我被书看完了", "他被门关上了", "我买了一条新书"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (CLIMP.replace(",1\n", ",0\n"), "a.csv", r"a\.csv: line 2: label 0, must be 1"),
+        (CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"), "a.csv", r"line 3: must hold 5 columns"),
+        (CLIMP[CLIMP.index("\n") + 1 :], "a.csv", r"a\.csv: line 1: must be the header"),
+        (CLIMP + CLIMP.split("\n")[1], "a.csv", r"a\.csv: 3 sentences, must be pairs"),
+        (CLIMP + '4,classifier,x,"我', "a.csv", r"a\.csv: line 4: not CSV"),
+        (BARE.replace("\r\n", "\n\n", 1), "ba_construction_1000.csv", r"line 2: must hold 1 columns with a sentence"),
+    ],
+)
+def test_a_broken_climp_file(tmp_path, text, name, told):
+    write_climp(tmp_path, text, name)
+    with pytest.raises(InputError, match=told):
+        load_benchmark(climp(tmp_path))
+
+
+def test_real_blimp(real_data):
+    found = load_benchmark(blimp(real_data / "blimp"))
+    pairs = found.pairs
+    assert (pairs.groupby("paradigm").size() == 1000).all()
+    assert (pairs["paradigm"].nunique(), pairs["phenomenon"].nunique()) == (67, 12)
+    assert sorted(pairs["field"].unique()) == ["morphology", "semantics", "syntax", "syntax_semantics"]
+    alike = pairs[pairs["good"] == pairs["bad"]]
+    assert alike.groupby("paradigm").size().to_dict() == {"passive_1": 2, "principle_A_case_2": 5}
+    for method, parts in {"one_prefix": ("prefix", "word_good"), "two_prefix": ("prefix_good", "word")}.items():
+        flagged = pairs[pairs[f"{method}_method"]]
+        assert flagged["paradigm"].nunique() == 20
+        prefix, word = (flagged[f"{method}_{part}"] for part in parts)
+        starts = [good.startswith(p + " " + w) for good, p, w in zip(flagged["good"], prefix, word, strict=True)]
+        assert all(starts)
+
+
+def test_real_climp(real_data):
+    pairs = load_benchmark(climp(real_data / "climp")).pairs
+    assert (pairs.groupby("paradigm").size() == 1000).all()
+    assert pairs.groupby("phenomenon")["paradigm"].nunique().to_dict() == {
+        "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
+        "head_final": 1, "passive": 1, "verb_complement": 5,
+    }  # fmt: skip
+    assert (pairs["good"].str.len() == pairs["bad"].str.len()).all()
+    assert (pairs["good"] != pairs["bad"]).all()
+    assert not pairs["good"].str.contains(r"[\s\r]").any()
