@@ -153,7 +153,7 @@ def _run_row(name: str, folder: RunFolder, config: dict[str, Any], manifest: dic
             "parameters": manifest.get("parameters"),
             "words_per_s": manifest.get("words_per_s"),
             "wall_s": manifest.get("wall_s"),
-            "overlap": (manifest.get("corpus") or {}).get("overlap"),
+            "overlap": manifest["corpus"]["sample"]["overlap"],
             **_validation(folder, config),
             "manifest": manifest,
         }

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from analysis.figures import (
 )
 from analysis.tables import (
     accuracy_text,
-    architecture,
     interval_text,
     published_perplexity,
     slope_table,
@@ -48,9 +48,6 @@ OVERALL = "overall"
 RUN_COLUMNS = [
     "group", "size", "seed", "sample_words", "words_seen", "parameters", "words_per_s", "wall_s", "valid_ppl"
 ]  # fmt: skip
-
-
-EXPOSE_VEGA = "window.vegaEmbed = vegaEmbed;"
 
 
 @dataclass
@@ -95,7 +92,7 @@ def write_report(
         "charts": charts,
         "css": _asset("report.css"),
         "js": _asset("report.js"),
-        "vega": vl_convert.javascript_bundle(EXPOSE_VEGA, schema_version()).replace("</script", "<\\/script"),
+        "vega": _vega(),
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
@@ -103,6 +100,13 @@ def write_report(
     path = folder / "report.html"
     write_text(path, environment.from_string(_asset("report.html")).render(context))
     return path
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", schema_version())
+    return bundle.replace("</script", "<\\/script")
 
 
 def _asset(name: str) -> str:
@@ -174,7 +178,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "levels": _levels(section),
         "unk_free": _unk_free(curves),
         "shares": _shares(judged),
-        "perplexity": _perplexity(judged),
+        "perplexity": _perplexity(section),
         "problems": _records(judged.problems),
         "runs": [_provenance(run, row) for run, row in judged.runs.iterrows()],
         "versions": _versions(judged),
@@ -230,21 +234,22 @@ def _shares(judged: Judgements) -> list[dict[str, Any]]:
     return _records(grouped.reset_index().sort_values(["group", "sample_words"], kind="stable"))
 
 
-def _perplexity(judged: Judgements) -> dict[str, Any]:
-    fits = perplexity_curves(judged.runs, 0.95)
-    kinds = {architecture(model) for model in judged.runs["model"]}
-    published = _records(published_perplexity()) if kinds & {"LSTM", "Transformer-XL"} else []
-    oov = judged.runs["valid_oov_rate"].max()
+def _perplexity(section: Section) -> dict[str, Any]:
+    runs = section.judged.runs
+    fits = perplexity_curves(runs, 0.95)
+    published = _records(published_perplexity()) if section.label == "blimp" else []
+    oov = runs["valid_oov_rate"].max()
     return {"fits": _records(fits), "published": published, "oov": 0.0 if math.isnan(oov) else float(oov)}
 
 
 def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
-    """What one run was: readable fields first, then every digest that its manifest has."""
+    """What one run was: readable fields first, then digests."""
     manifest = row["manifest"]
     git = manifest.get("git") or {}
     machine = manifest.get("machine") or {}
-    digests = {key: value for key, value in manifest.items() if key.endswith("digest")}
-    digests |= {f"corpus {key}": value for key, value in (manifest.get("corpus") or {}).items() if "digest" in key}
+    corpus = manifest["corpus"]
+    digests = {"configuration": manifest.get("config_digest"), "sample": corpus["sample"].get("digest")}
+    digests |= {"text": corpus.get("text"), "tokenizer": corpus.get("tokenizer")}
     commit = git.get("commit")
     return {
         "run": run,
@@ -254,7 +259,7 @@ def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
         "host": machine.get("host"),
         "ended": manifest.get("ended"),
         "commit": commit[:10] + (" with changes" if git.get("difference") else "") if commit else "unknown",
-        "digests": {key: str(value)[:16] for key, value in digests.items()},
+        "digests": {key: str(value)[:16] for key, value in digests.items() if value},
     }
 
 

@@ -79,7 +79,7 @@ def _named(rows: pd.DataFrame) -> str:
 def in_text(name: str) -> str:
     """A phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
     shown = title(name)
-    return shown if shown[:2].isupper() else shown[:1].lower() + shown[1:]
+    return shown if shown[:2].isupper() and shown[:2].isalpha() else shown[:1].lower() + shown[1:]
 
 
 def warnings(judged: Judgements) -> list[str]:
@@ -92,8 +92,8 @@ def warnings(judged: Judgements) -> list[str]:
             f"{joined([f'{n} {status}' for status, n in counts.items()])} (listed under provenance)."
         )
     told += judged.notes
-    by_size = judged.runs.sort_values("sample_words").assign(overlap=lambda runs: pd.to_numeric(runs["overlap"]))
-    overlap = by_size.groupby("size", sort=False)["overlap"].max()
+    by_size = judged.runs.sort_values("sample_words").groupby("size", sort=False)
+    overlap = by_size["overlap"].max()[by_size["seed"].nunique() > 1]
     high = overlap[overlap > OVERLAP_LIMIT]
     if len(high):
         shares = joined([f"{share:.0%} at {size}" for size, share in high.items()])

@@ -58,13 +58,16 @@ class MadeUpStudy:
             "words_per_s": 21_000,
             "wall_s": parse_size(size) / 7000,
             "config_digest": "c0ffee" * 8,
-            "sample_digest": "5a" * 32,
             "git": {"commit": "1234567890abcdef", "difference": "", "difference_cut": False},
             "versions": {"python": "3.11.2", "torch": "2.13.0"},
             "machine": {"device": "cpu", "threads": 1, "host": "nowhere"},
             "started": "2026-01-01T10:00:00+00:00",
             "ended": "2026-01-01T10:05:00+00:00",
-            "corpus": {"digest": "ab" * 32, "overlap": self.overlap},
+            "corpus": {
+                "text": "ab" * 32,
+                "tokenizer": "70" * 32,
+                "sample": {"digest": "5a" * 32, "overlap": self.overlap},
+            },
         }
 
     def items(self) -> pd.DataFrame:

@@ -244,4 +244,4 @@ def test_intervals_cover_the_true_slope(seeds):
     config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=200, seed=1)
     rows = [overall(fit_curves(simulated_study(rng, seeds), config)) for _ in range(80)]
     covered = sum(row["low"] < 0.05 < row["high"] for row in rows)
-    assert 69 <= covered  # binomial(80, .95) is below that in 3 of 1,000 simulations
+    assert covered >= 69  # binomial(80, .95) lies below that 6 times in 10,000

@@ -1,0 +1,180 @@
+"""The report and the command that writes it: complete, self-contained, and safe whatever the data hold."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from analysis.collect import collect, judgements
+from analysis.config import CurvesConfig
+from analysis.curves import fit_curves
+from analysis.report import Section, write_report
+from analysis.sentences import findings, in_text, joined, warnings
+from analysis.tables import with_published
+from eval.published import read_published
+from eval.scores import score_path
+from tests.made_up_study import MadeUpStudy
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+EVIL = "</script><script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """Tags, attributes and visible text of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.scripts, self._inside = [], [], [], None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.text.append(data)
+
+    @property
+    def visible(self):
+        return " ".join(" ".join(self.text).split())
+
+
+def section_of(runs, benchmark="blimp", **made_up):
+    study = MadeUpStudy(pairs=20, benchmark=benchmark, **made_up)
+    study.write(runs)
+    judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
+    return Section(judged, curves, read_published(benchmark))
+
+
+def page_of(folder, *sections):
+    path = write_report(folder, "made_up", sections, CONFIG, "wrong", True)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_the_report_has_all_that_it_promises(tmp_path):
+    section = section_of(tmp_path / "runs", unk_share=0.3)
+    page = page_of(tmp_path / "report", section)
+    for text in (
+        "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2", "lstm_tiny", "overall accuracy rises from",
+        "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Without <unk>", "Pairs with <unk>",
+        "multiplies perplexity by", "t interval", "new samples of text and new initialisations", "be" * 8, "1234567890",
+        "torch 2.13.0", "python -m eval -m experiment=made_up", "python -m analysis study=made_up", "Warstadt et al. 2020",
+    ):  # fmt: skip
+        assert text in page.visible, text
+    charts = json.loads(page.scripts[0])
+    drawn = {attributes["data-chart"] for _, attributes in page.tags if "data-chart" in attributes}
+    assert drawn == set(charts) == {"blimp-curve-0", "blimp-curve-1", "blimp-slopes", "blimp-perplexity"}
+    linked = {
+        attributes["href"] for tag, attributes in page.tags if tag == "a" and not attributes["href"].startswith("#")
+    }
+    assert linked
+    for name in linked:
+        assert (tmp_path / "report" / name).stat().st_size > 0
+    names = {path.name for path in (tmp_path / "report").iterdir()}
+    assert {"blimp-slopes.tex", "blimp-slopes-without-unk.csv", "blimp-curves.svg", "blimp-curves.png"} < names
+
+
+def test_the_report_needs_no_network(tmp_path):
+    page = page_of(tmp_path / "report", section_of(tmp_path / "runs"))
+    for tag, attributes in page.tags:
+        assert tag not in ("link", "iframe", "img")
+        assert "src" not in attributes
+        assert "://" not in attributes.get("href", "")
+    policy = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
+    assert policy[0].startswith("default-src 'none'")
+    assert "vegaEmbed" in page.scripts[1]
+
+
+def test_text_from_data_stays_text(tmp_path):
+    phenomena = {EVIL: (2, 0.6, 0.05), "=cmd|' /C calc'!A0": (1, 0.5, 0.0)}
+    section = section_of(tmp_path / "runs", phenomena=phenomena)
+    section.judged.problems.loc[0] = [EVIL, "failed", EVIL]
+    page = page_of(tmp_path / "report", section)
+    assert len(page.scripts) == 3  # charts, Vega, ours
+    assert "alert(1)" not in page.scripts[1] + page.scripts[2]
+    assert "<" not in page.scripts[0]
+    assert "alert(1)" in page.visible
+    assert "\n=cmd" not in (tmp_path / "report" / "blimp-paradigms.csv").read_text()
+
+
+def test_missing_runs_and_overlap_are_said_first(tmp_path):
+    study = MadeUpStudy(pairs=10, overlap=0.7)
+    folders = study.write(tmp_path)
+    score_path(folders[0].scores("blimp"), "lp").unlink()
+    collected = collect(tmp_path, "made_up", {"model": ["lstm_tiny", "txl_tiny"], "sample.size": ["4M"]})
+    told = " ".join(warnings(judgements(collected, "blimp", "lp", "wrong")))
+    assert "3 runs not in these curves: 2 missing and 1 unscored" in told
+    assert "70% at 125k" in told
+    assert "no scored run at 125k with seed 1" in told
+
+
+def test_few_runs_make_a_report_that_says_so(tmp_path):
+    one = section_of(tmp_path / "one", models=("lstm_tiny",), sizes=("1M",), seeds=(1,))
+    page = page_of(tmp_path / "report", one)
+    assert "one size only: no slope" in page.visible
+    assert "blimp-slopes" not in json.loads(page.scripts[0])
+    two = section_of(tmp_path / "two", models=("lstm_tiny",), sizes=("500k", "1M"), seeds=(1,))
+    assert "two runs: a line without an interval" in page_of(tmp_path / "report2", two).visible
+
+
+def test_several_benchmarks_in_one_report(tmp_path):
+    sections = [section_of(tmp_path / name, name) for name in ("blimp", "toy")]
+    page = page_of(tmp_path / "report", *sections)
+    assert {"blimp-curve-0", "toy-curve-0"} < set(json.loads(page.scripts[0]))
+    toy = page.visible.partition("toy, 120 pairs")[2]
+    assert "published" not in toy.partition("Methods")[0].lower()
+
+
+def test_findings_are_computed(tmp_path):
+    section = section_of(tmp_path, phenomena={f"p_{i}": (4, 0.5, 0.03 * i) for i in range(5)}, run_sd=0.0)
+    told = dict(findings(section.curves))
+    assert "Steepest: p 4 (+." in told["lstm_tiny"]
+    assert "shallowest: p 0" in told["lstm_tiny"]
+    assert "5 phenomena" in told["lstm_tiny and txl_tiny"]
+    assert joined(["a", "b", "c"]) == "a, b and c"
+    assert (in_text("npi_licensing"), in_text("island_effects")) == ("NPI licensing", "island effects")
+
+
+def analysis(*overrides):
+    command = [sys.executable, "-m", "analysis", *overrides]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_command(tmp_path):
+    MadeUpStudy(pairs=10).write(tmp_path / "runs")
+    done = analysis("study=made_up", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    assert done.returncode == 0, done.stderr
+    assert "Anaphor agreement" in done.stdout
+    assert re.search(r"report: .*report\.html", done.stdout)
+    table = pd.read_csv(tmp_path / "reports" / "made_up" / "blimp-slopes.csv")
+    assert len(table) == 8
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ((), "study=null: give the name of a study"),
+        (("study=nothing",), "study=nothing: no folder"),
+        (("study=made_up", "benchmark=climp"), "no run has scores of benchmark=climp; scores there: blimp"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line(tmp_path, overrides, message):
+    MadeUpStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
+    done = analysis(*overrides, f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

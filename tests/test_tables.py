@@ -1,0 +1,145 @@
+"""Tables: what they hold, and that text from data cannot do harm in CSV or LaTeX."""
+
+import csv
+import io
+import re
+
+import hypothesis.strategies as st
+import pandas as pd
+import pytest
+from hypothesis import given
+from rich.console import Console
+
+from analysis.collect import collect, judgements
+from analysis.config import CurvesConfig
+from analysis.curves import fit_curves
+from analysis.tables import (
+    accuracy_text,
+    architecture,
+    interval_text,
+    latex_escape,
+    published_perplexity,
+    published_slopes,
+    slope_table,
+    slope_text,
+    terminal_table,
+    title,
+    with_published,
+    write_csv,
+    write_latex,
+)
+from tests.made_up_study import MadeUpStudy
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def curves(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    MadeUpStudy(pairs=20).write(runs)
+    judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    curves.slopes = with_published(curves.slopes, judged.runs, "blimp")
+    return curves
+
+
+def test_published_numbers_are_the_papers():
+    slopes = published_slopes().set_index(["model", "phenomenon"])["slope"]
+    assert slopes["LSTM", "anaphor_agreement"] == 0.0623
+    assert slopes["Transformer-XL", "island_effects"] == 0.0039
+    assert len(slopes) == 9
+    assert published_perplexity().set_index("words")["perplexity"].to_dict() == {
+        125_000: 595, 1_000_000: 212, 8_000_000: 92.8, 64_000_000: 53,
+    }  # fmt: skip
+
+
+def test_published_slopes_stand_beside_the_same_architecture(curves):
+    table = slope_table(curves).set_index(["group", "name"])["published_slope"]
+    assert table["lstm_tiny", "anaphor_agreement"] == 0.0623
+    assert table["txl_tiny", "anaphor_agreement"] == 0.0545
+    assert table[:, "overall"].isna().all()
+    assert architecture("ngram") is None
+
+
+def test_other_benchmarks_have_no_published_slopes(curves):
+    slopes = curves.slopes.drop(columns=["published_model", "published_slope"])
+    runs = pd.DataFrame({"group": ["lstm_tiny", "txl_tiny"], "model": ["lstm_tiny", "txl_tiny"]})
+    assert with_published(slopes, runs, "toy")["published_slope"].isna().all()
+    assert len(with_published(slopes, runs, "toy")) == len(slopes)
+
+
+def test_slope_table(curves):
+    table = slope_table(curves)
+    assert list(table["group"].unique()) == ["lstm_tiny", "txl_tiny"]
+    first = table.iloc[:4]
+    assert first["name"].iloc[0] == "overall"
+    assert first["slope"].iloc[1:].is_monotonic_decreasing
+    accuracies = [column for column in table if column.startswith("accuracy ")]
+    assert accuracies == ["accuracy 125k", "accuracy 250k", "accuracy 500k", "accuracy 1M"]
+    means = curves.points[(curves.points["name"] == "overall") & (curves.points["group"] == "lstm_tiny")]
+    assert first["accuracy 1M"].iloc[0] == pytest.approx(means[means["size"] == "1M"]["accuracy"].mean())
+    assert len(slope_table(curves, level="paradigm")) == 2 * 7
+
+
+def test_csv_holds_no_formula(tmp_path):
+    table = pd.DataFrame({"name": ["=1+1", "@x", "+2", "-3", "plain", "a,b"], "slope": [-0.5, 1, 2, 3, 4, NAN]})
+    write_csv(tmp_path / "t.csv", table)
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == ["'=1+1", "'@x", "'+2", "'-3", "plain", "a,b"]
+    assert rows[0]["slope"] == "-0.5"  # a number stays one
+    assert rows[5]["slope"] == ""
+
+
+def test_latex(tmp_path, curves):
+    table = slope_table(curves)
+    table.loc[1, "name"] = r"100% of {a} & b\input{x}"
+    write_latex(tmp_path / "t.tex", table, "Curves of made_up.", "tab:made up")
+    text = (tmp_path / "t.tex").read_text()
+    assert r"100\% of \{a\} \& b\textbackslash{}input\{x\}" in text
+    assert r"\caption{Curves of made\_up.}" in text
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
+    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", text)[1]
+    rows = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(columns) - 1}
+    assert len(rows) == 1 + len(table)
+
+
+@given(st.text())
+def test_latex_escape_leaves_nothing_active(text):
+    escaped = latex_escape(text)
+    for command in (
+        r"\textbackslash{}",
+        r"\textasciitilde{}",
+        r"\textasciicircum{}",
+        r"\textless{}",
+        r"\textgreater{}",
+    ):
+        escaped = escaped.replace(command, "")
+    assert not re.search(r"(?<!\\)[&%$#_{}~^<>]", escaped)
+    assert not re.search(r"\\(?![&%$#_{}])", escaped)
+
+
+def test_names_as_people_read_them():
+    assert title("npi_licensing") == "NPI licensing"
+    assert title("determiner_noun_agreement") == "Determiner-noun agreement"
+    assert title("control_raising") == "Control/raising"
+    assert title("filler_gap_dependency") == "Filler-gap dependency"
+    assert title("complex_NP_island") == "Complex NP island"
+
+
+def test_numbers_as_papers_write_them():
+    assert [accuracy_text(value) for value in (0.7134, 1.0, NAN)] == [".713", "1.000", "–"]
+    assert [slope_text(value) for value in (0.0426, -0.0036, 0.0)] == ["+.0426", "-.0036", "+.0000"]
+    assert interval_text(-0.001, 0.02) == "[-.0010, +.0200]"
+    assert interval_text(NAN, NAN) == "–"
+
+
+def test_terminal_table_fits_80_columns(curves):
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(terminal_table(slope_table(curves), "made_up"))
+    text = console.export_text()
+    assert "…" not in text
+    assert "[+" in text
+    assert ".0623" in text
