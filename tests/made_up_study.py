@@ -107,10 +107,17 @@ class MadeUpStudy:
     def metadata(self, model: str) -> dict[str, Any]:
         policy = {"context": "none", "context_tokens": 32, "context_text": None, "score_eos": False, "unk": "score"}
         return {
-            "method": "lp", "parameters": {}, "policy": policy, "benchmark": {"name": self.benchmark, "digest": "be" * 32},
-            "model": {"name": model, "digest": "0d" * 32}, "tokenizer_digest": "70" * 32, "reference": "treebank",
-            "step": None, "sample_words": None, "torch": "2.13.0",
-        }  # fmt: skip
+            "method": "lp",
+            "parameters": {},
+            "policy": policy,
+            "benchmark": {"name": self.benchmark, "digest": "be" * 32},
+            "model": {"name": model, "digest": "0d" * 32},
+            "tokenizer_digest": "70" * 32,
+            "reference": "treebank",
+            "step": None,
+            "sample_words": None,
+            "torch": "2.13.0",
+        }
 
     def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
         """Write all of it under `runs`/<name>; `seed` is that of the made-up numbers."""

@@ -69,10 +69,11 @@ def test_the_report_has_all_that_it_promises(tmp_path):
     section = section_of(tmp_path / "runs", unk_share=0.3)
     page = page_of(tmp_path / "report", section)
     for text in (
-        "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2", "lstm_tiny", "overall accuracy rises from",
-        "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Without <unk>", "Pairs with <unk>",
-        "multiplies perplexity by", "t interval", "new samples of text and new initialisations", "be" * 8, "1234567890",
-        "torch 2.13.0", "python -m eval -m experiment=made_up", "python -m analysis study=made_up", "Warstadt et al. 2020",
+        "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2", "overall accuracy rises from",
+        "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Without <unk>",
+        "Pairs with <unk>", "multiplies perplexity by", "t interval", "new samples of text and new initialisations",
+        "be" * 8, "1234567890", "torch 2.13.0", "python -m eval -m experiment=made_up",
+        "python -m analysis study=made_up", "Warstadt et al. 2020",
     ):  # fmt: skip
         assert text in page.visible, text
     charts = json.loads(page.scripts[0])
