@@ -1,0 +1,70 @@
+"""Perplexity on held-out text against a token-by-token reference, and the shares of <eos> and <unk>."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from corpora.prepare import HeldOut
+from corpora.tokenizers import EOS, UNK
+from train.config import LstmConfig, TxlConfig
+from train.models import build_model
+from train.perplexity import COLUMNS, STEP, Perplexity, evaluate
+
+MODELS = {
+    "lstm": LstmConfig("l", None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),
+    "txl": TxlConfig(
+        "t", None, layers=2, d_model=8, heads=2, d_head=4, d_inner=8, dropout=0.5, attention_dropout=0.5,
+        memory=600, same_length=False, clamp_len=None, tied=True,
+    ),
+}  # fmt: skip
+
+
+def reference(model, tokens):
+    """-ln p of each token after <eos> and all tokens before it, one at a time."""
+    model.eval()
+    state, before, losses = model.initial_state(1), EOS, []
+    with torch.no_grad():
+        for token in tokens:
+            hidden, state = model(torch.tensor([[before]]), state)
+            logits = hidden[0, 0] @ model.output_weight.T + model.output_bias
+            losses.append(-logits.log_softmax(0)[token].item())
+            before = token
+    return np.asarray(losses)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equals_a_loop_over_single_tokens(name):
+    torch.manual_seed(1)
+    model = build_model(MODELS[name], 12).train()
+    tokens = np.random.default_rng(0).integers(0, 12, STEP + 50).astype(np.uint16)  # one column, two steps
+    ended, unknown = int((tokens == EOS).sum()), int((tokens == UNK).sum())
+    words = len(tokens) - ended
+    found = evaluate(model, HeldOut(tokens, words, ended, unknown), torch.device("cpu"))
+    losses = reference(model, tokens.tolist())
+    model.train()
+    assert found.nats == pytest.approx(losses.sum(), rel=1e-5)
+    assert found.eos_nats == pytest.approx(losses[tokens == EOS].sum(), rel=1e-5)
+    assert found.unk_nats == pytest.approx(losses[tokens == UNK].sum(), rel=1e-5)
+    assert found.value == pytest.approx(math.exp(losses.sum() / words), rel=1e-5)
+    assert model.training, "evaluation must leave the model as it was"
+
+
+def test_text_in_many_columns_counts_every_token_once():
+    model = build_model(MODELS["lstm"], 12)
+    with torch.no_grad():
+        model.output_weight.zero_()  # every token has probability 1/12 wherever it stands
+    tokens = np.full(COLUMNS * STEP + 7, 5, np.uint16)
+    found = evaluate(model, HeldOut(tokens, len(tokens), 0, 0), torch.device("cpu"))
+    assert found.nats == pytest.approx(len(tokens) * math.log(12), rel=1e-6)
+    assert found.value == pytest.approx(12, rel=1e-5)
+
+
+def test_what_the_variants_leave_out():
+    found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=50, sentences=5, unk=10)
+    assert found.value == pytest.approx(math.exp(2.0))
+    assert found.without_eos == pytest.approx(math.exp(90 / 50))
+    assert found.without_unk == pytest.approx(math.exp(70 / 40))
+    assert found.metrics()["valid_oov_rate"] == 0.2
+    assert math.isnan(Perplexity(1.0, 0.0, 1.0, words=3, sentences=1, unk=3).without_unk)
