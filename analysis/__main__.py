@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
+from rich.markup import escape
 
 import conf
 from analysis.collect import collect, judgements, score_labels
@@ -25,6 +27,9 @@ def run(config: AnalysisConfig) -> None:
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
     experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
+    if experiment:
+        # conf.grid composes a configuration of its own; Hydra's registry must first let go of the one of this command.
+        GlobalHydra.instance().clear()
     study = collect(config.paths.runs, config.study, conf.grid(config.study) if experiment else None)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
@@ -38,8 +43,9 @@ def run(config: AnalysisConfig) -> None:
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         sections.append(Section(judged, curves, read_published(benchmark)))
         console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{config.study} · {label} · {judged.method}"))
-        for text in warnings(judged):
-            quiet.print(f"[yellow]note[/] {text}", highlight=False)
+        notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
+        for text in [*warnings(judged), *sorted(notes)]:
+            quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
     with quiet.status("writing the report"):
         path = write_report(
             Path(config.paths.reports) / config.study, config.study, sections, config.analysis, config.ties, experiment

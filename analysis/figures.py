@@ -210,8 +210,9 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     )
     offset = alt.YOffset("group:N", sort=groups)
     scale = alt.Scale(domain=groups, range=[HUES[i % len(HUES)] for i in range(len(groups))])
-    colour = alt.Color("group:N", scale=scale, legend=alt.Legend(title=None, orient="top", labelLimit=400))
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=None)
+    legend = alt.Legend(title=None, orient="top", labelLimit=400)
+    colour = alt.Color("group:N", scale=scale, legend=legend)
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=legend)
     x = alt.X(
         "slope:Q",
         axis=alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6),
@@ -254,8 +255,9 @@ def perplexity_chart(runs: pd.DataFrame, *, width: int | str = 400, height: int 
     sizes = sorted(means["sample_words"].unique())
     groups = list(rows["group"].unique())
     scale = alt.Scale(domain=groups, range=[HUES[i % len(HUES)] for i in range(len(groups))])
-    colour = alt.Color("group:N", scale=scale, legend=alt.Legend(title=None, orient="top", labelLimit=400))
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=None)
+    legend = alt.Legend(title=None, orient="top", labelLimit=400)
+    colour = alt.Color("group:N", scale=scale, legend=legend)
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=legend)
     x = alt.X(
         "sample_words:Q",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
@@ -263,7 +265,7 @@ def perplexity_chart(runs: pd.DataFrame, *, width: int | str = 400, height: int 
     )
     y = alt.Y(
         "valid_ppl:Q",
-        scale=alt.Scale(type="log", base=2, nice=True, zero=False),
+        scale=alt.Scale(type="log", base=2, nice=True),
         axis=alt.Axis(title="Perplexity per word", format=",.0f", tickCount=5),
     )
     tooltip = [

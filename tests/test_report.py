@@ -156,12 +156,14 @@ def analysis(*overrides):
 
 
 def test_the_command(tmp_path):
-    MadeUpStudy(pairs=10).write(tmp_path / "runs")
-    done = analysis("study=made_up", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    """The study has an experiment of its name, which declares other runs than those that are there."""
+    MadeUpStudy(pairs=10, name="demo").write(tmp_path / "runs")
+    done = analysis("study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 0, done.stderr
     assert "Anaphor agreement" in done.stdout
+    assert re.search(r"\d+ missing", done.stderr)
     assert re.search(r"report: .*report\.html", done.stdout)
-    table = pd.read_csv(tmp_path / "reports" / "made_up" / "blimp-slopes.csv")
+    table = pd.read_csv(tmp_path / "reports" / "demo" / "blimp-slopes.csv")
     assert len(table) == 8
 
 
