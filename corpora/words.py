@@ -25,11 +25,18 @@ CACHED = 1 << 19  # chunks whose words are remembered; a natural text repeats ne
 
 # What may follow the full stop that ends a sentence: NLTK then still splits that full stop off.
 _CLOSING = "])}>\"'»”’"
-# Most chunks are a plain word with at most a mark or two, and need no NLTK unless the word is a joined contraction.
-_PLAIN = r"""(["(]?)([^\W_]+(?:-[^\W_]+)*)('s)?([%s]?)([")]?)"""
-_PLAIN_INNER = re.compile(_PLAIN % ",;:?!")
-_PLAIN_LAST = re.compile(_PLAIN % ".,;:?!")
+# The rules of NLTK that most chunks need, in one expression that is some fifty times faster: where its matches make up
+# the whole chunk they are NLTK's words. What it leaves out (n't, quotes of one stroke, --, ...) is left to NLTK.
+_MARKS = r"""—–‒―"“”„‘’«»()\[\]{}<>;?!&%$#@*"""
+_TOKEN = re.compile(
+    rf"""\.{{2,}}
+    | (?: [\w/] | (?<!-)-(?!-) | (?<!\.)\.(?!\.) | [,:](?=\d) )+
+    | (?<=[\w./-]) '(?:[sSmMdD]|ll|LL|re|RE|ve|VE) (?= $ | [{_MARKS}] | [,:](?!\d) )
+    | [{_MARKS}] | [,:](?![,:])""",
+    re.VERBOSE,
+)
 _CONTRACTION = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.IGNORECASE)
+_FINAL_STOP = re.compile(r"""(.*[^.])(\.)([\])}>"»”’]*)""")
 
 
 @lru_cache(maxsize=1)
@@ -54,23 +61,27 @@ def _slices(chunk: str, tokens: list[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _plain_words(chunk: str, pattern: re.Pattern[str]) -> tuple[str, ...] | None:
-    match = pattern.fullmatch(chunk)
-    if not match or _CONTRACTION.search(chunk):
-        return None
-    return tuple(filter(None, match.groups()))
+def _by_expression(chunk: str) -> list[str] | None:
+    """Words of a chunk that does not end its sentence; None where only NLTK can tell."""
+    words = _TOKEN.findall(chunk)
+    return words if sum(map(len, words)) == len(chunk) and not _CONTRACTION.search(chunk) else None
 
 
 @lru_cache(maxsize=CACHED)
 def _inner_words(chunk: str) -> tuple[str, ...]:
     """Words of a chunk without spaces that does not end its sentence."""
-    return _plain_words(chunk, _PLAIN_INNER) or _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
+    found = _by_expression(chunk)
+    return tuple(found) if found else _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
 
 
 @lru_cache(maxsize=CACHED // 4)
 def _last_words(chunk: str) -> tuple[str, ...]:
     """Words of what ends a sentence."""
-    return _plain_words(chunk, _PLAIN_LAST) or _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
+    stop = _FINAL_STOP.fullmatch(chunk)
+    found = _by_expression(stop[1] if stop else chunk)
+    if found:
+        return (*found, *stop[2], *stop[3]) if stop else tuple(found)
+    return _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
 
 
 def chunk_words(chunk: str, final: bool) -> tuple[str, ...]:
