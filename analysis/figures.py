@@ -306,9 +306,7 @@ def schema_version() -> str:
 
 def write_figure(folder: Path, name: str, chart: Any) -> None:
     """Write <name>.svg and <name>.png (twice the size, for print)."""
-    specification = finished(chart)
-    version = schema_version()
-    svg = vl_convert.vegalite_to_svg(specification, vl_version=version)
+    svg = vl_convert.vegalite_to_svg(finished(chart), vl_version=schema_version())
     write_text(folder / f"{name}.svg", svg)
     with atomic_path(folder / f"{name}.png") as temporary:
-        temporary.write_bytes(vl_convert.vegalite_to_png(specification, vl_version=version, scale=2))
+        temporary.write_bytes(vl_convert.svg_to_png(svg, scale=2))

@@ -83,8 +83,9 @@ def write_report(
     """
     charts: dict[str, dict[str, Any]] = {}
     for section in sections:
-        _write_files(folder, section)
-        charts |= {f"{section.label}-{name}": finished(chart) for name, chart in _charts(section).items()}
+        shown = _charts(section)
+        _write_files(folder, section, {"slopes", "perplexity"} & shown.keys())
+        charts |= {f"{section.label}-{name}": finished(chart) for name, chart in shown.items()}
     context = {
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
@@ -130,14 +131,13 @@ def _charts(section: Section) -> dict[str, Any]:
     return charts
 
 
-def _write_files(folder: Path, section: Section) -> None:
+def _write_files(folder: Path, section: Section, figures: set[str]) -> None:
     curves, label = section.curves, section.label
     panels = [learning_curves(curves, group, people=section.people) for group in _groups(section)]
     write_figure(folder, f"{label}-curves", side_by_side(panels))
-    charts = _charts(section)
-    if "slopes" in charts:
+    if "slopes" in figures:
         write_figure(folder, f"{label}-slopes", slope_chart(curves.slopes))
-    if "perplexity" in charts:
+    if "perplexity" in figures:
         write_figure(folder, f"{label}-perplexity", perplexity_chart(section.judged.runs))
     for pairs in curves.slopes["pairs"].unique():
         table = slope_table(curves, pairs)
