@@ -31,7 +31,7 @@ def run(config: CorporaConfig) -> None:
     seconds = time.monotonic() - started
     console.print(_table(corpus))
     for line in _tokenizer(corpus, vocabulary):
-        console.print(line)
+        console.print(line, soft_wrap=True)
     words = sum(split["words"] for split in corpus.text.manifest["splits"].values())
     console.print(f"{seconds:,.1f} s, {words / seconds:,.0f} words/s, {_peak_memory() / 2**20:,.0f} MiB at the peak")
     console.print(f"in {corpus.text.folder.parent}", soft_wrap=True)

@@ -19,7 +19,8 @@ _PIECES = r"""
     Mr. U.S. e.g. etc... . .. ... , ,, : ; ;; ? ! ?! - -- — – … " '' ' `` ` ( ) [ ] { } < > « » “ ” ‘ ’ „ & % $5.50
     #1 @x * 3,000 10:30 a:b 1/2 can(not) don't. end.) end." end.' end.” x.y http://a.b café 狗 "Stop!" 'em _ a_b 10:
     (dog's dog's, dog's. (cannot well-known can-not Gimme-dog (3,000) "dog dog), dog". ""dog"" '''dog'' dog?" e-
-    "plates"—are U.S.'s a's—b's, (2013). régime"". d'Or's $15–20 16,032 x,3 :3 a.b.c (a.) [a] be?". On!!". and/or p.5 A1::DQ2 a,,b ::a
+    "plates"—are U.S.'s a's—b's, (2013). régime"". d'Or's $15–20 16,032 x,3 :3 a.b.c (a.) [a]
+    be?". On!!". and/or p.5 A1::DQ2 a,,b ::a
 """
 PIECES = _PIECES.split()
 
