@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -17,9 +16,9 @@ BESIDE = {
     "blimp": {"people": "people", "LSTM": "LSTM", "TXL": "TXL", "5-gram": "5-gram", "GPT-2": "GPT-2"},
     "climp": {
         "people": "people",
-        "LSTM-21.5M-word": "LSTM word",
-        "LSTM-21.5M-char": "LSTM char",
-        "5-gram-2M-char": "5-gram char",
+        "LSTM-21.5M-word": "LSTM\nword",
+        "LSTM-21.5M-char": "LSTM\nchar",
+        "5-gram-2M-char": "5-gram\nchar",
         "Chinese BERT": "BERT",
     },
 }
@@ -43,7 +42,9 @@ def accuracy_table(
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
     paradigms = sum(row["level"] == "paradigm" for row in ours)
     caption = _caption(scores, paradigms, ties)
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
+    table = Table(
+        title=title, caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
     table.add_column("phenomenon", no_wrap=True)
     for heading in ("pairs", "accuracy", "95%", "no <unk>", "pairs", "ties", *beside.values()):
         table.add_column(heading, justify="right", no_wrap=True)
