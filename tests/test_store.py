@@ -1,4 +1,4 @@
-"""Text and token stores: what goes in comes out; splits; one preparation for many processes; all that can be damaged."""
+"""Text and token stores: what goes in comes out, splits, one preparation for many processes, all kinds of damage."""
 
 import hashlib
 import json
