@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import lzma
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig,
 from corpora.documents import Document
 from corpora.errors import ConfigError, InputError
 from corpora.files import sha256_file
+from corpora.hub import import_datasets
 from corpora.sentences import split_sentences
 
 Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
@@ -327,11 +327,7 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             raise InputError(f"corpus.path={config.path}: not a data set that save_to_disk wrote ({error})") from None
     else:
-        # Without a network the library tries for 23 seconds; told so before its import, it fails at once.
-        if not hub_is_reachable():
-            os.environ["HF_HUB_OFFLINE"] = "1"
-        import datasets
-
+        datasets = import_datasets()
         try:
             loaded = datasets.load_dataset(config.dataset, config.subset, revision=config.revision)
         except (OSError, ValueError) as error:
@@ -341,23 +337,6 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
                 f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
             ) from None
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
-
-
-def hub_is_reachable() -> bool:
-    """Whether asking the Hugging Face hub is worth while: the network is there and HF_HUB_OFFLINE is not set."""
-    if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
-        return False
-    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True  # only the proxy knows
-    import socket
-    from urllib.parse import urlsplit
-
-    address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    try:
-        socket.create_connection((address.hostname or "", address.port or 443), timeout=3).close()
-    except OSError:
-        return False
-    return True
 
 
 def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import difflib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 
 from corpora.errors import ConfigError, InputError, check_choice
 from corpora.files import sha256_json
+from corpora.hub import import_datasets
 from eval.config import BenchmarkConfig
 from eval.scores import ITEMS
 
@@ -130,13 +130,7 @@ def _blimp_row(row: Row, where: str) -> Row:
 def _blimp_hub(config: BenchmarkConfig) -> Iterator[Row]:
     if config.dataset is None:
         raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER or benchmark.dataset=NAME")
-    from corpora.sources import hub_is_reachable
-
-    # Without a network the library tries for 23 seconds; told so before its import, it fails at once.
-    if not hub_is_reachable():
-        os.environ["HF_HUB_OFFLINE"] = "1"
-    import datasets
-
+    datasets = import_datasets()
     try:
         for subset in sorted(datasets.get_dataset_config_names(config.dataset)):
             part = datasets.load_dataset(config.dataset, subset, split="train")

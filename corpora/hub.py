@@ -1,0 +1,31 @@
+"""The Hugging Face `datasets` library, told first whether there is a network."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+
+def import_datasets() -> Any:
+    """The module `datasets`. Without a network it would try for 23 seconds; told first, it fails at once."""
+    if not _is_reachable():
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    import datasets
+
+    return datasets
+
+
+def _is_reachable() -> bool:
+    """Whether asking the hub is worth while."""
+    if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
+        return False
+    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True  # only the proxy knows
+    address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        socket.create_connection((address.hostname or "", address.port or 443), timeout=3).close()
+    except OSError:
+        return False
+    return True
