@@ -17,7 +17,7 @@ TEXT = ["The cat sleeps .", "The cats sleep near a dog .", "A dog that sees the 
 LSTM = LstmConfig(name="lstm_test", embedding=8, hidden=12, layers=2, dropout=0.5, tied=False)
 TXL = TxlConfig(
     name="txl_test", layers=2, d_model=16, heads=2, d_head=8, d_inner=24, dropout=0.5, attention_dropout=0.5,
-    memory=60, same_length=False, clamp_len=None, tied=True,
+    memory=60, same_length=False, clamp_len=None, tied=True, initial_sd=0.02,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from train.runs import RunFolder
 CONFIGS = {
     "lstm": LstmConfig("lstm", None, 6, 8, 2, 0.2, tied=False),
     "lstm_tied": LstmConfig("lstm", None, 8, 8, 2, 0.2, tied=True),
-    "txl": TxlConfig("txl", None, 2, 8, 2, 4, 16, 0.1, 0.0, 5, True, 3, tied=True),
+    "txl": TxlConfig("txl", None, 2, 8, 2, 4, 16, 0.1, 0.0, 5, True, 3, tied=True, initial_sd=0.02),
 }
 
 

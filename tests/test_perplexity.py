@@ -16,7 +16,7 @@ MODELS = {
     "lstm": LstmConfig("l", None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),
     "txl": TxlConfig(
         "t", None, layers=2, d_model=8, heads=2, d_head=4, d_inner=8, dropout=0.5, attention_dropout=0.5,
-        memory=600, same_length=False, clamp_len=None, tied=True,
+        memory=600, same_length=False, clamp_len=None, tied=True, initial_sd=0.02,
     ),
 }  # fmt: skip
 

@@ -25,7 +25,9 @@ def tiny(**values):
         "dropout": 0.0,
         "attention_dropout": 0.0,
     }
-    config = TxlConfig(**{"name": "t", "memory": 5, "same_length": False, "tied": True, **fixed, **values})
+    config = TxlConfig(
+        **{"name": "t", "memory": 5, "initial_sd": 0.02, "same_length": False, "tied": True, **fixed, **values}
+    )
     torch.manual_seed(0)
     model = TransformerXL(config, VOCABULARY).double()
     for parameter in model.parameters():  # the initial weights are too small to tell terms apart
@@ -170,7 +172,7 @@ def test_the_memory_is_no_larger_than_what_it_holds():
 
 
 def test_first_weights_as_the_authors_draw_them():
-    config = TxlConfig("t", None, 2, 64, 4, 16, 256, 0.1, 0.0, 8, False, None, tied=False)
+    config = TxlConfig("t", None, 2, 64, 4, 16, 256, 0.1, 0.0, 8, False, None, tied=False, initial_sd=0.02)
     torch.manual_seed(0)
     model = TransformerXL(config, 500)
     for name, parameter in model.named_parameters():
@@ -183,7 +185,7 @@ def test_first_weights_as_the_authors_draw_them():
 
 
 def test_bf16_autocast_keeps_a_float32_state_and_reaches_every_weight():
-    config = TxlConfig("t", None, 2, 16, 2, 8, 32, 0.1, 0.1, 8, False, None, tied=True)
+    config = TxlConfig("t", None, 2, 16, 2, 8, 32, 0.1, 0.1, 8, False, None, tied=True, initial_sd=0.02)
     torch.manual_seed(0)
     model = TransformerXL(config, VOCABULARY)
     state = model.initial_state(2)

@@ -54,6 +54,9 @@ class TxlConfig(ModelConfig):
     same_length: bool = MISSING  # every position attends to the same number of positions
     clamp_len: int | None = None  # distances beyond are seen as this one
     tied: bool = MISSING
+    initial_sd: float = (
+        MISSING  # weights are drawn from N(0, sd), gains of layer norms from N(1, sd); 0.02 as published
+    )
 
     def __post_init__(self) -> None:
         if self.d_model % 2:

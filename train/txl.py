@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from train.config import TxlConfig
 from train.models import LanguageModel, State
 
-INITIAL_SD = 0.02  # all weights are drawn from N(0, 0.02), gains of layer norms from N(1, 0.02)
-
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
     """Encodings (L, d_model) of distances (L,): sines, then cosines, of geometric frequencies (Vaswani et al. 2017)."""
@@ -115,12 +113,12 @@ class TransformerXL(LanguageModel):
         self.dropout = nn.Dropout(config.dropout)
         for parameter in self.parameters():
             if parameter.dim() > 1:
-                nn.init.normal_(parameter, 0.0, INITIAL_SD)
+                nn.init.normal_(parameter, 0.0, config.initial_sd)
             else:
                 nn.init.zeros_(parameter)
         for module in self.modules():
             if isinstance(module, nn.LayerNorm):
-                nn.init.normal_(module.weight, 1.0, INITIAL_SD)
+                nn.init.normal_(module.weight, 1.0, config.initial_sd)
 
     def initial_state(self, batch: int) -> State:
         """Empty memories, each (B, 0, d_model)."""
