@@ -92,7 +92,10 @@ def score_study(config: EvalConfig) -> None:
 
 
 def scoring_tokens(config: EvalConfig, tokens_per_word: float) -> float:
-    """About how many tokens one pass over the benchmark reads, for estimates of time."""
+    """About how many tokens the run of `config` has yet to read, for estimates of time: 0 where it is scored."""
+    run = RunFolder.of(config)
+    if run.done and not _Work.of(run, config).lacking:
+        return 0.0
     counts = _word_counts(_key(config.benchmark), config.corpus.reference)
     return sum(counts.values()) * tokens_per_word + len(counts)
 

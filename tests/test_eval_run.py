@@ -12,7 +12,7 @@ import pytest
 import eval.run
 from conf import compose
 from corpora.errors import RunError
-from eval.run import score_run, score_study, token_sample
+from eval.run import score_run, score_study, scoring_tokens, token_sample
 from eval.scores import read_items, read_scores, read_tokens, score_path
 from eval.table import accuracy_table
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
@@ -109,6 +109,9 @@ def test_what_is_scored_is_left_alone(configured):
     first = written()
     score_run(run, config)
     assert written() == first
+    assert scoring_tokens(config, 1.5) == 0
+    # 36 words in 7 different sentences, each after one <eos>
+    assert scoring_tokens(configured(), 1.5) == 36 * 1.5 + 7
     score_run(run, configured())
     assert written() | first == written()  # lp.parquet as it was
     assert set(written()) == {"lp.parquet", "mean_lp.parquet", "pen_lp.parquet"}
