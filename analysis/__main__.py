@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.markup import escape
@@ -27,9 +26,6 @@ def run(config: AnalysisConfig) -> None:
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
     experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
-    if experiment:
-        # conf.grid composes a configuration of its own; Hydra's registry must first let go of the one of this command.
-        GlobalHydra.instance().clear()
     study = collect(config.paths.runs, config.study, conf.grid(config.study) if experiment else None)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)

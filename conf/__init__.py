@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import hydra
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -53,10 +54,13 @@ _SCHEMAS: dict[str, dict[str, type]] = {
 
 
 def to_config(node: DictConfig) -> AnalysisConfig:
-    """Plain dataclasses of a composed configuration. Raises ConfigError for values out of range."""
+    """Plain dataclasses of a composed configuration. Raises ConfigError for values that are missing or out of range."""
     node = copy.deepcopy(node)
     with open_dict(node):
         node.pop("hydra", None)
+    missing = sorted(OmegaConf.missing_keys(node))
+    if missing:
+        raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=VALUE")
     config = OmegaConf.to_object(node)
     assert isinstance(config, AnalysisConfig)
     return config
@@ -84,6 +88,7 @@ def register() -> None:
 
 def _composed(command: str, overrides: list[str]) -> DictConfig:
     register()
+    GlobalHydra.instance().clear()  # a running command's, which it no longer needs, would refuse a second one
     with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
         return hydra.compose(command, overrides, return_hydra_config=True)
 

@@ -107,6 +107,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     # Word frequencies matter little for speed, but equal tokens would make the softmax too easy.
     tokens = torch.randint(vocabulary, (batch, bptt), device=device)
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=config.precision == "bf16")
+    state = model.initial_state(batch)
 
     def train_step() -> None:
         nonlocal state
@@ -123,7 +124,6 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
             hidden, _ = model(tokens, model.initial_state(batch))
             token_logprobs(hidden.flatten(0, 1), model.output_weight, model.output_bias, tokens.flatten())
 
-    state = model.initial_state(batch)
     rates = []
     for step in (train_step, read_step):
         step()  # the first steps are slower and, with a memory, shorter

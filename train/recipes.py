@@ -12,12 +12,12 @@ from train.config import AdamCosineConfig, RecipeConfig, SgdPlateauConfig
 
 
 def build_optimizer(config: RecipeConfig, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """The optimiser of a recipe, at its first learning rate."""
+    """The optimiser of a recipe; where the rate follows a schedule it is set before each step."""
     match config:
         case SgdPlateauConfig():
             return torch.optim.SGD(parameters, lr=config.lr)
         case AdamCosineConfig():
-            return torch.optim.Adam(parameters, lr=scheduled_rate(config, 0, 1))
+            return torch.optim.Adam(parameters, lr=config.lr)
         case _:
             raise TypeError(f"no optimiser for {type(config).__name__}")
 

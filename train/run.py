@@ -222,7 +222,7 @@ def _netrc_has_key() -> bool:
 
 
 def _plugins() -> list[Any]:
-    from lightning.pytorch.plugins.environments import SLURMEnvironment
+    from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 
     # The launcher requeues; Lightning doing it too would start the job twice.
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
