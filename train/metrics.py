@@ -18,12 +18,11 @@ COLUMNS = (
     "valid_ppl_without_eos",
     "valid_ppl_without_unk",
     "valid_oov_rate",
-    "words_per_s",
 )
 
 
 class MetricsFile:
-    """The rows of a run so far. `seconds`-like columns aside, the file depends on the configuration alone."""
+    """The rows of a run so far. No column holds a time, so the file depends on the configuration alone."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -105,7 +105,7 @@ class RunFolder:
     def read_manifest(self) -> dict[str, Any]:
         """Contents of manifest.json ({} where there is none). Raises RunError if it cannot be read."""
         try:
-            manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
+            manifest: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except ValueError as error:
