@@ -9,76 +9,12 @@ from __future__ import annotations
 import re
 
 # Abbreviations that a name, a number or a capital commonly follows; single letters (initials) count as such too.
-ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "rev",
-        "hon",
-        "st",
-        "sr",
-        "jr",
-        "gen",
-        "col",
-        "maj",
-        "capt",
-        "lt",
-        "sgt",
-        "adm",
-        "gov",
-        "sen",
-        "rep",
-        "pres",
-        "messrs",
-        "mme",
-        "mlle",
-        "vs",
-        "no",
-        "nos",
-        "vol",
-        "vols",
-        "pp",
-        "fig",
-        "figs",
-        "ch",
-        "sec",
-        "art",
-        "ed",
-        "eds",
-        "al",
-        "cf",
-        "ca",
-        "approx",
-        "dept",
-        "univ",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "bros",
-        "mt",
-        "ft",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sept",
-        "sep",
-        "oct",
-        "nov",
-        "dec",
-        "e.g",
-        "i.e",
-        "u.s",
-        "u.k",
-    ]
-)
+_ABBREVIATIONS = """
+    mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt adm gov sen rep pres messrs mme mlle
+    vs no nos vol vols pp fig figs ch sec art ed eds al cf ca approx dept univ inc ltd co corp bros mt ft
+    jan feb mar apr jun jul aug sept sep oct nov dec e.g i.e u.s u.k
+"""
+ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 _END = re.compile(
     r"""(?P<western>[.!?…]+["'”’»)\]]*)\s+(?=["'“‘«(\[]*[^\W_a-z])   # before a capital, a digit or another script
       | (?P<chinese>[。！？]+["'”’」』）】]*)\s*""",
