@@ -22,8 +22,8 @@ DISTANT = (
     "distractor_agreement_relational_noun",
     "distractor_agreement_relative_clause",
     "principle_A_c_command",
-    "determiner_noun_agreement_with_adj_irregular_1",
-    "sentential_negation_npi_scope",
+    "anaphor_number_agreement_distractor",
+    "wh_vs_that_no_gap_long_distance",
 )
 
 
