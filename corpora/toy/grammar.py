@@ -124,7 +124,7 @@ class Grammar:
         names = sorted(set().union(*(symbol.variables() for symbol in symbols)))
         base = sorted({name.lstrip("-") for name in names} - set(given))
         others = [name for name in names if name.startswith("-")]
-        found = []
+        found: list[Binding] = []
         for values in itertools.product(*(self.variables[name] for name in base)):
             bound = {**given, **dict(zip(base, values, strict=True))}
             other_values = [[value for value in self.variables[x[1:]] if value != bound[x[1:]]] for x in others]

@@ -141,7 +141,11 @@ class Template:
                 if slot not in drawn:
                     drawn[slot] = self._fill(slot.kind, skeleton, rng)
                 content = drawn[slot]
-                words += [content[form]] if isinstance(content, dict) else content
+                if isinstance(content, dict):
+                    assert form is not None, "a row of a table is always asked for in a form"
+                    words.append(content[form])
+                else:
+                    words += content
         return spell(sentences[0]), spell(sentences[1]), critical
 
     def _fill(self, kind: Symbol, skeleton: Skeleton, rng: random.Random) -> Row | list[str]:
