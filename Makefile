@@ -26,7 +26,6 @@ venv: $(VENV)/.installed  ## .venv with pairscale and all it needs
 demo: venv  ## train, score and report on the built-in language: the whole way, in minutes
 	$(BIN)/python -m eval -m experiment=demo
 	$(BIN)/python -m analysis study=demo
-	@echo "The report: reports/demo/report.html"
 
 test: venv  ## the tests
 	$(PYTEST) -n 2
