@@ -66,6 +66,11 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
     }
     described["corpus.split"] = dataclasses.asdict(config.split)
     described["source"] = config.name
+    if isinstance(config, ToyCorpusConfig):
+        from corpora.toy.grammar import FOLDER
+
+        grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
+        described["corpus.grammar"] = {file.name: sha256_file(file) for file in grammar}
     if isinstance(config, LocalCorpusConfig):
         files = source_files(config)
         _check_present(file for file in files if file.name not in known)
