@@ -18,7 +18,7 @@ from typing import IO, Any
 from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig, LocalCorpusConfig, ToyCorpusConfig
 from corpora.documents import Document
 from corpora.errors import ConfigError, InputError
-from corpora.files import sha256_file
+from corpora.files import sha256_file, sha256_json
 from corpora.hub import import_datasets
 from corpora.sentences import split_sentences
 
@@ -70,7 +70,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
         from corpora.toy.grammar import FOLDER
 
         grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
-        described["corpus.grammar"] = {file.name: sha256_file(file) for file in grammar}
+        described["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
     if isinstance(config, LocalCorpusConfig):
         files = source_files(config)
         _check_present(file for file in files if file.name not in known)
