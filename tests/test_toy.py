@@ -179,7 +179,7 @@ def test_good_sentences_are_in_the_grammar_and_bad_ones_are_not() -> None:
     recognizer = Recognizer()
     assert all(map(recognizer.accepts, text()[:100]))
     assert not recognizer.accepts("The boys sleeps.")
-    for pair in pairs(seed=2, per_paradigm=10):
+    for pair in pairs(seed=2, per_paradigm=50):
         assert recognizer.accepts(pair["sentence_good"]), pair
         assert not recognizer.accepts(pair["sentence_bad"]), pair
 
@@ -258,10 +258,9 @@ def scored(score: Any) -> Iterator[tuple[str, float, float]]:
 
 def test_word_frequency_does_not_tell_good_from_bad() -> None:
     counts = collections.Counter(word for sentence in text() for word in words_of(sentence))
-    assert {word for pair in benchmark() for word in words_of(pair["sentence_good"])} <= set(counts)
 
     def score(words: list[str]) -> float:
-        return sum(math.log(counts[word]) for word in words)
+        return sum(math.log(counts[word] + 0.5) for word in words)
 
     differences = means((name, good - bad) for name, good, bad in scored(score))
     assert max(map(abs, differences.values())) < 0.75, differences
