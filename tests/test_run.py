@@ -113,6 +113,20 @@ def test_training_learns(tmp_path):
     assert metrics.train_nats_per_token.iloc[-1] < metrics.train_nats_per_token.iloc[0]
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_clip_bounds_how_far_sgd_goes(tmp_path, precision):
+    """With rate 1, n steps move the weights by n times the clip at most, and here the gradient is above the clip."""
+    ends = {}
+    for clip in ("1e-6", "2e-6", "1"):
+        more = ["recipe=sgd_plateau", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=1", "recipe.budget.epochs=1"]
+        more += [f"recipe.clip={clip}", f"precision={precision}", "recipe.export=last"]
+        folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", *more)))
+        ends[clip] = torch.cat([weight.flatten() for weight in load_file(folder.weights).values()])
+    steps = int(pd.read_csv(folder.metrics)["step"].iloc[-1])
+    assert 0 < (ends["2e-6"] - ends["1e-6"]).norm() <= steps * 3e-6
+    assert (ends["1"] - ends["1e-6"]).norm() > 1e-1
+
+
 def test_a_truncated_checkpoint_is_one_line(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     folder = RunFolder.of(config)

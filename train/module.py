@@ -62,6 +62,13 @@ class LanguageModelling(L.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return build_optimizer(self.config.recipe, self.model.parameters())
 
+    def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
+        """Clip here, as Lightning clips no gradient of a fused optimiser under autocast: that one might unscale them.
+
+        Ours are not scaled, since bfloat16 has the range of float32.
+        """
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.recipe.clip)
+
     def on_train_start(self) -> None:
         """Put the random generators back where the checkpoint left them: from here on only dropout draws from them."""
         self.metrics.forget_after(self.global_step)

@@ -118,7 +118,6 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             devices=1,
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
-            gradient_clip_val=config.recipe.clip,
             logger=_loggers(config, folder),
             callbacks=[progress],
             enable_checkpointing=False,
