@@ -101,12 +101,14 @@ def compose(command: str, overrides: list[str]) -> AnalysisConfig:
 def grid(experiment: str) -> dict[str, list[str]]:
     """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
 
+    Its model and tokenizer are in it even where it has but one: a run of another one is not of the grid.
     Raises ConfigError when there is no such experiment.
     """
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
-    params = _composed("train", [f"experiment={experiment}"]).hydra.sweeper.params or {}
+    composed = _composed("train", [f"experiment={experiment}"])
+    params = composed.hydra.sweeper.params or {}
     parser = OverridesParser.create()
     axes = {}
     for key, values in params.items():
@@ -115,6 +117,9 @@ def grid(experiment: str) -> dict[str, list[str]]:
             axes[str(key)] = [str(value) for value in override.sweep_string_iterator()]
         else:
             axes[str(key)] = [str(override.get_value_element_as_str())]
+    if axes:
+        for group in ("model", "tokenizer"):
+            axes.setdefault(group, [str(composed[group].name)])
     return axes
 
 

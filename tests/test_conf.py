@@ -58,6 +58,12 @@ def test_published_grids_are_the_papers():
     assert climp["tokenizer"] == ["jieba", "char"]
 
 
+def test_the_one_tokenizer_of_an_experiment_is_of_its_grid():
+    """So that a run over words, made beside a study over pieces, stands for none of its runs."""
+    assert grid("blimp_small")["tokenizer"] == ["unigram"]
+    assert grid("climp_small")["model"] == ["lstm_tiny"]
+
+
 @pytest.mark.parametrize(
     ("group", "option"),
     [

@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
@@ -19,9 +19,6 @@ from corpora.seeds import derived_seed
 from train.config import RunConfig
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
-
-if TYPE_CHECKING:
-    pass
 
 LOG_POINTS = 200  # of the training loss over a run
 
