@@ -64,12 +64,14 @@ def load_model(folder: RunFolder) -> LoadedModel:
     """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
     description = _read_description(folder)
     if not folder.weights.is_file():
-        raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; train the run again")
+        raise RunError(
+            f"{folder.weights}: missing, though {folder.model.name} is there; remove the run's folder to train it again"
+        )
     digest = sha256_file(folder.weights)
     if digest != description["digest"]:
         raise RunError(
             f"{folder.weights}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
-            f"{description['digest'][:8]}: cut short or changed since it was saved; train the run again"
+            f"{description['digest'][:8]}: cut short or changed since; remove the run's folder to train it again"
         )
     tokenizer = load_tokenizer(folder.tokenizer)
     vocabulary = description["vocabulary"]
@@ -98,7 +100,9 @@ def _read_description(folder: RunFolder) -> dict[str, Any]:
     except FileNotFoundError:
         raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first") from None
     except ValueError as error:
-        raise RunError(f"{folder.model}: not readable as JSON ({error}); train the run again") from None
+        raise RunError(
+            f"{folder.model}: not readable as JSON ({error}); remove the run's folder to train it again"
+        ) from None
     version = description.get("version") if isinstance(description, dict) else None
     if version != MODEL_VERSION:
         raise RunError(f"{folder.model}: version {version}, this code reads {MODEL_VERSION}")
