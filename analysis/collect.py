@@ -22,7 +22,7 @@ import yaml
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
 from eval.accuracy import outcome, unk_free
-from eval.scores import read_items, read_metadata, read_scores, score_path
+from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
 from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"
@@ -277,7 +277,7 @@ def judgements(
     metadata = {run: read_metadata(paths[run]) for run in scored}
     digest = _one_digest(label, metadata)
     items, _ = read_items(paths[scored[0]].parent)
-    pairs = items[["pair_id", "paradigm", "phenomenon"]].sort_values(
+    pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]].sort_values(
         ["phenomenon", "paradigm", "pair_id"], ignore_index=True
     )
     keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
@@ -289,7 +289,7 @@ def judgements(
         scores, _ = read_scores(paths[run])
         order = keys.get_indexer(pd.MultiIndex.from_frame(scores[["paradigm", "pair_id"]]))
         if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
-            told = f"{len(order)} rows that are not the {len(keys)} pairs of {label}"
+            told = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
             raise RunError(f"{paths[run]}: {told}; remove the file to score again")
         good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
         right[row, order] = outcome(good, bad, ties)

@@ -13,6 +13,7 @@ from train.config import PRECISIONS, RunConfig
 CONTEXTS = ("none", "eos", "text")
 TIES = ("wrong", "half", "right")
 UNKNOWN = ("score", "skip")
+PREFIX_SPANS = ("sum", "first", "last", "as_published")
 
 
 @dataclass
@@ -37,6 +38,11 @@ class MethodConfig:
     """One judgement method; the fields that it does not use stay null."""
 
     alpha: float | None = None  # pen_lp: exponent of the length penalty
+    prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
+
+    def __post_init__(self) -> None:
+        if self.prefix_span is not None:
+            check_choice("prefix_span", self.prefix_span, PREFIX_SPANS)
 
 
 @dataclass

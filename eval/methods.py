@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, InputError, check_choice
 from corpora.words import count_characters
-from eval.config import MethodConfig, PolicyConfig
+from eval.config import PREFIX_SPANS, MethodConfig, PolicyConfig
 from eval.scorers import TokenScores
+from eval.scores import judged_pairs
 
 FloatArray = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -26,14 +27,18 @@ Counts = npt.NDArray[np.int64]
 class Side:
     """The good or the bad sentences of all P pairs, and what the model says of them."""
 
+    name: str  # good | bad
+    pairs: pd.DataFrame  # (P rows) columns of eval.scores.ITEMS
     sentences: Sequence[str]
     scores: Sequence[TokenScores]
     lp: FloatArray  # (P,) sum of the token log-probabilities that count, nats
     tokens: Counts  # (P,) how many they are: <eos> included where it is scored, <unk> not where skipped
     unk: Counts  # (P,) tokens that are <unk>
 
+    skip_unk: bool
+
     @classmethod
-    def of(cls, sentences: Sequence[str], scores: Sequence[TokenScores], policy: PolicyConfig) -> Side:
+    def of(cls, name: str, pairs: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> Side:
         """Add up the tokens that the policy counts: all, or with unk=skip those that are not `<unk>`."""
         lengths = np.asarray([len(score.logprobs) for score in scores], dtype=np.int64)
         sentence = np.repeat(np.arange(len(scores)), lengths)
@@ -41,11 +46,14 @@ class Side:
         logprobs = np.concatenate([np.empty(0), *(score.logprobs for score in scores)])
         counted = ~unk if policy.unk == "skip" else np.ones_like(unk)
         return cls(
-            sentences,
+            name,
+            pairs,
+            pairs[name].tolist(),
             scores,
             np.bincount(sentence[counted], logprobs[counted], minlength=len(scores)).astype(np.float64),
             np.bincount(sentence[counted], minlength=len(scores)),
             np.bincount(sentence[unk], minlength=len(scores)),
+            policy.unk == "skip",
         )
 
     def surface(self, pair: int) -> list[str]:
@@ -53,40 +61,109 @@ class Side:
         return [self.sentences[pair][start:end] for start, end in self.scores[pair].spans.tolist()]
 
 
-def lp(side: Side, config: MethodConfig) -> FloatArray:
+def lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """Log-probability of the sentence, the sum over its tokens: LP of Lau et al. 2020."""
     return side.lp
 
 
-def mean_lp(side: Side, config: MethodConfig) -> FloatArray:
+def mean_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """Log-probability per token: MeanLP of Lau et al. 2020. NaN where no token counts."""
     return np.divide(side.lp, side.tokens, out=np.full_like(side.lp, np.nan), where=side.tokens > 0)
 
 
-def pen_lp(side: Side, config: MethodConfig) -> FloatArray:
+def pen_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """LP / ((5 + n) / 6)^alpha for n tokens: PenLP of Lau et al. 2020 (the penalty of Wu et al. 2016)."""
     if config.alpha is None:
         raise ConfigError("method.pen_lp.alpha=null: must be a number, 0.8 in the paper")
     return side.lp / ((5 + side.tokens) / 6) ** config.alpha
 
 
-METHODS: dict[str, Callable[[Side, MethodConfig], FloatArray]] = {"lp": lp, "mean_lp": mean_lp, "pen_lp": pen_lp}
+def one_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
+    """ln p of the critical words after the prefix that both sentences share (Linzen et al. 2016; BLiMP, section 6.1).
+
+    `as_published` takes the first token in which the sentences differ.
+    """
+    words = side.pairs[f"one_prefix_word_{side.name}"]
+    return _critical_lp("one_prefix", side, other, side.pairs["one_prefix_prefix"], words, config)
 
 
-def judge(method: str, config: MethodConfig, pairs: pd.DataFrame, good: Side, bad: Side) -> pd.DataFrame:
-    """Rows of a score file (eval.scores.SCORES) of one method, without the counts of words.
+def two_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
+    """ln p of the same critical words after two different prefixes (Wilcox et al. 2019; BLiMP, section 6.1).
 
-    `pairs` (P rows) has pair_id and paradigm. Raises ConfigError for an unknown method.
+    `as_published` takes the last of their tokens.
+    """
+    prefixes = side.pairs[f"two_prefix_prefix_{side.name}"]
+    return _critical_lp("two_prefix", side, other, prefixes, side.pairs["two_prefix_word"], config)
+
+
+def _critical_lp(
+    method: str, side: Side, other: Side, prefixes: pd.Series, words: pd.Series, config: MethodConfig
+) -> FloatArray:
+    """(P,) ln p of the critical words' tokens, found by character offsets; NaN where the method does not apply.
+
+    A token counts where it covers a character of the words. NaN too where none is left that the policy counts.
+    """
+    scores = np.full(len(side.scores), np.nan)
+    for pair in np.flatnonzero(judged_pairs(method, side.pairs)).tolist():
+        start, end = _critical_span(method, side, pair, str(prefixes.iat[pair]), str(words.iat[pair]))
+        score = side.scores[pair]
+        inside = (score.spans[:, 0] < end) & (score.spans[:, 1] > start)
+        if config.prefix_span == "as_published" and method == "one_prefix":
+            inside[: _common(side.surface(pair), other.surface(pair))] = False
+        if side.skip_unk:
+            inside &= ~score.unk
+        values = score.logprobs[inside]
+        match config.prefix_span:
+            case "sum":
+                scores[pair] = values.sum() if len(values) else np.nan
+            case "first":
+                scores[pair] = values[0] if len(values) else np.nan
+            case "last":
+                scores[pair] = values[-1] if len(values) else np.nan
+            case "as_published":
+                scores[pair] = values[0 if method == "one_prefix" else -1] if len(values) else np.nan
+            case _:
+                raise ConfigError(f"method.{method}.prefix_span=null: must be one of {', '.join(PREFIX_SPANS)}")
+    return scores
+
+
+def _critical_span(method: str, side: Side, pair: int, prefix: str, words: str) -> tuple[int, int]:
+    """Character offsets of the critical words in the sentence."""
+    sentence = side.sentences[pair]
+    for between in (" ", ""):  # a language without spaces has none here
+        if sentence.startswith(f"{prefix}{between}{words}"):
+            start = len(prefix) + len(between)
+            return start, start + len(words)
+    where = f"{side.pairs['paradigm'].iat[pair]}, pair {side.pairs['pair_id'].iat[pair]}"
+    raise InputError(f"method={method}: {where}: {sentence!r} does not begin with {prefix!r} and {words!r}")
+
+
+# Each gives the scores (P,) of one side; it may look at the other side, where it matters how the two differ.
+METHODS: dict[str, Callable[[Side, Side, MethodConfig], FloatArray]] = {
+    "lp": lp,
+    "mean_lp": mean_lp,
+    "pen_lp": pen_lp,
+    "one_prefix": one_prefix,
+    "two_prefix": two_prefix,
+}
+
+
+def judge(method: str, config: MethodConfig, good: Side, bad: Side) -> pd.DataFrame:
+    """Rows of a score file (eval.scores.SCORES) of one method, without the counts of words; for its pairs only.
+
+    Raises ConfigError for an unknown method.
     """
     check_choice("method", method, METHODS)
-    return pd.DataFrame(
+    pairs = good.pairs
+    judged = judged_pairs(method, pairs)
+    rows = pd.DataFrame(
         {
             "pair_id": pairs["pair_id"],
             "paradigm": pairs["paradigm"],
             "template": None,
             "trial": None,
-            "good": METHODS[method](good, config),
-            "bad": METHODS[method](bad, config),
+            "good": METHODS[method](good, bad, config),
+            "bad": METHODS[method](bad, good, config),
             "good_lp": good.lp,
             "bad_lp": bad.lp,
             "good_tokens": good.tokens,
@@ -99,6 +176,7 @@ def judge(method: str, config: MethodConfig, pairs: pd.DataFrame, good: Side, ba
             "order": None,
         }
     )
+    return rows[judged]
 
 
 def critical_unk(good: Side, bad: Side) -> Counts:

@@ -23,6 +23,7 @@ from eval.benchmarks import Benchmark, load_benchmark
 from eval.config import BenchmarkConfig, EvalConfig
 from eval.scores import (
     TOKENS,
+    judged_pairs,
     read_metadata,
     read_scores,
     score_label,
@@ -134,6 +135,7 @@ class _Work:
         }
         metadata, lacking = {}, []
         for name, parameters in config.method.items():
+            _check_flagged(name, benchmark, config.benchmark.paradigms)
             given = {key: value for key, value in dataclasses.asdict(parameters).items() if value is not None}
             metadata[name] = {"method": name, "parameters": given, **common, "torch": torch.__version__}
             path = score_path(folder, name)
@@ -167,14 +169,12 @@ class _Work:
         )
         sentences = [*pairs["good"], *pairs["bad"]]
         scores = scorer.score(sentences, self.config.policy)
-        good = Side.of(sentences[: len(pairs)], scores[: len(pairs)], self.config.policy)
-        bad = Side.of(sentences[len(pairs) :], scores[len(pairs) :], self.config.policy)
+        good = Side.of("good", pairs, scores[: len(pairs)], self.config.policy)
+        bad = Side.of("bad", pairs, scores[len(pairs) :], self.config.policy)
         reference = next(iter(self.metadata.values()))["reference"]
         words = _word_counts(_key(self.config.benchmark), reference)
-        counts = {f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")}
-        judged = {
-            name: judge(name, self.config.method[name], pairs, good, bad).assign(**counts) for name in self.lacking
-        }
+        counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")})
+        judged = {name: judge(name, self.config.method[name], good, bad).join(counts) for name in self.lacking}
         write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
         chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
         shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
@@ -203,6 +203,19 @@ def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[
             for position, ((start, end), logprob, unk) in enumerate(tokens):
                 rows.append((*name, side, position, start, end, logprob, unk))
     return pd.DataFrame(rows, columns=list(TOKENS.names))
+
+
+def _check_flagged(method: str, benchmark: Benchmark, asked: list[str] | None) -> None:
+    """Raise ConfigError where a method is for none of the paradigms, or not for one that was asked for by name."""
+    judged = set(benchmark.pairs.loc[judged_pairs(method, benchmark.pairs), "paradigm"])
+    others = sorted((set(asked) if asked else set(benchmark.pairs["paradigm"])) - judged)
+    if others and (asked or not judged):
+        raise ConfigError(
+            f"method={method}: benchmark={benchmark.name} has no such pairs in {', '.join(others[:3])}"
+            f"{' and others' if len(others) > 3 else ''} (flag {method}_method); "
+            f"it has them in {', '.join(sorted(judged)[:3]) or 'none that was asked for'}"
+            f"{f' and {len(judged) - 3} more' if len(judged) > 3 else ''}"
+        )
 
 
 def _without_torch(metadata: dict[str, Any]) -> dict[str, Any]:

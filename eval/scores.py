@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -113,6 +115,14 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     if policy.precision != "fp32":
         parts.append(f"precision-{policy.precision}")
     return "+".join(parts)
+
+
+def judged_pairs(method: str, items: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """(P,) which pairs a method judges: those with its flag, where the benchmark has one (ITEMS), else all."""
+    flag = f"{method}_method"
+    if flag not in ITEMS.names:
+        return np.ones(len(items), dtype=np.bool_)
+    return items[flag].fillna(False).to_numpy(dtype=np.bool_)
 
 
 def score_path(folder: Path, method: str, step: int | None = None) -> Path:
