@@ -31,8 +31,8 @@ from corpora.config import (
     ToyCorpusConfig,
 )
 from corpora.errors import ConfigError, PairscaleError
-from eval.config import BenchmarkConfig
-from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig
+from eval.config import BenchmarkConfig, PretrainedConfig
+from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig, UntrainedConfig
 from train.runs import RunFolder
 
 FOLDER = Path(__file__).parent
@@ -46,8 +46,12 @@ _SCHEMAS: dict[str, dict[str, type]] = {
     },
     "sample": {"sample_schema": SampleConfig},
     "tokenizer": {"tokenizer_schema": TokenizerConfig},
-    "model": {"lstm_schema": LstmConfig, "txl_schema": TxlConfig},
-    "recipe": {"sgd_plateau_schema": SgdPlateauConfig, "adam_cosine_schema": AdamCosineConfig},
+    "model": {"lstm_schema": LstmConfig, "txl_schema": TxlConfig, "pretrained_schema": PretrainedConfig},
+    "recipe": {
+        "sgd_plateau_schema": SgdPlateauConfig,
+        "adam_cosine_schema": AdamCosineConfig,
+        "untrained_schema": UntrainedConfig,
+    },
     "benchmark": {"benchmark_schema": BenchmarkConfig},
     "logger": {"logger_schema": LoggerConfig},
 }

@@ -1,4 +1,4 @@
-"""The Hugging Face `datasets` library, told first whether there is a network."""
+"""The Hugging Face libraries, told first whether there is a network."""
 
 from __future__ import annotations
 
@@ -10,11 +10,26 @@ from urllib.parse import urlsplit
 
 def import_datasets() -> Any:
     """The module `datasets`. Without a network it would try for 23 seconds; told first, it fails at once."""
-    if not _is_reachable():
-        os.environ["HF_HUB_OFFLINE"] = "1"
+    _tell_whether_offline()
     import datasets
 
     return datasets
+
+
+def import_transformers() -> Any:
+    """The module `transformers`, told the same, and to be silent but for errors."""
+    _tell_whether_offline()
+    import transformers
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return transformers
+
+
+def _tell_whether_offline() -> None:
+    if not _is_reachable():
+        os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def _is_reachable() -> bool:

@@ -1,20 +1,24 @@
 """`python -m eval`: score the trained runs of a study, or train and score what an experiment asks for.
 
 python -m eval study=NAME benchmark=blimp      every run of the study that is done and lacks scores
+python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 
 from hydra.core.hydra_config import HydraConfig
 
 from conf import main
-from eval.config import EvalConfig
+from eval.config import EvalConfig, PretrainedConfig
 
 
 def run(config: EvalConfig) -> None:
     """Score a study where one is named and no experiment is, else train and score the run that `config` describes."""
-    from eval.run import score_run, score_study, scoring_tokens
+    from eval.run import add_pretrained, score_run, score_study, scoring_tokens
 
-    if config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
+    if isinstance(config.model, PretrainedConfig):
+        run, scorer = add_pretrained(config)
+        score_run(run, config, scorer)
+    elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
         score_study(config)
     elif config.dry_run:
         from train.estimate import estimate, print_estimate

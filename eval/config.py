@@ -1,19 +1,47 @@
-"""The types of the configuration groups `benchmark`, `method` and `policy` (values: conf/)."""
+"""The types of the groups `benchmark`, `method`, `policy` and of pretrained models in `model` (values: conf/)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
 from corpora.errors import ConfigError, check_choice
-from train.config import PRECISIONS, RunConfig
+from train.config import PRECISIONS, ModelConfig, RunConfig
 
 CONTEXTS = ("none", "eos", "text")
 TIES = ("wrong", "half", "right")
 UNKNOWN = ("score", "skip")
+KINDS = ("causal", "masked")
+DTYPES = ("fp32", "bf16", "fp16")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
+
+
+@dataclass
+class PretrainedConfig(ModelConfig):
+    """A Hugging Face model, by its name on the hub or a local folder. It comes trained: only these fields count."""
+
+    kind: str = MISSING  # causal | masked
+    path: str = MISSING
+    revision: str | None = None  # of the hub: a branch, tag or commit; null: its main branch
+    dtype: str = MISSING  # of the weights
+    begin: str | None = None  # token that stands before a sentence, where the tokenizer names no BOS or EOS
+    load_in_4bit: bool = False  # through bitsandbytes, on CUDA
+    trust_remote_code: bool = False  # run the code that the model brings
+    allow_pickle: bool = False  # read weights that are there only as a pickle, which can run code
+
+    def __post_init__(self) -> None:
+        check_choice("model.kind", self.kind, KINDS)
+        check_choice("model.dtype", self.dtype, DTYPES)
+
+    def identity(self, run: RunConfig) -> tuple[list[str], Any]:
+        """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
+        words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
+        return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
 
 
 @dataclass

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import yaml
+from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.errors import ConfigError, RunError, StoreError
-from corpora.tokenizers import tokenizer_digest
+from corpora.files import write_text
 from corpora.words import count_words
 from eval.benchmarks import Benchmark, load_benchmark
-from eval.config import BenchmarkConfig, EvalConfig
+from eval.config import BenchmarkConfig, EvalConfig, PretrainedConfig
 from eval.scores import (
     TOKENS,
     judged_pairs,
@@ -33,20 +34,38 @@ from eval.scores import (
     write_tokens,
 )
 from eval.table import WIDTH, accuracy_table
-from train.runs import DONE, RunFolder, study_runs
+from train.provenance import versions
+from train.runs import DONE, RunFolder, config_digest, study_runs
 
 if TYPE_CHECKING:
     from eval.methods import Side
-    from train.export import LoadedModel
+    from eval.scorers import Scorer
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
-def score_run(run: RunFolder, config: EvalConfig) -> None:
-    """Score a trained run by the methods that its score files lack, and print the table of the first method.
+def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
+    """The run folder of a model that comes trained (config.model is a PretrainedConfig), and its scorer.
 
-    Raises RunError where the run is not trained, is in use, or has a damaged model or score file, InputError for the
-    benchmark's files, ConfigError for values that do not fit.
+    The folder holds the configuration and digests, no weights. Raises what eval.pretrained.load_pretrained does.
+    """
+    assert isinstance(config.model, PretrainedConfig)
+    from eval.pretrained import load_pretrained
+
+    scorer = load_pretrained(config.model, config.scoring.batch_tokens, _device(config), config.trainer.progress)
+    run = RunFolder.of(config)
+    with run.locked():
+        write_text(run.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
+        run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests)
+    return run, scorer
+
+
+def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
+    """Score a run by the methods that its score files lack, and print the table of the first method.
+
+    `scorer` is that of the run, where it is loaded already. Raises RunError where the run is not trained, is in use, or
+    has a damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
     """
     if not config.method:
         raise ConfigError("method=[]: must name at least one")
@@ -54,7 +73,7 @@ def score_run(run: RunFolder, config: EvalConfig) -> None:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
     with run.locked():
-        work = _Work.of(run, config)
+        work = _Work.of(run, config, scorer)
         if work.lacking:
             work.score()
     method = next(iter(config.method))
@@ -107,31 +126,32 @@ class _Work:
 
     run: RunFolder
     config: EvalConfig
-    loaded: LoadedModel
+    scorer: Scorer
     benchmark: Benchmark
     folder: Path
     metadata: dict[str, dict[str, Any]]
     lacking: list[str]
 
     @classmethod
-    def of(cls, run: RunFolder, config: EvalConfig) -> _Work:
+    def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work:
         import torch
 
-        from eval.scorers import resolved_score_eos
-        from train.export import load_model
+        from eval.scorers import load_scorer, resolved_score_eos
 
-        loaded = load_model(run)
+        if scorer is None:
+            scorer = load_scorer(run, config.scoring.batch_tokens, _device(config), config.trainer.progress)
+        described = yaml.safe_load(run.config.read_text(encoding="utf-8"))
         benchmark = _loaded(_key(config.benchmark))
         folder = run.scores(score_label(config.benchmark, config.policy))
-        score_eos = resolved_score_eos(config.policy, loaded.tokenizer.word_level)
+        score_eos = resolved_score_eos(config.policy, scorer.word_level)
         common = {
             "policy": dataclasses.asdict(dataclasses.replace(config.policy, score_eos=score_eos)),
             "benchmark": {"name": benchmark.name, "digest": benchmark.digest},
-            "model": {"name": loaded.config.name, "digest": loaded.digest},
-            "tokenizer_digest": tokenizer_digest(run.tokenizer),
-            "reference": yaml.safe_load(run.config.read_text(encoding="utf-8"))["corpus"]["reference"],
+            "model": {"name": described["model"].get("path", described["model"]["name"]), "digest": scorer.digest},
+            "tokenizer_digest": scorer.tokenizer_digest,
+            "reference": described["corpus"]["reference"],
             "step": None,
-            "sample_words": loaded.info.get("sample_words"),
+            "sample_words": scorer.sample_words,
         }
         metadata, lacking = {}, []
         for name, parameters in config.method.items():
@@ -141,7 +161,7 @@ class _Work:
             path = score_path(folder, name)
             if not path.exists() or _without_torch(read_metadata(path)) != _without_torch(metadata[name]):
                 lacking.append(name)
-        return cls(run, config, loaded, benchmark, folder, metadata, lacking)
+        return cls(run, config, scorer, benchmark, folder, metadata, lacking)
 
     def describe(self) -> None:
         """Say what would be scored."""
@@ -154,21 +174,12 @@ class _Work:
         import torch
 
         from eval.methods import Side, judge
-        from eval.scorers import ModelScorer
 
-        trainer, pairs = self.config.trainer, self.benchmark.pairs
-        if trainer.threads:
-            torch.set_num_threads(trainer.threads)
-        use_gpu = trainer.accelerator in ("auto", "gpu") and torch.cuda.is_available()
-        scorer = ModelScorer(
-            self.loaded,
-            self.run.path.name,
-            self.config.scoring.batch_tokens,
-            device="cuda" if use_gpu else "cpu",
-            progress=trainer.progress,
-        )
+        pairs = self.benchmark.pairs
+        if self.config.trainer.threads:
+            torch.set_num_threads(self.config.trainer.threads)
         sentences = [*pairs["good"], *pairs["bad"]]
-        scores = scorer.score(sentences, self.config.policy)
+        scores = self.scorer.score(sentences, self.config.policy)
         good = Side.of("good", pairs, scores[: len(pairs)], self.config.policy)
         bad = Side.of("bad", pairs, scores[len(pairs) :], self.config.policy)
         reference = next(iter(self.metadata.values()))["reference"]
@@ -203,6 +214,12 @@ def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[
             for position, ((start, end), logprob, unk) in enumerate(tokens):
                 rows.append((*name, side, position, start, end, logprob, unk))
     return pd.DataFrame(rows, columns=list(TOKENS.names))
+
+
+def _device(config: EvalConfig) -> str:
+    import torch
+
+    return "cuda" if config.trainer.accelerator in ("auto", "gpu") and torch.cuda.is_available() else "cpu"
 
 
 def _check_flagged(method: str, benchmark: Benchmark, asked: list[str] | None) -> None:

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
+import yaml
 from torch import Tensor
 
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
-from eval.config import PolicyConfig
-from train.export import LoadedModel
+from eval.config import PolicyConfig, PretrainedConfig
+from train.export import LoadedModel, load_model
 from train.loss import token_logprobs
 from train.models import LanguageModel, State
+from train.runs import RunFolder
 
 Ids = npt.NDArray[np.int64]
 
@@ -40,6 +43,8 @@ class Scorer(Protocol):
 
     name: str
     digest: str  # of the weights
+    tokenizer_digest: str
+    sample_words: int | None  # of the text that it was trained on, where known
     word_level: bool  # the default of policy.score_eos
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
@@ -58,6 +63,8 @@ class ModelScorer:
         """`batch_tokens`: most tokens, padding included, that are read at a time; it changes no score."""
         self.name = name
         self.digest = loaded.digest
+        self.tokenizer_digest = loaded.tokenizer_digest
+        self.sample_words = loaded.info.get("sample_words")
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.word_level = self.tokenizer.word_level
         self.model: LanguageModel = loaded.model.to(device).eval()
@@ -90,15 +97,11 @@ class ModelScorer:
     def _logprobs(self, targets: list[Ids], policy: PolicyConfig) -> list[npt.NDArray[np.float64]]:
         """ln p of each token of each sentence after the begin symbol and the tokens before it."""
         results = [np.empty(0)] * len(targets)
-        batches = list(_batches(np.asarray([len(ids) for ids in targets]), self.batch_tokens))
-        steps: Iterable[list[int]] = batches
-        if self.progress:
-            counted = ((len(batch), batch) for batch in batches)
-            steps = track(counted, f"scoring {self.name}", sum(map(len, batches)), "sentences")
+        batches = list(length_batches(np.asarray([len(ids) for ids in targets]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
             context = self._context_state(policy)
-            for batch in steps:
+            for batch in tracked(batches, self.name, self.progress):
                 values = self._read([targets[i] for i in batch], context)
                 ends = np.cumsum([len(targets[i]) for i in batch])[:-1]
                 for i, part in zip(batch, np.split(values, ends), strict=True):
@@ -135,15 +138,46 @@ class ModelScorer:
         return values.double().cpu().numpy()
 
 
-def _batches(lengths: Ids, batch_tokens: int) -> Iterator[list[int]]:
-    """Indices of sentences that have a token, by falling length: padding is small, the largest batch comes first."""
+def load_scorer(
+    model: str | Path | RunFolder, batch_tokens: int = 8192, device: str = "cpu", progress: bool = False
+) -> Scorer:
+    """The scorer of a run folder, or of a Hugging Face causal model by hub name or local folder.
+
+    `batch_tokens`: most tokens that are read at a time. Raises RunError for a run without a model or with a damaged
+    one, and what eval.pretrained.load_pretrained raises.
+    """
+    from eval.pretrained import load_pretrained  # here, because it builds on what is above
+
+    run = model if isinstance(model, RunFolder) else RunFolder(Path(model))
+    if not isinstance(model, RunFolder) and not run.config.is_file():
+        config = PretrainedConfig(name="hf_causal", kind="causal", path=str(model), dtype="fp32")
+        return load_pretrained(config, batch_tokens, device, progress)
+    described = yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]
+    if "path" in described:
+        return load_pretrained(PretrainedConfig(**described), batch_tokens, device, progress)
+    return ModelScorer(load_model(run), run.path.name, batch_tokens, device, progress)
+
+
+def length_batches(lengths: Ids, batch_tokens: int, before: int = 0) -> Iterator[list[int]]:
+    """Indices of sentences that have a token, by falling length: padding is small, the largest batch comes first.
+
+    `before`: tokens that are read before each sentence.
+    """
     order = np.argsort(-lengths, kind="stable")
     order = order[: np.count_nonzero(lengths)]
     start = 0
     while start < len(order):
-        count = max(1, batch_tokens // int(lengths[order[start]]))
+        count = max(1, batch_tokens // (before + int(lengths[order[start]])))
         yield order[start : start + count].tolist()
         start += count
+
+
+def tracked(batches: list[list[int]], name: str, progress: bool) -> Iterable[list[int]]:
+    """The batches, with progress in sentences where it is asked for."""
+    if not progress:
+        return batches
+    counted = ((len(batch), batch) for batch in batches)
+    return track(counted, f"scoring {name}", sum(map(len, batches)), "sentences")
 
 
 def _expanded(state: State, model: LanguageModel, batch: int) -> State:

@@ -32,7 +32,8 @@ def made_up_model(config: ModelConfig, kind: str = "word", seed: int = 0) -> Loa
     with torch.no_grad():
         for weight in model.parameters():
             weight.normal_(std=0.5)
-    return LoadedModel(model, tokenizer, config, {"sample_words": 1000, "step": 3}, f"digest-{seed}")
+    info = {"sample_words": 1000, "step": 3}
+    return LoadedModel(model, tokenizer, config, info, f"digest-{seed}", f"tokenizer-{kind}")
 
 
 def made_up_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:

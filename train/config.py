@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omegaconf import MISSING
 
@@ -20,6 +21,10 @@ class ModelConfig:
 
     name: str = MISSING
     seed: int | None = None
+
+    def identity(self, run: RunConfig) -> tuple[list[str], Any]:
+        """The words of a run's name, and all of its configuration that can change its numbers."""
+        return [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"], run
 
 
 @dataclass
@@ -116,6 +121,19 @@ class AdamCosineConfig(RecipeConfig):
 
     warmup: float = MISSING  # share of the steps
     min_lr: float = MISSING
+
+
+@dataclass
+class UntrainedConfig(RecipeConfig):
+    """The recipe of a model that comes trained: there is none."""
+
+    budget: BudgetConfig = field(default_factory=lambda: BudgetConfig(epochs=0))
+    batch: int = 0
+    bptt: int = 0
+    lr: float = 0.0
+    clip: float = 0.0
+    export: str = "last"
+    validation_words: int = 0
 
 
 @dataclass

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 
 from corpora.errors import ConfigError, RunError
 from corpora.files import atomic_path, sha256_file, write_json
-from corpora.tokenizers import Tokenizer, load_tokenizer
+from corpora.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.models import LanguageModel, build_model
 from train.runs import RunFolder
@@ -38,6 +38,7 @@ class LoadedModel:
     config: ModelConfig
     info: dict[str, Any]  # what `save_model` was given: sample_words, step, words_seen, validation losses
     digest: str
+    tokenizer_digest: str
 
 
 def save_model(
@@ -90,7 +91,7 @@ def load_model(folder: RunFolder) -> LoadedModel:
     except RuntimeError as error:  # of several lines, one for each weight
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{folder.weights}: not the weights that {folder.model.name} describes ({reason})") from None
-    return LoadedModel(model.eval(), tokenizer, config, description["info"], digest)
+    return LoadedModel(model.eval(), tokenizer, config, description["info"], digest, tokenizer_digest(folder.tokenizer))
 
 
 def _read_description(folder: RunFolder) -> dict[str, Any]:

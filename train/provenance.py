@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "jieba", "pairscale")
+PACKAGES = ("torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "rjieba", "transformers", "pairscale")
 DIFFERENCE_LIMIT = 100_000  # characters of `git diff` that are kept
 
 

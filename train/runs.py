@@ -50,13 +50,12 @@ def _numbers(value: Any) -> Any:
 
 def config_digest(config: RunConfig) -> str:
     """Hexadecimal SHA-256 over all of the configuration that can change the numbers of the run."""
-    return sha256_json(_numbers(config))
+    return sha256_json(_numbers(config.model.identity(config)[1]))
 
 
 def run_id(config: RunConfig) -> str:
     """Readable name of a run, with 8 hex digits of its configuration's digest."""
-    words = [config.model.name, config.corpus.name, config.tokenizer.name, config.sample.size, f"s{config.seed}"]
-    return "-".join([*words, config_digest(config)[:8]])
+    return "-".join([*config.model.identity(config)[0], config_digest(config)[:8]])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,7 +78,7 @@ def scoring(model: str, vocabulary: int, together: bool) -> Work:
     tokenizer = fit_tokenizer(config.tokenizer, map("w{}".format, range(vocabulary)), vocabulary)
     torch.manual_seed(1)
     net = build_model(config.model, len(tokenizer)).eval()
-    loaded = LoadedModel(net, tokenizer, config.model, info={}, digest="")
+    loaded = LoadedModel(net, tokenizer, config.model, info={}, digest="", tokenizer_digest="")
     scorer = ModelScorer(loaded, model, config.scoring.batch_tokens)
 
     @torch.inference_mode()

@@ -1,0 +1,244 @@
+"""Hugging Face models against a plain loop over their own logits, with small tokenizers of every kind."""
+
+import math
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    CohereConfig,
+    CohereForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+from conf import compose
+from corpora.errors import ConfigError, InputError
+from eval.config import PolicyConfig, PretrainedConfig
+from eval.pretrained import CausalScorer, load_pretrained
+from eval.scorers import load_scorer
+
+TEXT = ["The cats sleep near a dog .", "The cat sleeps .", "Who saw the dog that saw the naïve cat ?"] * 3
+SENTENCES = [
+    "The cats sleep near a dog .",
+    "The cat sleep near a dog .",
+    "Who ?",
+    "A naïve zebra — 猫 — sees the gnu .",
+    "The",
+]
+
+
+def policy(**values):
+    default = {"context": "none", "context_tokens": 3, "context_text": None, "score_eos": None, "unk": "score"}
+    return PolicyConfig(**default | {"precision": "fp32"} | values)
+
+
+def byte_level():
+    """GPT-2: one symbol for begin and end, which it does not add; spaces belong to the word that follows."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>", unk_token="<|endoftext|>"
+    )
+
+
+def adds_bos():
+    """Llama: pieces with a mark before each word, the first included; it puts BOS before each text by itself."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    special = ["<unk>", "<s>", "</s>"]
+    trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=special, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+
+
+def lower_case(**symbols):
+    """Words in lower case, without a begin symbol unless `symbols` names one."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordLevelTrainer(special_tokens=["[UNK]", "[END]"], show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", **symbols)
+
+
+def gpt2(vocabulary):
+    return GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_embd=16, n_layer=2, n_head=2, n_positions=80,
+                                      bos_token_id=0, eos_token_id=0))  # fmt: skip
+
+
+def llama(vocabulary):
+    return LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
+                                        num_hidden_layers=2, num_attention_heads=2))  # fmt: skip
+
+
+def cohere(vocabulary):
+    """Its logits are scaled after the softmax weights."""
+    return CohereForCausalLM(CohereConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, logit_scale=0.3,
+                                          num_hidden_layers=2, num_attention_heads=2, bos_token_id=0, eos_token_id=0,
+                                          pad_token_id=0))  # fmt: skip
+
+
+TOKENIZERS = {"byte_level": byte_level, "adds_bos": adds_bos, "lower_case": lambda: lower_case(eos_token="[END]")}
+MODELS = {"gpt2": gpt2, "llama": llama, "cohere": cohere}
+
+
+def made(model, tokenizer):
+    torch.manual_seed(1)
+    network = model(len(tokenizer)).eval()
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.normal_(std=0.3)
+    return network
+
+
+@torch.no_grad()
+def one_by_one(network, before, ids):
+    """ln p of each token: all logits of one sentence alone, softmax written out in double precision."""
+    read = [*before, *ids]
+    logits = network(input_ids=torch.tensor([read])).logits[0].double()
+    return [
+        float(logits[at - 1, read[at]]) - math.log(float(logits[at - 1].exp().sum()))
+        for at in range(len(before), len(read))
+    ]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 5_000])
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, batch_tokens):
+    tokenizer = TOKENIZERS[tokenizer]()
+    network = made(MODELS[model], tokenizer)
+    scorer = CausalScorer(network, tokenizer, "m", batch_tokens)
+    begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    text = "The dog ."
+    inside = tokenizer(text, add_special_tokens=False)["input_ids"]
+    for asked, before in [
+        (policy(), [begin]),
+        (policy(context="eos"), [begin] * 4),
+        (policy(context="text", context_text=text), [begin, *inside, begin]),
+    ]:
+        for sentence, found in zip(SENTENCES, scorer.score(SENTENCES, asked), strict=True):
+            ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+            assert found.logprobs == pytest.approx(one_by_one(network, before, ids), abs=1e-4)
+            assert len(found.spans) == len(found.unk) == len(ids)
+
+
+def test_the_head_is_taken_alone_only_where_it_makes_the_logits():
+    tokenizer = byte_level()
+    assert CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).head is not None
+    assert CausalScorer(made(cohere, tokenizer), tokenizer, "m", 100).head is None
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+def test_spans_lie_on_the_characters_of_the_tokens(tokenizer):
+    tokenizer = TOKENIZERS[tokenizer]()
+    (found,) = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["The cats sleep ."], policy())
+    covered = {at for start, end in found.spans.tolist() for at in range(start, end)}
+    letters = {at for at, letter in enumerate("The cats sleep .") if letter != " "}
+    assert letters <= covered
+    assert (np.diff(found.spans[:, 0]) >= 0).all()
+
+
+def test_unknown_words_and_the_end():
+    tokenizer = lower_case(eos_token="[END]")
+    scorer = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100)
+    (found,) = scorer.score(["The ZEBRA sleeps"], policy(score_eos=True))
+    assert found.unk.tolist() == [False, True, False, False]
+    assert found.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
+    tokenizer = byte_level()  # its <unk> is its begin symbol: no text holds it
+    assert not CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["zebra"], policy())[0].unk.any()
+
+
+def test_a_sentence_must_begin_with_something():
+    tokenizer = lower_case()
+    network = made(gpt2, tokenizer)
+    with pytest.raises(ConfigError, match=r"neither BOS nor EOS; give model\.begin=TOKEN"):
+        CausalScorer(network, tokenizer, "m", 100)
+    with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: no token of m"):
+        CausalScorer(network, tokenizer, "m", 100, begin="[BEGIN]")
+    scorer = CausalScorer(network, tokenizer, "m", 100, begin="[END]")
+    (found,) = scorer.score(["The cat"], policy())
+    ids = tokenizer("The cat")["input_ids"]
+    assert found.logprobs == pytest.approx(one_by_one(network, [1], ids), abs=1e-5)
+    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no end symbol"):
+        scorer.score(["The cat"], policy(score_eos=True))
+
+
+def test_a_text_longer_than_the_model_reads_is_one_line():
+    tokenizer = byte_level()
+    with pytest.raises(InputError, match=r"m reads 80 tokens at most; the longest text has 100"):
+        CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["猫" * 33 + "a"], policy())
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A folder as `save_pretrained` leaves it."""
+    tokenizer = byte_level()
+    made(gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
+    tokenizer.save_pretrained(tmp_path / "gpt")
+    return tmp_path / "gpt"
+
+
+def config(path, **values):
+    default = {"name": "hf", "kind": "causal", "path": str(path), "dtype": "fp32"}
+    return PretrainedConfig(**default | values)
+
+
+def test_a_saved_model_scores_as_the_one_in_memory(saved):
+    tokenizer = byte_level()
+    memory = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100)
+    for scorer in (load_pretrained(config(saved), 100), load_scorer(saved)):
+        assert (scorer.digest, scorer.sample_words) == (memory.digest, None)
+        for one, other in zip(scorer.score(SENTENCES, policy()), memory.score(SENTENCES, policy()), strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+
+
+def test_what_cannot_be_loaded_is_one_line(saved, tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"model\.path=\./nowhere: no such folder"):
+        load_pretrained(config("./nowhere"), 100)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InputError, match=r"no network; for a local copy give model\.path=FOLDER"):
+        load_pretrained(config("nobody/nothing"), 100)
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match=r"load_in_4bit=true: needs an NVIDIA GPU"):
+            load_pretrained(config(saved, load_in_4bit=True), 100)
+    masked = tmp_path / "bert"
+    shutil.copytree(saved, masked)
+    bert = BertConfig(vocab_size=300, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    BertForMaskedLM(bert).save_pretrained(masked)
+    with pytest.raises(ConfigError, match=r"a masked model \(BertForMaskedLM\); give model=hf_masked"):
+        load_pretrained(config(masked), 100)
+    weights = saved / "model.safetensors"
+    torch.save(made(gpt2, byte_level()).state_dict(), saved / "pytorch_model.bin")
+    weights.unlink()
+    with pytest.raises(InputError, match=r"only there as a pickle \(pytorch_model\.bin\).*allow_pickle=true"):
+        load_pretrained(config(saved), 100)
+    assert load_pretrained(config(saved, allow_pickle=True), 100).score(["The"], policy())
+
+
+def test_its_run_is_named_by_the_model_alone(tmp_path):
+    from train.runs import run_id
+
+    names = {
+        run_id(compose("eval", ["model=hf_causal", "model.path=org/gpt", *more]))
+        for more in ([], ["seed=2"], ["sample.size=2M"], ["model.revision=step1000"], ["model.dtype=bf16"])
+    }
+    assert len(names) == 3
+    assert {name.rpartition("-")[0] for name in names} == {"hf_causal-gpt", "hf_causal-gpt-step1000"}
