@@ -18,6 +18,7 @@ TIES = ("wrong", "half", "right")
 UNKNOWN = ("score", "skip")
 KINDS = ("causal", "masked")
 DTYPES = ("fp32", "bf16", "fp16")
+PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
 
 
@@ -83,9 +84,12 @@ class PolicyConfig:
     score_eos: bool | None = None  # null: true for our word models, false elsewhere
     unk: str = MISSING  # score as <unk>, or skip the token
     precision: str = MISSING
+    pll: str | None = None  # masked models: which tokens are hidden with the one that is scored
 
     def __post_init__(self) -> None:
         check_choice("policy.context", self.context, CONTEXTS)
+        if self.pll is not None:
+            check_choice("policy.pll", self.pll, PLL)
         check_choice("policy.unk", self.unk, UNKNOWN)
         check_choice("policy.precision", self.precision, PRECISIONS)
         if (self.context == "text") != (self.context_text is not None):

@@ -78,6 +78,11 @@ def pen_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     return side.lp / ((5 + side.tokens) / 6) ** config.alpha
 
 
+def pll(side: Side, other: Side, config: MethodConfig) -> FloatArray:
+    """Sum of the log-probabilities of each token with it hidden: PLL of Salazar et al. 2020, of masked models."""
+    return side.lp
+
+
 def one_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """ln p of the critical words after the prefix that both sentences share (Linzen et al. 2016; BLiMP, section 6.1).
 
@@ -143,9 +148,21 @@ METHODS: dict[str, Callable[[Side, Side, MethodConfig], FloatArray]] = {
     "lp": lp,
     "mean_lp": mean_lp,
     "pen_lp": pen_lp,
+    "pll": pll,
     "one_prefix": one_prefix,
     "two_prefix": two_prefix,
 }
+
+OF_MASKED_MODELS = ("pll",)  # the others read what a model says of a token after those before it
+
+
+def check_method(method: str, masked: bool) -> None:
+    """Raise ConfigError for an unknown method, or one that does not fit the kind of model."""
+    check_choice("method", method, METHODS)
+    fitting = [name for name in METHODS if (name in OF_MASKED_MODELS) == masked]
+    if method not in fitting:
+        kind = "a masked model has no probability of a token after those before it" if masked else "not a masked model"
+        raise ConfigError(f"method={method}: {kind}; methods for it: {', '.join(fitting)}")
 
 
 def judge(method: str, config: MethodConfig, good: Side, bad: Side) -> pd.DataFrame:

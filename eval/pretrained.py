@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ PROBE_TOLERANCE = 1e-4  # nats: between a model's own log-probabilities and thos
 class CausalScorer:
     """A causal model. Sentences begin after its BOS, else its EOS, else `model.begin`, so the first word counts."""
 
+    masked = False
     word_level = False
 
     def __init__(
@@ -48,12 +50,11 @@ class CausalScorer:
 
         Raises ConfigError for a tokenizer without a begin symbol or without character offsets.
         """
-        if not tokenizer.is_fast:
-            raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
+        _check_fast(tokenizer, name)
         self.name = name
         self.digest = weights_digest(model)
-        self.tokenizer_digest = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
-        self.sample_words = None
+        self.tokenizer_digest = _tokenizer_digest(tokenizer)
+        self.sample_words: int | None = None
         self.model = model.to(device).eval()  # type: ignore[arg-type]
         self.tokenizer = tokenizer
         self.begin = _begin_symbol(tokenizer, begin, name)
@@ -139,6 +140,125 @@ class CausalScorer:
         return nats
 
 
+class MaskedScorer:
+    """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
+
+    `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
+    of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
+    """
+
+    masked = True
+    word_level = False
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        name: str,
+        batch_tokens: int,
+        device: str = "cpu",
+        progress: bool = False,
+    ):
+        """Raises ConfigError for a tokenizer without a mask or without character offsets."""
+        _check_fast(tokenizer, name)
+        if tokenizer.mask_token_id is None:
+            raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
+        self.name = name
+        self.digest = weights_digest(model)
+        self.tokenizer_digest = _tokenizer_digest(tokenizer)
+        self.sample_words: int | None = None
+        self.model = model.to(device).eval()  # type: ignore[arg-type]
+        self.tokenizer = tokenizer
+        self.batch_tokens = batch_tokens
+        self.device = torch.device(device)
+        self.progress = progress
+        self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
+        # Logits are needed at one position of each text: the others are left out just before the softmax weights.
+        model.get_output_embeddings().register_forward_pre_hook(self._select)  # type: ignore[no-untyped-call]
+
+    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+        """Scores in the order of `sentences`; each different sentence is read once, in a copy for each token."""
+        if policy.context != "none":
+            raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+        if policy.score_eos:
+            raise ConfigError("policy.score_eos=true: a masked model predicts no end of a sentence")
+        different = list(dict.fromkeys(sentences))
+        texts = [_Hidden.of(self.tokenizer, sentence, policy.pll or "within_word_l2r") for sentence in different]
+        limit = getattr(self.model.config, "max_position_embeddings", None)
+        longest = max((len(text.ids) for text in texts), default=0)
+        if limit is not None and longest > limit:
+            raise InputError(f"{self.name} reads {limit} tokens at most; the longest text has {longest}")
+        found = dict(zip(different, self._logprobs(texts, policy), strict=True))
+        return [found[sentence] for sentence in sentences]
+
+    def _logprobs(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
+        owner = np.repeat(np.arange(len(texts)), [len(text.scored) for text in texts])  # of each copy
+        place = np.concatenate([np.empty(0, np.int64), *(np.arange(len(text.scored)) for text in texts)])
+        logprobs = np.empty(len(owner))
+        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner]), self.batch_tokens))
+        bf16 = policy.precision == "bf16"
+        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+            for batch in tracked(batches, self.name, self.progress, "masked copies"):
+                logprobs[batch] = self._read([texts[owner[i]].copy(place[i], self.tokenizer) for i in batch])
+        unk = self.tokenizer.unk_token_id
+        parts = np.split(logprobs, np.cumsum([len(text.scored) for text in texts])[:-1])
+        return [
+            TokenScores(part, text.spans, text.ids[text.scored] == (-1 if unk is None else unk))
+            for part, text in zip(parts, texts, strict=True)
+        ]
+
+    def _read(self, copies: list[tuple[Ids, int, int]]) -> npt.NDArray[np.float64]:
+        """ln p of the hidden token of each copy (tokens, its position, what it is)."""
+        lengths = torch.tensor([len(ids) for ids, _, _ in copies])
+        pad = self.tokenizer.pad_token_id
+        padded = np.full((len(copies), int(lengths.max())), 0 if pad is None else pad)
+        for row, (ids, _, _) in enumerate(copies):
+            padded[row, : len(ids)] = ids
+        real = torch.arange(padded.shape[1]) < lengths[:, None]
+        self._at = torch.tensor([position for _, position, _ in copies], device=self.device)
+        logits = self.model(
+            input_ids=torch.from_numpy(padded).to(self.device), attention_mask=real.long().to(self.device)
+        ).logits[:, 0]
+        targets = torch.tensor([target for _, _, target in copies], device=self.device)
+        values = logits.float().log_softmax(-1).gather(1, targets[:, None]).squeeze(1)
+        nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
+        return nats
+
+    def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """(B, T, D) to (B, 1, D)."""
+        hidden, *others = arguments
+        return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """A sentence with the symbols that a masked model puts around it, and what is hidden to score each token."""
+
+    ids: Ids  # (n,)
+    scored: Ids  # (m,) positions of the sentence's own tokens
+    spans: npt.NDArray[np.int32]  # (m, 2)
+    until: Ids  # (m,) end of the positions that are hidden, from the scored one on
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str) -> _Hidden:
+        found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+        scored = np.flatnonzero(np.asarray(found["special_tokens_mask"]) == 0)
+        words = found.word_ids()
+        until = scored + 1
+        if pll == "within_word_l2r":
+            ends = {word: position + 1 for position, word in enumerate(words)}  # the last one of a word stays
+            until = np.asarray([ends[words[position]] for position in scored], dtype=np.int64)
+        spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
+        return cls(np.asarray(found["input_ids"], dtype=np.int64), scored, spans, until)
+
+    def copy(self, place: int, tokenizer: PreTrainedTokenizerFast) -> tuple[Ids, int, int]:
+        """The tokens with the `place`-th scored one hidden, its position, and what it is."""
+        position = int(self.scored[place])
+        ids = self.ids.copy()
+        ids[position : self.until[place]] = tokenizer.mask_token_id
+        return ids, position, int(self.ids[position])
+
+
 def encoded(
     tokenizer: PreTrainedTokenizerFast, sentences: list[str]
 ) -> Iterator[tuple[str, tuple[list[int], list[tuple[int, int]]]]]:
@@ -147,6 +267,15 @@ def encoded(
         return
     found = tokenizer(sentences, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
     yield from zip(sentences, zip(found["input_ids"], found["offset_mapping"], strict=True), strict=True)
+
+
+def _check_fast(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
+    if not tokenizer.is_fast:
+        raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
+
+
+def _tokenizer_digest(tokenizer: PreTrainedTokenizerFast) -> str:
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
 
 
 def _begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: str) -> int:
@@ -183,8 +312,6 @@ def load_pretrained(config: PretrainedConfig, batch_tokens: int, device: str = "
     Raises InputError for a model that is not there, cannot be had without a network, or has its weights only as a
     pickle; ConfigError for one of the other kind and for options that this machine cannot follow.
     """
-    if config.kind != "causal":
-        raise ConfigError(f"model.kind={config.kind}: cannot be scored yet, only causal")
     if config.load_in_4bit and not torch.cuda.is_available():
         raise ConfigError("model.load_in_4bit=true: needs an NVIDIA GPU with CUDA, and there is none here")
     transformers = import_transformers()
@@ -196,12 +323,15 @@ def load_pretrained(config: PretrainedConfig, batch_tokens: int, device: str = "
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
         if config.load_in_4bit:
             options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_4bit=True)
-        model = transformers.AutoModelForCausalLM.from_pretrained(
+        auto = transformers.AutoModelForCausalLM if config.kind == "causal" else transformers.AutoModelForMaskedLM
+        model = auto.from_pretrained(
             path, dtype=DTYPES[config.dtype], use_safetensors=None if config.allow_pickle else True, **options
         )
     except (OSError, ValueError, ImportError) as error:
         raise InputError(_why_not(config, path, error)) from None
     name = Path(config.path).name
+    if config.kind == "masked":
+        return MaskedScorer(model, tokenizer, name, batch_tokens, device, progress)
     return CausalScorer(model, tokenizer, name, batch_tokens, config.begin, device, progress)
 
 
@@ -219,8 +349,10 @@ def _check_kind(config: PretrainedConfig, described: Any) -> None:
     """A masked model can be loaded as a causal one, and then says nonsense without a word."""
     architectures = described.architectures or []
     masked = any("ForMaskedLM" in name or "ForPreTraining" in name for name in architectures)
-    if masked and not getattr(described, "is_decoder", False):
+    if config.kind == "causal" and masked and not getattr(described, "is_decoder", False):
         raise ConfigError(f"model.path={config.path}: a masked model ({architectures[0]}); give model=hf_masked")
+    if config.kind == "masked" and any("ForCausalLM" in name or "LMHeadModel" in name for name in architectures):
+        raise ConfigError(f"model.path={config.path}: a causal model ({architectures[0]}); give model=hf_causal")
 
 
 def _why_not(config: PretrainedConfig, path: str, error: Exception) -> str:

@@ -136,6 +136,7 @@ class _Work:
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work:
         import torch
 
+        from eval.methods import check_method
         from eval.scorers import load_scorer, resolved_score_eos
 
         if scorer is None:
@@ -155,11 +156,12 @@ class _Work:
         }
         metadata, lacking = {}, []
         for name, parameters in config.method.items():
+            check_method(name, scorer.masked)
             _check_flagged(name, benchmark, config.benchmark.paradigms)
             given = {key: value for key, value in dataclasses.asdict(parameters).items() if value is not None}
             metadata[name] = {"method": name, "parameters": given, **common, "torch": torch.__version__}
             path = score_path(folder, name)
-            if not path.exists() or _without_torch(read_metadata(path)) != _without_torch(metadata[name]):
+            if not path.exists() or _comparable(read_metadata(path)) != _comparable(metadata[name]):
                 lacking.append(name)
         return cls(run, config, scorer, benchmark, folder, metadata, lacking)
 
@@ -235,9 +237,10 @@ def _check_flagged(method: str, benchmark: Benchmark, asked: list[str] | None) -
         )
 
 
-def _without_torch(metadata: dict[str, Any]) -> dict[str, Any]:
-    """A new version of torch alone is no reason to score again."""
-    return {key: value for key, value in metadata.items() if key != "torch"}
+def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
+    """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made."""
+    policy = {key: value for key, value in metadata["policy"].items() if value is not None}
+    return {key: value for key, value in metadata.items() if key != "torch"} | {"policy": policy}
 
 
 def _key(config: BenchmarkConfig) -> str:

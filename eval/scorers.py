@@ -46,6 +46,7 @@ class Scorer(Protocol):
     tokenizer_digest: str
     sample_words: int | None  # of the text that it was trained on, where known
     word_level: bool  # the default of policy.score_eos
+    masked: bool  # scores are of tokens that are hidden, not of tokens after those before them
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
         """Scores in the order of `sentences`; one without a token that is scored gets empty arrays."""
@@ -58,6 +59,8 @@ def resolved_score_eos(policy: PolicyConfig, word_level: bool) -> bool:
 
 class ModelScorer:
     """Our own language models. A sentence begins after `<eos>`, as in training, where that ended the one before."""
+
+    masked = False
 
     def __init__(self, loaded: LoadedModel, name: str, batch_tokens: int, device: str = "cpu", progress: bool = False):
         """`batch_tokens`: most tokens, padding included, that are read at a time; it changes no score."""
@@ -172,12 +175,12 @@ def length_batches(lengths: Ids, batch_tokens: int, before: int = 0) -> Iterator
         start += count
 
 
-def tracked(batches: list[list[int]], name: str, progress: bool) -> Iterable[list[int]]:
-    """The batches, with progress in sentences where it is asked for."""
+def tracked(batches: list[list[int]], name: str, progress: bool, unit: str = "sentences") -> Iterable[list[int]]:
+    """The batches, with progress in what they count where it is asked for."""
     if not progress:
         return batches
     counted = ((len(batch), batch) for batch in batches)
-    return track(counted, f"scoring {name}", sum(map(len, batches)), "sentences")
+    return track(counted, f"scoring {name}", sum(map(len, batches)), unit)
 
 
 def _expanded(state: State, model: LanguageModel, batch: int) -> State:

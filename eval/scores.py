@@ -114,6 +114,8 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
         parts.append(f"unk-{policy.unk}")
     if policy.precision != "fp32":
         parts.append(f"precision-{policy.precision}")
+    if policy.pll is not None:
+        parts.append(f"pll-{policy.pll}")
     return "+".join(parts)
 
 

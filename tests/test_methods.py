@@ -6,7 +6,7 @@ import pytest
 
 from corpora.errors import ConfigError, InputError
 from eval.config import MethodConfig, PolicyConfig
-from eval.methods import METHODS, Side, critical_unk, judge
+from eval.methods import METHODS, Side, check_method, critical_unk, judge
 from eval.scorers import TokenScores
 
 GOOD = ("The cats sleep .", [-1.0, -2.0, -4.0, -0.5], [0, 0, 0, 0])
@@ -149,8 +149,17 @@ def test_a_prefix_that_is_not_the_sentences_is_one_line():
         scored("one_prefix", side(GOOD, **items), prefix_span="sum")
 
 
+def test_methods_fit_the_kind_of_model():
+    with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
+        check_method("lp", masked=True)
+    with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: lp, mean_lp"):
+        check_method("pll", masked=False)
+    check_method("pll", masked=True)
+    assert scored("pll", side(GOOD)).tolist() == [-7.5]
+
+
 def test_what_cannot_be_judged():
-    with pytest.raises(ConfigError, match=r"method=best: must be one of lp, mean_lp, one_prefix, pen_lp, two_prefix"):
+    with pytest.raises(ConfigError, match=r"method=best: .* one of lp, mean_lp, one_prefix, pen_lp, pll, two_prefix"):
         judge("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
     with pytest.raises(ConfigError, match=r"alpha=null"):
         scored("pen_lp", side(GOOD))
