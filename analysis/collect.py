@@ -27,6 +27,7 @@ from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"
 UNSCORED = "unscored"
+PRETRAINED = "pretrained"
 
 # Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
 _NO_AXIS = ("seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every")
@@ -112,7 +113,10 @@ def collect(runs: str | Path, study: str, grid: Mapping[str, Sequence[str]] | No
     for name, folder in folders.items():
         manifest = folder.read_manifest()
         status = manifest.get("status", "no manifest")
-        if status == DONE:
+        if status == DONE and "path" in configs[name]["model"]:
+            reason = "comes trained on a text that is not ours, so it has no place on a curve"
+            problems.append({"run": name, "status": PRETRAINED, "reason": reason})
+        elif status == DONE:
             rows.append(_run_row(name, folder, configs[name], manifest))
         else:
             problems.append({"run": name, "status": status, "reason": manifest.get("reason") or ""})

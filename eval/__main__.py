@@ -16,8 +16,8 @@ def run(config: EvalConfig) -> None:
     from eval.run import add_pretrained, score_run, score_study, scoring_tokens
 
     if isinstance(config.model, PretrainedConfig):
-        run, scorer = add_pretrained(config)
-        score_run(run, config, scorer)
+        pretrained, scorer = add_pretrained(config)
+        score_run(pretrained, config, scorer)
     elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
         score_study(config)
     elif config.dry_run:

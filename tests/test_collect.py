@@ -6,7 +6,7 @@ import yaml
 
 from analysis.collect import collect, group_labels, judgements, score_labels
 from corpora.errors import RunError
-from eval.scores import read_scores, score_path, write_items, write_scores
+from eval.scores import read_items, read_scores, score_path, write_items, write_scores
 from tests.made_up_study import MadeUpStudy
 
 
@@ -161,3 +161,28 @@ def test_errors_that_a_user_can_mend(written, tmp_path):
         folder.update_manifest(status="unfinished")
     with pytest.raises(RunError, match=r"no run in .* is done"):
         collect(runs, "made_up")
+
+
+def test_a_model_that_comes_trained_is_listed_and_on_no_curve(written):
+    _, runs, folders = written
+    rewrite_config(folders[0], model__path="org/gpt")
+    study = collect(runs, "made_up")
+    assert folders[0].path.name not in study.runs.index
+    assert study.problems[["run", "status"]].to_numpy().tolist() == [[folders[0].path.name, "pretrained"]]
+
+
+def test_a_method_for_some_paradigms_is_judged_on_those(written):
+    """One-prefix scores stand in their own files, whose rows are the flagged pairs only."""
+    _, runs, folders = written
+    for folder in folders:
+        items, metadata = read_items(folder.scores("blimp"))
+        flagged = items["paradigm"].str.endswith("_1")
+        write_items(folder.scores("blimp"), items.assign(one_prefix_method=flagged), **metadata["benchmark"])
+        scores, described = read_scores(score_path(folder.scores("blimp"), "lp"))
+        chosen = scores[scores["paradigm"].str.endswith("_1")]
+        write_scores(score_path(folder.scores("blimp"), "one_prefix"), chosen, described | {"method": "one_prefix"})
+    study = collect(runs, "made_up")
+    judged, whole = (judgements(study, "blimp", method, "wrong") for method in ("one_prefix", "lp"))
+    assert 0 < len(judged.pairs) < len(whole.pairs)
+    assert judged.pairs["paradigm"].str.endswith("_1").all()
+    assert (judged.outcome == whole.select(whole.pairs["paradigm"].str.endswith("_1").to_numpy()).outcome).all()

@@ -64,6 +64,14 @@ def test_the_one_tokenizer_of_an_experiment_is_of_its_grid():
     assert grid("climp_small")["model"] == ["lstm_tiny"]
 
 
+# What has no default, of the options that a user must tell more.
+NEEDED = {
+    ("corpus", "local"): ["corpus.path=text.txt"],
+    ("model", "hf_causal"): ["model.path=gpt2"],
+    ("model", "hf_masked"): ["model.path=bert"],
+}
+
+
 @pytest.mark.parametrize(
     ("group", "option"),
     [
@@ -73,14 +81,13 @@ def test_the_one_tokenizer_of_an_experiment_is_of_its_grid():
     ],
 )
 def test_every_option_of_a_group_converts_and_keeps_its_name(group, option):
-    text = ["corpus.path=text.txt"] if option == "local" else []
-    config = compose("eval", [f"{group}={option}", *text])
+    config = compose("eval", [f"{group}={option}", *NEEDED.get((group, option), [])])
     assert getattr(config, group).name == option
 
 
 def test_each_model_has_the_recipe_of_its_name():
     for model in options("model"):
-        assert compose("train", [f"model={model}"]).recipe.name == model
+        assert compose("train", [f"model={model}", *NEEDED.get(("model", model), [])]).recipe.name == model
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_all_methods_from_one_pass(configured):
     assert rows["good"].iat[3] == rows["bad"].iat[3]
     assert (metadata["policy"]["score_eos"], metadata["reference"], metadata["step"]) == (True, "treebank", None)
     assert metadata["sample_words"] == 1000
-    assert metadata["model"]["name"] == "lstm_test"
+    assert metadata["model"]["name"] == config.model.name
     mean, pen = scored(run, "mean_lp")[0], scored(run, "pen_lp")
     assert mean["bad"].to_numpy() == pytest.approx((rows["bad"] / rows["bad_tokens"]).to_numpy())
     assert pen[1]["parameters"] == {"alpha": 0.8}

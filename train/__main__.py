@@ -1,11 +1,14 @@
 """`python -m train`: train one run, or with -m a grid of them."""
 
 from conf import main
-from train.config import RunConfig
+from corpora.errors import ConfigError
+from train.config import RunConfig, UntrainedConfig
 
 
 def run(config: RunConfig) -> None:
     """Train the run that `config` describes, or say what that would take."""
+    if isinstance(config.recipe, UntrainedConfig):
+        raise ConfigError(f"model={config.model.name}: comes trained; python -m eval scores it")
     if config.dry_run:
         from train.estimate import print_estimate
 
