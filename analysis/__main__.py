@@ -26,7 +26,7 @@ def run(config: AnalysisConfig) -> None:
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
     experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
-    study = collect(config.paths.runs, config.study, conf.grid(config.study) if experiment else None)
+    study = collect(config.paths.runs, config.study, conf.expected_runs(config.study) if experiment else None)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     sections = []

@@ -6,10 +6,9 @@ between runs of a study (model, tokenizer, corpus, recipe, any other key) makes 
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,8 +101,8 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def collect(runs: str | Path, study: str, grid: Mapping[str, Sequence[str]] | None = None) -> Study:
-    """The runs of a study; `grid` (conf.grid) declares those that there should be.
+def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
+    """The runs of a study; `expected` (conf.expected_runs) declares those that there should be.
 
     Raises RunError when there is no such study, a manifest is broken, or no run is done.
     """
@@ -120,12 +119,14 @@ def collect(runs: str | Path, study: str, grid: Mapping[str, Sequence[str]] | No
             rows.append(_run_row(name, folder, configs[name], manifest))
         else:
             problems.append({"run": name, "status": status, "reason": manifest.get("reason") or ""})
-    problems += _missing(grid or {}, configs.values())
+    problems += _missing(expected or {}, list(folders))
     if not rows:
         listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
         raise RunError(f"study={study}: no run in {Path(runs) / study} is done ({listed}); train with python -m train")
     table = pd.DataFrame(rows).set_index("run")
-    table["group"], notes = group_labels({name: configs[name] for name in table.index})
+    labels, notes = group_labels({name: configs[name] for name in table.index})
+    table["group"], other_texts = _by_text(labels, table["manifest"], configs)
+    notes += other_texts
     return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs, folders)
 
 
@@ -179,26 +180,15 @@ def _validation(folder: RunFolder, config: dict[str, Any]) -> dict[str, float]:
     return {name: float(validated[name].iloc[row]) for name in none}
 
 
-def _missing(grid: Mapping[str, Sequence[str]], configs: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Combinations of the declared grid that no run folder has."""
-    if not grid:
-        return []
-    there = set()
-    for config in configs:
-        flat = flatten(config)
-        there.add(tuple(_comparable(key, flat.get(key, flat.get(f"{key}.name"))) for key in grid))
-    wanted = {tuple(map(_comparable, grid, values)): values for values in itertools.product(*grid.values())}
-    return [
-        {"run": " ".join(map("=".join, zip(grid, values, strict=True))), "status": MISSING, "reason": ""}
-        for key, values in wanted.items()
-        if key not in there
-    ]
-
-
-def _comparable(key: str, value: Any) -> str:
-    if key == "sample.size" and value is not None:
-        return format_size(parse_size(value))
-    return str(yaml.safe_load(value) if isinstance(value, str) else value)
+def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str, str]]:
+    """Runs of the declared grid that have no folder, and those that stand near them under another configuration."""
+    problems = []
+    for run, point in expected.items():
+        if run not in there:
+            like = [other for other in there if other.rpartition("-")[0] == run.rpartition("-")[0]]
+            reason = f"{', '.join(like)} has another configuration than the experiment" if like else ""
+            problems.append({"run": point, "status": MISSING, "reason": reason})
+    return problems
 
 
 def group_labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
@@ -221,6 +211,31 @@ def group_labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, l
             continue
         label = label + ", " + (table[key] if str(key).endswith(".name") else f"{key}=" + table[key])
     return label, notes
+
+
+def _by_text(
+    groups: pd.Series, manifests: pd.Series, configs: Mapping[str, Mapping[str, Any]]
+) -> tuple[pd.Series, list[str]]:
+    """Group names with the digest of the text, or of the tokenizer, where runs of one group were trained on different
+    ones (a text that was replaced under its old name), and notes on that.
+
+    A tokenizer that is fitted on each sample differs by design.
+    """
+    notes = []
+    for what in ("text", "tokenizer"):
+        digests = pd.Series(
+            [
+                manifest["corpus"][what][:8]
+                if what == "text" or configs[str(run)]["tokenizer"]["fit_on"] == "train"
+                else ""
+                for run, manifest in manifests.items()
+            ],
+            index=manifests.index,
+        )
+        if _varies(digests, [groups]):
+            groups = groups + f", {what} " + digests
+            notes.append(f"Runs of one name were trained on different {what}s; each {what} has a curve of its own.")
+    return groups, notes
 
 
 def _varies(values: pd.Series, by: list[pd.Series]) -> bool:

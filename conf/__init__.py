@@ -6,6 +6,7 @@ python -m corpora | train | eval | analysis   [-m] [group=name] [key=value] ...
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import sys
 import tempfile
@@ -33,7 +34,7 @@ from corpora.config import (
 from corpora.errors import ConfigError, PairscaleError
 from eval.config import BenchmarkConfig, PretrainedConfig
 from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig, UntrainedConfig
-from train.runs import RunFolder
+from train.runs import RunFolder, run_id
 
 FOLDER = Path(__file__).parent
 
@@ -105,14 +106,12 @@ def compose(command: str, overrides: list[str]) -> AnalysisConfig:
 def grid(experiment: str) -> dict[str, list[str]]:
     """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
 
-    Its model and tokenizer are in it even where it has but one: a run of another one is not of the grid.
     Raises ConfigError when there is no such experiment.
     """
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
-    composed = _composed("train", [f"experiment={experiment}"])
-    params = composed.hydra.sweeper.params or {}
+    params = _composed("train", [f"experiment={experiment}"]).hydra.sweeper.params or {}
     parser = OverridesParser.create()
     axes = {}
     for key, values in params.items():
@@ -121,10 +120,25 @@ def grid(experiment: str) -> dict[str, list[str]]:
             axes[str(key)] = [str(value) for value in override.sweep_string_iterator()]
         else:
             axes[str(key)] = [str(override.get_value_element_as_str())]
-    if axes:
-        for group in ("model", "tokenizer"):
-            axes.setdefault(group, [str(composed[group].name)])
     return axes
+
+
+def expected_runs(experiment: str) -> dict[str, str]:
+    """The runs of an experiment's grid: run id -> what the command line would say of it. Raises as `grid`."""
+    axes = grid(experiment)
+    runs = {}
+    seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
+    for values in itertools.product(*axes.values()):
+        point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
+        node = _composed("train", [f"experiment={experiment}", *point])
+        if OmegaConf.is_missing(node.corpus, "path"):
+            node.corpus.path = ""  # the user's to give, and not part of a run's identity
+        config = to_config(node)
+        # Seeds and sizes change nothing else of a configuration: composing each would take a second for ten.
+        for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
+            config.sample.size, config.seed = size, int(seed)
+            runs[run_id(config)] = " ".join([*point, f"sample.size={size}", f"seed={seed}"])
+    return runs
 
 
 def describe(error: BaseException) -> str | None:

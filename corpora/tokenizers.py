@@ -47,6 +47,10 @@ class Tokenizer(ABC):
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Ids of a text, without `<eos>`, and each token's character offsets in it (increasing, not overlapping)."""
 
+    def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """`encode_spans` of a text as people write it, such as a benchmark's, though training text may be tokenised."""
+        return self.encode_spans(text)
+
     @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
         """Ids of many texts end to end, each followed by `<eos>`, and the number of ids of each."""
@@ -106,7 +110,14 @@ class ListTokenizer(Tokenizer):
         return self.tokens[index]
 
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        pieces = split(self.config.kind)(text)
+        return self._encoded(text, split(self.config.kind)(text))
+
+    def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Pretokenised corpora split off punctuation and contractions: so does this, where spaces alone would not."""
+        kind = "word" if self.config.kind == "whitespace" else self.config.kind
+        return self._encoded(text, split(kind)(text))
+
+    def _encoded(self, text: str, pieces: list[str]) -> tuple[list[int], list[tuple[int, int]]]:
         return [self.ids.get(piece, UNK) for piece in pieces], spans_of(text, pieces)
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:

@@ -84,7 +84,7 @@ class ModelScorer:
         targets: dict[bytes, Ids] = {}
         spans: dict[str, tuple[bytes, npt.NDArray[np.int32]]] = {}
         for sentence in dict.fromkeys(sentences):
-            ids, offsets = self.tokenizer.encode_spans(sentence)
+            ids, offsets = self.tokenizer.encode_raw(sentence)
             if eos:
                 ids, offsets = [*ids, EOS], [*offsets, (len(sentence), len(sentence))]
             tokens = np.asarray(ids, dtype=np.int64)
@@ -118,7 +118,7 @@ class ModelScorer:
             case "eos":
                 before = [EOS] * policy.context_tokens
             case "text":
-                before = [EOS, *self.tokenizer.encode(policy.context_text or "")]
+                before = [EOS, *self.tokenizer.encode_raw(policy.context_text or "")[0]]
             case _:
                 before = []
         if before:

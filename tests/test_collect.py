@@ -55,23 +55,53 @@ def test_outcomes_are_those_of_the_score_files(written):
 
 
 def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
-    _, runs, folders = written
+    made_up, runs, folders = written
     folders[0].update_manifest(status="failed", reason="ValueError: loss is nan")
     folders[1].update_manifest(status="unfinished")
     score_path(folders[2].scores("blimp"), "lp").unlink()
-    grid = {"model": ["lstm_tiny", "txl_tiny"], "sample.size": ["1/8M", "250k", "0.5M", "1M", "2M"], "seed": ["1"]}
-    study = collect(runs, "made_up", grid)
+    expected = {folder.path.name: "" for folder in folders}
+    expected |= {f"{model}-english-unigram-2M-s1": f"model={model} sample.size=2M" for model in made_up.models}
+    study = collect(runs, "made_up", expected)
     judged = judgements(study, "blimp", "lp", "wrong")
     found = {row.run: row.status for row in judged.problems.itertuples()}
     assert found == {
         folders[0].path.name: "failed",
         folders[1].path.name: "unfinished",
         folders[2].path.name: "unscored",
-        "model=lstm_tiny sample.size=2M seed=1": "missing",
-        "model=txl_tiny sample.size=2M seed=1": "missing",
+        "model=lstm_tiny sample.size=2M": "missing",
+        "model=txl_tiny sample.size=2M": "missing",
     }
     assert len(judged.runs) == 13
     assert any("250k with seed 1" in note for note in judged.notes)
+
+
+def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missing(tmp_path):
+    """Run ids end in the digest of the configuration."""
+    (folder,) = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,)).write(tmp_path)
+    folder.path.rename(folder.path.with_name("lstm_tiny-english-unigram-125k-s1-aaaaaaaa"))
+    study = collect(tmp_path, "made_up", {"lstm_tiny-english-unigram-125k-s1-bbbbbbbb": "model=lstm_tiny seed=1"})
+    assert study.problems.to_numpy().tolist() == [
+        [
+            "model=lstm_tiny seed=1",
+            "missing",
+            "lstm_tiny-english-unigram-125k-s1-aaaaaaaa has another configuration than the experiment",
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("what", "fit_on", "curves"), [("text", "train", 2), ("tokenizer", "train", 2), ("tokenizer", "sample", 1)]
+)
+def test_runs_on_another_text_have_a_curve_of_their_own(written, what, fit_on, curves):
+    made_up, runs, folders = written
+    for folder in folders:
+        rewrite_config(folder, tokenizer__fit_on=fit_on)
+    for folder in folders[:2]:
+        folder.update_manifest(corpus=folder.read_manifest()["corpus"] | {what: "cd" * 32})
+    study = collect(runs, "made_up")
+    first = set(study.runs.loc[study.runs["model"] == made_up.models[0], "group"])
+    assert len(first) == curves
+    assert len(study.notes) == curves - 1
 
 
 def test_what_differs_makes_another_group(written):

@@ -11,7 +11,7 @@ from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conf import FOLDER, compose, describe, grid
+from conf import FOLDER, compose, describe, expected_runs, grid
 from corpora.config import format_size, parse_size
 from corpora.errors import ConfigError
 from train.runs import run_id
@@ -58,10 +58,14 @@ def test_published_grids_are_the_papers():
     assert climp["tokenizer"] == ["jieba", "char"]
 
 
-def test_the_one_tokenizer_of_an_experiment_is_of_its_grid():
-    """So that a run over words, made beside a study over pieces, stands for none of its runs."""
-    assert grid("blimp_small")["tokenizer"] == ["unigram"]
-    assert grid("climp_small")["model"] == ["lstm_tiny"]
+@pytest.mark.parametrize("experiment", ["blimp_small", "climp_sizes_local"])
+def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
+    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    expected = expected_runs(experiment)
+    assert len(expected) == len(list(product(*grid(experiment).values())))
+    for run, point in [*expected.items()][:: len(expected) // 3]:
+        assert run_id(compose("eval", [f"experiment={experiment}", *point.split(), *text])) == run
+    assert run_id(compose("eval", ["experiment=blimp_small", "tokenizer=word"])) not in expected
 
 
 # What has no default, of the options that a user must tell more.

@@ -122,7 +122,8 @@ def test_missing_runs_and_overlap_are_said_first(tmp_path):
     study = MadeUpStudy(pairs=10, overlap=0.7)
     folders = study.write(tmp_path)
     score_path(folders[0].scores("blimp"), "lp").unlink()
-    collected = collect(tmp_path, "made_up", {"model": ["lstm_tiny", "txl_tiny"], "sample.size": ["4M"]})
+    wanted = {folder.path.name: "" for folder in folders} | {"a-4M": "sample.size=4M", "b-4M": "sample.size=4M"}
+    collected = collect(tmp_path, "made_up", wanted)
     told = " ".join(warnings(judgements(collected, "blimp", "lp", "wrong")))
     assert "3 runs not in these curves: 2 missing and 1 unscored" in told
     assert "70% at 125k" in told

@@ -82,6 +82,21 @@ def test_spans_slice_the_text_back_into_tokens(tokenizer, text):
         assert all(token in (piece, "<unk>") for token, piece in zip(known, slices, strict=True))
 
 
+def test_a_raw_sentence_has_no_glued_words_for_a_model_of_pretokenised_text():
+    tokenizer = fit("whitespace", ["The dog does n't bark ."])
+    text = "The dog doesn't bark."
+    ids, spans = tokenizer.encode_raw(text)
+    assert [text[start:end] for start, end in spans] == ["The", "dog", "does", "n't", "bark", "."]
+    assert UNK not in ids
+    assert tokenizer.encode("bark.") == [UNK]
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"whitespace"}))
+def test_raw_text_is_encoded_as_training_text(kind):
+    tokenizer = fit(kind)
+    assert [tokenizer.encode_raw(text) for text in SENTENCES] == [tokenizer.encode_spans(text) for text in SENTENCES]
+
+
 def test_pieces_show_the_spaces_they_hold():
     tokenizer = fit("unigram")
     for text in ("The dog", " The  dog ", "Cafés 狗\u3000x", "e\u0301 ﬁ ①"):

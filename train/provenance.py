@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ def _git(*arguments: str) -> str | None:
     return result.stdout
 
 
+@lru_cache(maxsize=1)  # the code of a process is that of its start, whatever is committed while it runs
 def git_state() -> dict[str, Any]:
     """Commit of this code and its difference from that commit; nulls outside a checkout."""
     commit = _git("rev-parse", "HEAD")
