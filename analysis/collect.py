@@ -31,6 +31,7 @@ PRETRAINED = "pretrained"
 # Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
 _NO_AXIS = ("seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every")
 _NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "corpus.path", "corpus.url")
+_COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
 _SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis")
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
@@ -39,9 +40,10 @@ _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "re
 class Study:
     """The runs of a study.
 
-    runs: one row per run that is done, indexed by run id: model, tokenizer, corpus, size ("125k", units of
-    sample.count), seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per reference
-    word), valid_oov_rate, overlap (share of text that two samples of this size have in common), group, manifest.
+    runs: one row per run that is done, indexed by run id: model, tokenizer, corpus, size ("125k", "4k
+    sentences"), reference, seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per
+    reference word), valid_oov_rate, overlap (share of text that two samples of
+    this size have in common), group, manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
     notes: sentences that a reader of the curves has to know.
     """
@@ -83,6 +85,11 @@ class Judgements:
         return Judgements(
             self.label, self.method, self.digest, self.policies, self.runs, kept, problems=self.problems, **cut
         )
+
+    @property
+    def unit(self) -> str:
+        """What the curves' x counts: "words", or "characters" where they are the reference of all runs."""
+        return "characters" if set(self.runs["reference"]) == {"characters"} else "words"
 
     @property
     def unk_free(self) -> npt.NDArray[np.bool_]:
@@ -150,7 +157,8 @@ def _run_row(name: str, folder: RunFolder, config: dict[str, Any], manifest: dic
             "model": config["model"]["name"],
             "tokenizer": config["tokenizer"]["name"],
             "corpus": config["corpus"]["name"],
-            "size": format_size(parse_size(config["sample"]["size"])),
+            "size": format_size(parse_size(config["sample"]["size"])) + _COUNTED.get(config["sample"]["count"], ""),
+            "reference": config["corpus"]["reference"],
             "seed": int(config["seed"]),
             "nested": bool(config["sample"]["nested"]),
             "sample_words": int(manifest["sample_words"]),

@@ -25,6 +25,7 @@ HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ([1, 0], [6, 3], [2, 2])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 GREY = "#8a8a8a"
+TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
 OVERALL = "Overall"
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 LABEL_GAP = 13  # pixels between two names at the ends of lines
@@ -88,12 +89,14 @@ def learning_curves(
     *,
     pairs: str = ALL_PAIRS,
     people: float | None = None,
+    unit: str = "words",
     height: int = 420,
     width: int | str = 400,
 ) -> Chart:
     """One panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, the whole in grey.
 
-    Lines are means over runs, points are runs, bands the intervals over runs. `people` draws their overall accuracy.
+    Lines are means over runs, points are runs, bands the intervals over runs. `people` draws their overall accuracy;
+    `unit` is what the x of the curves counts.
     """
     names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
     low, high = accuracy_domain(curves, pairs)
@@ -104,7 +107,7 @@ def learning_curves(
     x = alt.X(
         "words:Q",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title="Words of training text", grid=False),
+        axis=_text_axis(sizes, unit),
     )
     y = alt.Y(
         "accuracy:Q",
@@ -167,7 +170,7 @@ def _rules(people: float | None, low: float) -> list[Any]:
     table = pd.DataFrame(levels, columns=["level", "accuracy"])
     at = alt.Chart(table).encode(y=alt.Y("accuracy:Q"))
     rule = at.mark_rule(strokeDash=[3, 3], color=GREY)
-    text = at.mark_text(align="left", dx=4, dy=-6, fontSize=10, color=GREY).encode(x=alt.value(0), text="level:N")
+    text = at.mark_text(align="left", dx=4, dy=-6, fontSize=10, color=TEXT_GREY).encode(x=alt.value(0), text="level:N")
     return [rule, text] if levels else []
 
 
@@ -243,12 +246,17 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     chart = alt.layer(*layers).properties(width=width, height=height)
     if len(theirs):
         told = "Hollow diamonds: published slopes of the same architecture"
-        chart = chart.properties(title=alt.Title(told, fontSize=11, fontWeight="normal", color=GREY))
+        chart = chart.properties(title=alt.Title(told, fontSize=11, fontWeight="normal", color=TEXT_GREY))
     return chart
 
 
-def perplexity_chart(runs: pd.DataFrame, *, width: int | str = 400, height: int = 300) -> Chart:
-    """Validation perplexity per reference word against words, both axes logarithmic: line of means, point per run."""
+def _text_axis(sizes: Sequence[float], unit: str) -> alt.Axis:
+    title = f"{unit.capitalize()} of training text"
+    return alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title=title, grid=False)
+
+
+def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | str = 400, height: int = 300) -> Chart:
+    """Validation perplexity per reference word against training text in `unit`s, both axes logarithmic."""
     rows = runs[runs["valid_ppl"].notna()].reset_index(names="run")
     rows = rows[["run", "group", "size", "seed", "sample_words", "valid_ppl", "valid_oov_rate"]]
     means = rows.groupby(["group", "size"], as_index=False, sort=False)[["sample_words", "valid_ppl"]].mean()
@@ -261,7 +269,7 @@ def perplexity_chart(runs: pd.DataFrame, *, width: int | str = 400, height: int 
     x = alt.X(
         "sample_words:Q",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title="Words of training text", grid=False),
+        axis=_text_axis(sizes, unit),
     )
     y = alt.Y(
         "valid_ppl:Q",

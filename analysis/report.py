@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import shlex
 from collections.abc import Callable, Sequence
@@ -84,12 +85,12 @@ def write_report(
     charts: dict[str, dict[str, Any]] = {}
     for section in sections:
         shown = _charts(section)
-        _write_files(folder, section, {"slopes", "perplexity"} & shown.keys())
+        _write_files(folder, section, {"slopes", "perplexity"} & shown.keys(), config, ties)
         charts |= {f"{section.label}-{name}": finished(chart) for name, chart in shown.items()}
     context = {
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
-        "commands": _commands(study, experiment),
+        "commands": _commands(study, experiment, config, ties),
         "charts": charts,
         "css": _asset("report.css"),
         "js": _asset("report.js"),
@@ -121,35 +122,49 @@ def _groups(section: Section) -> list[str]:
 def _charts(section: Section) -> dict[str, Any]:
     """The interactive charts: as wide as the page lets them be."""
     charts = {
-        f"curve-{i}": learning_curves(section.curves, group, people=section.people, width="container")
+        f"curve-{i}": learning_curves(
+            section.curves, group, people=section.people, unit=section.judged.unit, width="container"
+        )
         for i, group in enumerate(_groups(section))
     }
     if section.curves.slopes["slope"].notna().any():
         charts["slopes"] = slope_chart(section.curves.slopes, width="container")
     if section.judged.runs["valid_ppl"].notna().any():
-        charts["perplexity"] = perplexity_chart(section.judged.runs, width="container")
+        charts["perplexity"] = perplexity_chart(section.judged.runs, unit=section.judged.unit, width="container")
     return charts
 
 
-def _write_files(folder: Path, section: Section, figures: set[str]) -> None:
-    curves, label = section.curves, section.label
-    panels = [learning_curves(curves, group, people=section.people) for group in _groups(section)]
+def _write_files(folder: Path, section: Section, figures: set[str], config: CurvesConfig, ties: str) -> None:
+    curves, judged = section.curves, section.judged
+    # Other methods have files of their own, and each table says what it was made by.
+    label = section.label if config.method == "lp" else f"{section.label}-{config.method}"
+    made_by = {"scores": judged.method, "ties": ties, "benchmark_digest": judged.digest[:16]}
+    panels = [learning_curves(curves, group, people=section.people, unit=judged.unit) for group in _groups(section)]
     write_figure(folder, f"{label}-curves", side_by_side(panels))
     if "slopes" in figures:
         write_figure(folder, f"{label}-slopes", slope_chart(curves.slopes))
     if "perplexity" in figures:
-        write_figure(folder, f"{label}-perplexity", perplexity_chart(section.judged.runs))
+        write_figure(folder, f"{label}-perplexity", perplexity_chart(judged.runs, unit=judged.unit))
     for pairs in curves.slopes["pairs"].unique():
         table = slope_table(curves, pairs)
         name = f"{label}-slopes" if pairs == ALL_PAIRS else f"{label}-slopes-without-unk"
-        write_csv(folder / f"{name}.csv", table)
-        write_latex(folder / f"{name}.tex", table, f"Learning curves on {label}, {pairs} pairs.", f"tab:{name}")
-    write_csv(folder / f"{label}-paradigms.csv", slope_table(curves, level="paradigm"))
-    write_csv(folder / f"{label}-accuracies.csv", curves.accuracies)
-    write_csv(folder / f"{label}-points.csv", curves.points)
+        write_csv(folder / f"{name}.csv", table.assign(**made_by))
+        write_latex(folder / f"{name}.tex", table, _caption(section, pairs, config, ties), f"tab:{name}")
+    write_csv(folder / f"{label}-paradigms.csv", slope_table(curves, level="paradigm").assign(**made_by))
+    write_csv(folder / f"{label}-accuracies.csv", curves.accuracies.assign(**made_by))
+    write_csv(folder / f"{label}-points.csv", curves.points.assign(**made_by))
     runs = section.judged.runs.drop(columns="manifest").reset_index()
     write_csv(folder / f"{label}-runs.csv", runs)
     write_csv(folder / f"{label}-problems.csv", section.judged.problems)
+
+
+def _caption(section: Section, pairs: str, config: CurvesConfig, ties: str) -> str:
+    """What a table of slopes holds, for a paper."""
+    intervals = sorted(set(section.curves.slopes["method"]))
+    return (
+        f"Learning curves on {section.label}, {pairs} pairs: accuracy ({config.method}, ties {ties}) per doubling of "
+        f"the training text, with {config.confidence:.0%} intervals for these pairs ({sentences.joined(intervals)})."
+    )
 
 
 def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any]:
@@ -160,6 +175,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
     look = style([title(name) for name in phenomena])
     return {
         "label": section.label,
+        "unit": judged.unit,
         "extent": sentences.extent(judged.runs),
         "pairs": len(judged.pairs),
         "findings": sentences.findings(curves),
@@ -178,7 +194,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "levels": _levels(section),
         "unk_free": _unk_free(curves),
         "shares": _shares(judged),
-        "perplexity": _perplexity(section),
+        "perplexity": _perplexity(section, config),
         "problems": _records(judged.problems),
         "runs": [_provenance(run, row) for run, row in judged.runs.iterrows()],
         "versions": _versions(judged),
@@ -234,9 +250,9 @@ def _shares(judged: Judgements) -> list[dict[str, Any]]:
     return _records(grouped.reset_index().sort_values(["group", "sample_words"], kind="stable"))
 
 
-def _perplexity(section: Section) -> dict[str, Any]:
+def _perplexity(section: Section, config: CurvesConfig) -> dict[str, Any]:
     runs = section.judged.runs
-    fits = perplexity_curves(runs, 0.95)
+    fits = perplexity_curves(runs, config.confidence)
     published = _records(published_perplexity()) if section.label == "blimp" else []
     oov = runs["valid_oov_rate"].max()
     return {"fits": _records(fits), "published": published, "oov": 0.0 if math.isnan(oov) else float(oov)}
@@ -272,10 +288,11 @@ def _versions(judged: Judgements) -> list[str]:
     return sorted(found - {""})
 
 
-def _commands(study: str, experiment: bool) -> list[str]:
+def _commands(study: str, experiment: bool, config: CurvesConfig, ties: str) -> list[str]:
     named = shlex.quote(study)
     make = [f"python -m eval -m experiment={named}"] if experiment else [f"python -m eval study={named}"]
-    return [*make, f"python -m analysis study={named}"]
+    chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config).items()]
+    return [*make, " ".join([f"python -m analysis study={named}", *chosen, f"ties={ties}"])]
 
 
 def _minus(write: Callable[..., str]) -> Callable[..., str]:

@@ -62,7 +62,7 @@ def findings(curves: Curves) -> list[tuple[str, str]]:
             flat = phenomena[~(phenomena["low"] > 0)]
             told = f"; not above 0 for {joined([in_text(name) for name in flat['name']])}" if 0 < len(flat) <= 6 else ""
             above = f"{len(phenomena) - len(flat)} of {plural(len(phenomena), 'phenomenon')}"
-            text += f"The interval lies above 0 for {above}{told}."
+            text += f"The interval lies above 0 for {above}{told} (each for itself, not corrected for their number)."
         found.append((str(group), text.strip()))
     wide = slopes[slopes["level"] == "phenomenon"].pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] == 2 and len(wide) >= 4:
@@ -101,6 +101,17 @@ def warnings(judged: Judgements) -> list[str]:
             f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
             "would, and intervals at these sizes are too narrow."
         )
+    digests = judged.runs.assign(
+        digest=[manifest["corpus"]["sample"]["digest"] for manifest in judged.runs["manifest"]]
+    )
+    at_size = digests.groupby(["group", "size"], sort=False)["digest"]
+    same = at_size.size()[at_size.nunique() < at_size.size()]
+    if len(same):
+        where = joined([f"{group} at {size}" for group, size in same.index])
+        told.append(
+            f"Some runs of one size were trained on the very same text ({where}): "
+            "intervals there do not hold what new samples would change."
+        )
     return told
 
 
@@ -118,20 +129,23 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
     counts = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}[ties]
     paradigms = judged.pairs["paradigm"].nunique()
+    references = sorted(judged.runs["reference"].unique())
     text = [
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
         f"{counts}. {judged.label} has {plural(len(judged.pairs), 'pair')} in {plural(paradigms, 'paradigm')}; "
         "accuracies of phenomena and of the whole are means over paradigms.",
         *_policies(judged),
-        "Curves are least-squares lines of a run's accuracy on log2 of its distinct training words (reference words, "
-        "not the model's tokens): the slope is accuracy gained per doubling.",
+        f"Curves are least-squares lines of a run's accuracy on log2 of its distinct training {judged.unit} (of the "
+        f"reference tokenizer, {joined(references)}, not the model's tokens): the slope is accuracy gained per "
+        "doubling.",
     ]
     used = set(curves.slopes["method"])
     level = f"{config.confidence:.0%}"
     if T_INTERVAL in used:
         text.append(
-            f"{level} intervals are t intervals of that regression over runs (fewer than five runs at some size): they "
-            "say where the slope would lie with new samples of text and new initialisations, for these pairs. The "
+            f"{level} intervals are t intervals of that regression over runs, as the bootstrap needs five runs at each "
+            "size: they say where the slope would lie with new samples of text and new initialisations, for these "
+            "pairs, and are wider where the means lie far from a line, as its residuals hold that too. The "
             "intervals for new pairs too add the variance of pairs' own slopes within paradigms; paradigms are fixed."
         )
     if BOOTSTRAP in used:
@@ -147,7 +161,9 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     if UNK_FREE in set(curves.slopes["pairs"]):
         text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
     text.append(
-        "Onset is the smallest size from which on the lower bound of accuracy over runs exceeds .5. Lines are fitted "
+        "Bands are t intervals over the runs of a size; with fewer than five runs at some size the spread between runs "
+        "is taken to be the same at all sizes. Onset is the smallest size studied from which on the lower bound "
+        "of these bands exceeds .5; where that is the smallest size, it may lie below. Lines are fitted "
         "to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
     )
     return text

@@ -21,8 +21,8 @@ from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, describe, draw_sample
 from corpora.seeds import permutation
 from corpora.sources import describe_source, documents
-from corpora.store import STORE_VERSION, TokenStore, write_token_store
-from corpora.text import TEXT_VERSION, TextStore, read_manifest, write_text_store
+from corpora.store import TokenStore, store_manifest, write_token_store
+from corpora.text import TextStore, text_manifest, write_text_store
 from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 
 Tokens = npt.NDArray[Any]
@@ -154,7 +154,7 @@ def prepare(config: CorporaConfig) -> Corpus:
     that is damaged or was prepared from something else.
     """
     folder = corpus_folder(config) / "text"
-    known = read_manifest(folder, TEXT_VERSION).get("corpus.path", {}) if _is_there(folder) else {}
+    known = text_manifest(folder).get("corpus.path", {}) if _is_there(folder) else {}
     description = describe_source(config.corpus, known)
     with _prepared_once(folder) as missing:
         if missing:
@@ -210,8 +210,8 @@ class KnownSizes:
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
     """Sizes read from the stores of a configuration; None where they are not prepared or fitted on the sample."""
     try:
-        text = read_manifest(corpus_folder(config) / "text", TEXT_VERSION)
-        tokens = read_manifest(tokenizer_folder(config), STORE_VERSION)
+        text = text_manifest(corpus_folder(config) / "text")
+        tokens = store_manifest(tokenizer_folder(config))
     except StoreError:
         return None
     train = text["splits"]["train"]

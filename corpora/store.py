@@ -24,7 +24,13 @@ from corpora.text import TextStore, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
 
 STORE_VERSION = 1
+STORE_KEYS = ("digests", "dtype", "tokens", "vocabulary", "tokens_per_word")  # that readers of a manifest rely on
 BATCH = 20_000  # sentences that are encoded at a time
+
+
+def store_manifest(folder: Path) -> dict[str, Any]:
+    """manifest.json of a token store. Raises StoreError in one line."""
+    return read_manifest(folder, STORE_VERSION, STORE_KEYS)
 
 
 class TokenStore:
@@ -33,7 +39,7 @@ class TokenStore:
     def __init__(self, folder: Path, text: TextStore):
         """Open a store. Raises StoreError in one line when it is damaged or belongs to another text or tokenizer."""
         self.folder = folder
-        self.manifest = read_manifest(folder, STORE_VERSION)
+        self.manifest = store_manifest(folder)
         self.tokenizer = load_tokenizer(folder / "tokenizer")
         tokens = folder / "tokens.bin"
         found = {

@@ -33,6 +33,7 @@ from corpora.words import count_characters, count_words
 
 SPLITS = ("train", "valid", "test")
 TEXT_VERSION = 1
+TEXT_KEYS = ("sentences", "splits", "reference", "digest", "text_digest")  # that readers of a manifest rely on
 
 
 def split_of(document: Document, config: SplitConfig) -> str:
@@ -55,7 +56,7 @@ class TextStore:
     def __init__(self, folder: Path):
         """Open a store. Raises StoreError in one line when it is incomplete, damaged or of another version."""
         self.folder = folder
-        self.manifest = read_manifest(folder, TEXT_VERSION)
+        self.manifest = text_manifest(folder)
         arrays = {
             name: _map(folder / f"{name}.npy") for name in ("offsets", "words", "characters", "documents", "splits")
         }
@@ -174,8 +175,13 @@ def write_text_store(
     write_json(folder / "manifest.json", manifest)
 
 
-def read_manifest(folder: Path, version: int) -> dict[str, Any]:
-    """manifest.json of a store. Raises StoreError in one line."""
+def text_manifest(folder: Path) -> dict[str, Any]:
+    """manifest.json of a text store. Raises StoreError in one line."""
+    return read_manifest(folder, TEXT_VERSION, TEXT_KEYS)
+
+
+def read_manifest(folder: Path, version: int, keys: tuple[str, ...]) -> dict[str, Any]:
+    """manifest.json of a store, which must have `keys`. Raises StoreError in one line."""
     path = folder / "manifest.json"
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -183,6 +189,9 @@ def read_manifest(folder: Path, version: int) -> dict[str, Any]:
         raise StoreError(f"{path}: cannot be read ({error}); remove {folder} to prepare it again") from None
     if manifest.get("version") != version:
         raise StoreError(f"{path}: version {manifest.get('version')}, this code reads {version}; remove {folder}")
+    missing = [key for key in keys if key not in manifest]
+    if missing:
+        raise StoreError(f"{path}: without {', '.join(missing)}; remove {folder} to prepare it again")
     return manifest
 
 

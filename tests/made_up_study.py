@@ -49,7 +49,7 @@ class MadeUpStudy:
             "recipe": {"name": model, "seed": None, "export": "best", "budget": {"epochs": 3.0, "words": None}},
         }
 
-    def manifest(self, size: str) -> dict[str, Any]:
+    def manifest(self, size: str, seed: int) -> dict[str, Any]:
         return {
             "status": "done",
             "sample_words": parse_size(size),
@@ -66,7 +66,7 @@ class MadeUpStudy:
             "corpus": {
                 "text": "ab" * 32,
                 "tokenizer": "70" * 32,
-                "sample": {"digest": "5a" * 32, "overlap": self.overlap},
+                "sample": {"digest": f"{seed:02x}" * 32, "overlap": self.overlap},
             },
         }
 
@@ -129,7 +129,7 @@ class MadeUpStudy:
             folder = RunFolder(runs / self.name / f"{model}-english-unigram-{label}-s{run_seed}")
             folder.path.mkdir(parents=True)
             folder.config.write_text(yaml.safe_dump(self.config(model, label, run_seed)))
-            folder.update_manifest(**self.manifest(size))
+            folder.update_manifest(**self.manifest(size, run_seed))
             doublings = np.log2(parse_size(size) / 125_000)
             self._metrics(folder, 600 * 0.6**doublings * float(rng.lognormal(0, 0.02)))
             scores = folder.scores(self.benchmark)

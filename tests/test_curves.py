@@ -125,6 +125,14 @@ def test_crossed_by_hand():
     np.testing.assert_allclose([row["low_new_pairs"], row["high_new_pairs"]], np.concatenate(limits), atol=0.02)
 
 
+def test_bootstrap_limits_are_percentiles_stretched_by_hand():
+    """1,001 resampled slopes at 0, .001, ... 1: the 2.5th and 97.5th percentiles are .025 and .975."""
+    resampled = np.linspace(0, 1, 1001)[::-1, None]
+    low, high = bootstrap_limits(np.array([0.4]), resampled, 0.95, degrees=4)
+    stretch = 2.7764451051977987 / 1.959963984540054  # t(.975, 4 degrees), normal(.975)
+    np.testing.assert_allclose([low[0], high[0]], [0.4 - 0.375 * stretch, 0.4 + 0.575 * stretch], rtol=1e-12)
+
+
 def test_pair_variance_by_hand():
     slopes = np.array([0.0, 1.0, 0.5, 0.5, 2.0])  # two paradigms: of 2 and of 3 pairs
     weights = np.array([[0.5, 1.0], [0.5, 0.0]])
@@ -218,6 +226,15 @@ def test_spread_over_runs_by_hand():
     assert np.isnan(spread_limits(y[::2], np.array([0, 1]), 0.95)[1]).all()
 
 
+def test_five_runs_at_each_size_have_a_spread_of_their_own_size():
+    y = np.array([[0.4, 0.5, 0.6, 0.5, 0.5, 0.7, 0.7, 0.7, 0.7, 0.7]]).T
+    means, low, high = spread_limits(y, np.repeat([0, 1], 5), 0.95)
+    half = 2.7764451051977987 * np.sqrt(0.02 / 4 / 5)  # t(.975, 4 degrees), sum of squares .02 over five runs
+    np.testing.assert_allclose(means[:, 0], [0.5, 0.7])
+    np.testing.assert_allclose(high[:, 0] - means[:, 0], [half, 0], atol=1e-12)
+    np.testing.assert_allclose(means[:, 0] - low[:, 0], [half, 0], atol=1e-12)
+
+
 def test_onset():
     words = np.array([1.0, 2, 4, 8])
     low = np.array([[0.4, 0.6, 0.6, np.nan], [0.6, 0.6, 0.4, 0.6], [0.6, 0.6, 0.5, 0.6], [0.7, 0.6, 0.4, np.nan]])
@@ -245,3 +262,14 @@ def test_intervals_cover_the_true_slope(seeds):
     rows = [overall(fit_curves(simulated_study(rng, seeds), config)) for _ in range(80)]
     covered = sum(row["low"] < 0.05 < row["high"] for row in rows)
     assert covered >= 69  # binomial(80, .95) lies below that 6 times in 10,000
+    # Nor by being wide. The truth is a straight line, so the regression's own interval (statsmodels) is as wide.
+    studies = [simulated_study(rng, seeds) for _ in range(40)]
+    ours = [overall(fit_curves(study, config)) for study in studies]
+    widths = [(row["high"] - row["low"]) / ols_width(study) for row, study in zip(ours, studies, strict=True)]
+    assert 0.75 < np.median(widths) < 1.3
+
+
+def ols_width(judged):
+    x = sm.add_constant(np.log2(judged.runs["sample_words"].to_numpy(dtype=float)))
+    low, high = sm.OLS(judged.outcome.mean(axis=1), x).fit().conf_int()[1]
+    return high - low

@@ -130,6 +130,17 @@ def test_missing_runs_and_overlap_are_said_first(tmp_path):
     assert "no scored run at 125k with seed 1" in told
 
 
+def test_runs_on_the_very_same_text_are_said(tmp_path):
+    folders = MadeUpStudy(pairs=10, models=("lstm_tiny",)).write(tmp_path)
+    told = " ".join(warnings(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")))
+    assert "very same text" not in told
+    manifests = [folder.read_manifest()["corpus"] for folder in folders[:2]]
+    for folder, corpus in zip(folders[:2], manifests, strict=True):
+        folder.update_manifest(corpus=corpus | {"sample": manifests[0]["sample"]})
+    told = " ".join(warnings(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")))
+    assert "trained on the very same text (lstm_tiny at 125k)" in told
+
+
 def test_few_runs_make_a_report_that_says_so(tmp_path):
     one = section_of(tmp_path / "one", models=("lstm_tiny",), sizes=("1M",), seeds=(1,))
     page = page_of(tmp_path / "report", one)

@@ -181,6 +181,16 @@ def test_no_text_for_training(tmp_path):
         TextStore(tmp_path)
 
 
+def test_a_manifest_that_lacks_something_is_one_line(path):
+    corpus = prepare(config(path))
+    manifest = corpus.text.folder / "manifest.json"
+    known = json.loads(manifest.read_text())
+    del known["text_digest"]
+    manifest.write_text(json.dumps(known))
+    with pytest.raises(StoreError, match=r"manifest\.json: without text_digest; remove .*text to prepare it again"):
+        prepare(config(path))
+
+
 def test_known_sizes_before_and_after(path):
     assert known_sizes(config(path)) is None
     corpus = prepare(config(path))
