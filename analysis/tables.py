@@ -173,7 +173,7 @@ def terminal_table(table: pd.DataFrame, heading: str) -> Table:
     shown.padding, shown.header_style = (0, 1, 0, 0), "bold"
     shown.add_column("phenomenon", no_wrap=True)
     for size in ends:
-        shown.add_column(size.removeprefix("accuracy "), justify="right", no_wrap=True)
+        shown.add_column(size.removeprefix("accuracy ").replace(" ", "\n"), justify="right", no_wrap=True)
     for name in ("slope", "interval", "R2", "rank", *(["paper"] if published else [])):
         shown.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
