@@ -12,7 +12,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, check_above, check_choice
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 COUNTS = ("words", "characters", "sentences")
@@ -94,6 +94,10 @@ class LocalCorpusConfig(CorpusConfig):
     split_sentences: bool = MISSING  # true: running text; false: one sentence a line, empty line = new document
     document_sentences: int | None = None  # cut documents to so many sentences (a text without empty lines is one)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_above("corpus.document_sentences", self.document_sentences, 0)
+
 
 @dataclass
 class HubCorpusConfig(CorpusConfig):
@@ -112,6 +116,7 @@ class HubCorpusConfig(CorpusConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("corpus.rows", self.rows, ROWS)
+        check_above("corpus.document_sentences", self.document_sentences, 0)
 
 
 @dataclass
@@ -158,6 +163,8 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         check_choice("tokenizer.kind", self.kind, TOKENIZER_KINDS)
         check_choice("tokenizer.fit_on", self.fit_on, FIT_ON)
+        check_above("tokenizer.vocab_size", self.vocab_size, 0)
+        check_above("tokenizer.fit_sentences", self.fit_sentences, 0)
 
 
 @dataclass
@@ -180,3 +187,10 @@ class CorporaConfig:
     seed: int = MISSING
     paths: PathsConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
+            raise ConfigError(
+                f"tokenizer=word: would cut the words of the pretokenised corpus={self.corpus.name} again, <unk> "
+                "among them; give tokenizer=whitespace"
+            )

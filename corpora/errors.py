@@ -34,6 +34,12 @@ class RunError(PairscaleError):
     """A run folder, checkpoint or score file is damaged, in use, or missing."""
 
 
+def check_above(key: str, value: float | None, limit: float) -> None:
+    """Raise ConfigError unless `value` is above `limit` or null; `key` is the dotted configuration key."""
+    if value is not None and not value > limit:
+        raise ConfigError(f"{key}={value}: must be above {limit}")
+
+
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError unless `value` is one of `allowed`; `key` is the dotted configuration key."""
     if value not in allowed:

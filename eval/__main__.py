@@ -9,13 +9,16 @@ from hydra.core.hydra_config import HydraConfig
 
 from conf import main
 from eval.config import EvalConfig, PretrainedConfig
+from train.runs import run_id
 
 
 def run(config: EvalConfig) -> None:
     """Score a study where one is named and no experiment is, else train and score the run that `config` describes."""
     from eval.run import add_pretrained, score_run, score_study, scoring_tokens
 
-    if isinstance(config.model, PretrainedConfig):
+    if isinstance(config.model, PretrainedConfig) and config.dry_run:
+        print(f"{run_id(config)}: would be loaded from {config.model.path} and scored on {config.benchmark.name}")
+    elif isinstance(config.model, PretrainedConfig):
         pretrained, scorer = add_pretrained(config)
         score_run(pretrained, config, scorer)
     elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:

@@ -324,11 +324,21 @@ def load_pretrained(config: PretrainedConfig, batch_tokens: int, device: str = "
         if config.load_in_4bit:
             options["quantization_config"] = transformers.BitsAndBytesConfig(load_in_4bit=True)
         auto = transformers.AutoModelForCausalLM if config.kind == "causal" else transformers.AutoModelForMaskedLM
-        model = auto.from_pretrained(
-            path, dtype=DTYPES[config.dtype], use_safetensors=None if config.allow_pickle else True, **options
+        model, loading = auto.from_pretrained(
+            path,
+            output_loading_info=True,
+            dtype=DTYPES[config.dtype],
+            use_safetensors=None if config.allow_pickle else True,
+            **options,
         )
     except (OSError, ValueError, ImportError) as error:
         raise InputError(_why_not(config, path, error)) from None
+    lacking = sorted(loading["missing_keys"])
+    if lacking:  # they would be drawn at random, and the scores mean nothing
+        raise InputError(
+            f"model.path={config.path}: its weights lack {', '.join(lacking[:3])}"
+            f"{f' and {len(lacking) - 3} more' if len(lacking) > 3 else ''}, which a {config.kind} model needs"
+        )
     name = Path(config.path).name
     if config.kind == "masked":
         return MaskedScorer(model, tokenizer, name, batch_tokens, device, progress)

@@ -71,6 +71,8 @@ def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
 # What has no default, of the options that a user must tell more.
 NEEDED = {
     ("corpus", "local"): ["corpus.path=text.txt"],
+    ("corpus", "gulordava_en"): ["tokenizer=whitespace"],
+    ("corpus", "wikitext103"): ["tokenizer=whitespace"],
     ("model", "hf_causal"): ["model.path=gpt2"],
     ("model", "hf_masked"): ["model.path=bert"],
 }
@@ -108,6 +110,13 @@ def test_each_model_has_the_recipe_of_its_name():
         ("recipe.budget.words=1M", "recipe.budget: give exactly one of epochs"),
         ("policy.context=text", "policy.context=text and policy.context_text belong together"),
         ("corpus.split.valid=0", "corpus.split: valid=0.0"),
+        ("corpus=gulordava_en", "tokenizer=word: would cut the words of the pretokenised corpus=gulordava_en again"),
+        ("model.layers=0", "model.layers=0: must be above 0"),
+        ("recipe.lr=-1", "recipe.lr=-1.0: must be above 0"),
+        ("recipe.clip=0", "recipe.clip=0.0: must be above 0"),
+        ("recipe.divide_by=1", "recipe.divide_by=1.0: must be above 1"),
+        ("recipe=adam_cosine recipe.warmup=2", "recipe.warmup=2.0: must be a share of the steps"),
+        ("tokenizer.vocab_size=0", "tokenizer.vocab_size=0: must be above 0"),
     ],
 )
 def test_a_wrong_override_is_told_in_one_line(override, told):

@@ -62,9 +62,17 @@ def test_text_in_many_columns_counts_every_token_once():
 
 
 def test_what_the_variants_leave_out():
-    found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=50, sentences=5, unk=10)
+    found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=50, sentences=5, tokens=50, unk=10)
     assert found.value == pytest.approx(math.exp(2.0))
     assert found.without_eos == pytest.approx(math.exp(90 / 50))
     assert found.without_unk == pytest.approx(math.exp(70 / 40))
     assert found.metrics()["valid_oov_rate"] == 0.2
-    assert math.isnan(Perplexity(1.0, 0.0, 1.0, words=3, sentences=1, unk=3).without_unk)
+    assert math.isnan(Perplexity(1.0, 0.0, 1.0, words=3, sentences=1, tokens=3, unk=3).without_unk)
+    assert Perplexity(1e6, 0.0, 0.0, words=3, sentences=1, tokens=3, unk=0).value == math.inf
+
+
+def test_unknown_tokens_are_a_share_of_tokens_where_these_are_no_reference_words():
+    """Chinese words beside a reference of characters: 10 of 40 tokens, however many characters they hold."""
+    found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=90, sentences=5, tokens=40, unk=10)
+    assert found.metrics()["valid_oov_rate"] == 0.25
+    assert math.isnan(found.without_unk)

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import (
     BertConfig,
     BertForMaskedLM,
+    BertModel,
     CohereConfig,
     CohereForCausalLM,
     GPT2Config,
@@ -328,6 +329,11 @@ def test_what_cannot_be_loaded_is_one_line(saved, tmp_path, monkeypatch):
         load_pretrained(config(masked), 100)
     with pytest.raises(ConfigError, match=r"a causal model \(GPT2LMHeadModel\); give model=hf_causal"):
         load_pretrained(config(saved, kind="masked"), 100)
+    headless = tmp_path / "headless"
+    shutil.copytree(masked, headless)
+    BertModel(bert).save_pretrained(headless)
+    with pytest.raises(InputError, match=r"its weights lack cls\.predictions\..*, which a masked model needs"):
+        load_pretrained(config(headless, kind="masked"), 100)
     weights = saved / "model.safetensors"
     torch.save(made(gpt2, byte_level()).state_dict(), saved / "pytorch_model.bin")
     weights.unlink()

@@ -155,3 +155,26 @@ def test_offline_wandb_writes_a_run_by_words_seen(tmp_path, monkeypatch):
     folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "logger=wandb", "logger.mode=offline")))
     assert list(folder.path.glob("wandb/offline-run-*-*"))
     assert os.path.exists(folder.metrics)
+
+
+def test_a_run_is_of_one_text(tmp_path):
+    """Neither a done run nor a checkpoint stands for a run on a text that took the old one's place."""
+    config = compose("train", overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1"))
+    folder = train_run(config)
+    manifest = folder.read_manifest()
+    folder.update_manifest(corpus=manifest["corpus"] | {"text": "ab" * 32})
+    with pytest.raises(RunError, match=r"done, but trained on another text \(abababab\) than .*store/local/text holds"):
+        train_run(config)
+    folder.update_manifest(status="unfinished", sample_digest="cd" * 32)
+    folder.checkpoint.parent.mkdir(exist_ok=True)
+    folder.checkpoint.write_bytes(b"")
+    with pytest.raises(RunError, match=r"last\.ckpt: of a run on another sample of text; remove the run's folder"):
+        train_run(config)
+
+
+def test_a_run_that_diverges_fails(tmp_path):
+    more = ["recipe=sgd_plateau", "recipe.lr=1e38", "recipe.clip=1e38"]
+    config = compose("train", overrides(tmp_path, "lstm", "runs", *more))
+    with pytest.raises(RunError, match=r"the validation loss is (nan|inf) after .* steps: the run diverged"):
+        train_run(config)
+    assert RunFolder.of(config).read_manifest()["status"] == "failed"

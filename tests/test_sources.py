@@ -23,7 +23,8 @@ COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.c
 
 
 def corpus(*overrides: str, group: str = "local"):
-    return compose("corpora", [f"corpus={group}", *overrides]).corpus
+    pretokenised = ["tokenizer=whitespace"] if group in ("gulordava_en", "wikitext103") else []
+    return compose("corpora", [f"corpus={group}", *pretokenised, *overrides]).corpus
 
 
 def read(*overrides: str, group: str = "local") -> list[Document]:

@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST, CorporaConfig
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, check_above, check_choice
 
 PRECISIONS = ("fp32", "bf16")
 EXPORTS = ("best", "last")
@@ -42,6 +42,8 @@ class LstmConfig(ModelConfig):
             raise ConfigError(
                 f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
             )
+        for name in ("embedding", "hidden", "layers"):
+            check_above(f"model.{name}", getattr(self, name), 0)
 
 
 @dataclass
@@ -68,6 +70,8 @@ class TxlConfig(ModelConfig):
             raise ConfigError(
                 f"model.d_model={self.d_model}: must be even (half of the positions' sinusoids are cosines)"
             )
+        for name in ("layers", "d_model", "heads", "d_head", "d_inner", "initial_sd"):
+            check_above(f"model.{name}", getattr(self, name), 0)
         if self.memory < 0 or (self.same_length and self.memory == 0):
             raise ConfigError(f"model.memory={self.memory}: must be at least 0, with model.same_length=true at least 1")
         if self.clamp_len is not None and self.clamp_len < 1:
@@ -106,6 +110,8 @@ class RecipeConfig:
 
     def __post_init__(self) -> None:
         check_choice("recipe.export", self.export, EXPORTS)
+        for name in ("batch", "bptt", "lr", "clip", "validation_words"):
+            check_above(f"recipe.{name}", getattr(self, name), 0)
 
 
 @dataclass
@@ -114,6 +120,10 @@ class SgdPlateauConfig(RecipeConfig):
 
     divide_by: float = MISSING
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_above("recipe.divide_by", self.divide_by, 1)
+
 
 @dataclass
 class AdamCosineConfig(RecipeConfig):
@@ -121,6 +131,11 @@ class AdamCosineConfig(RecipeConfig):
 
     warmup: float = MISSING  # share of the steps
     min_lr: float = MISSING
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.warmup < 1:
+            raise ConfigError(f"recipe.warmup={self.warmup}: must be a share of the steps, 0 or more and below 1")
 
 
 @dataclass
@@ -134,6 +149,9 @@ class UntrainedConfig(RecipeConfig):
     clip: float = 0.0
     export: str = "last"
     validation_words: int = 0
+
+    def __post_init__(self) -> None:
+        """Nothing to check: nothing is trained."""
 
 
 @dataclass
@@ -171,4 +189,5 @@ class RunConfig(CorporaConfig):
     trainer: TrainerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("precision", self.precision, PRECISIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import lightning as L
 import torch
 from torch import Tensor
 
+from corpora.errors import RunError
 from corpora.prepare import HeldOut
 from train.batches import Batch, Batches
 from train.config import RunConfig
@@ -73,6 +75,8 @@ class LanguageModelling(L.LightningModule):
         """Put the random generators back where the checkpoint left them: from here on only dropout draws from them."""
         self.metrics.forget_after(self.global_step)
         self.model.train()
+        if self.carried is not None:  # a checkpoint is read before the model is on its device
+            self.carried = tuple(part.to(self.device) for part in self.carried)
         if self._generators is not None:
             torch.set_rng_state(self._generators["cpu"])
             if self._generators["cuda"]:
@@ -126,6 +130,8 @@ class LanguageModelling(L.LightningModule):
     def _validate(self, step: int) -> None:
         self.last = evaluate(self.model, self.held_out, self.device)
         loss = self.last.nats / self.last.words
+        if not math.isfinite(loss):
+            raise RunError(f"the validation loss is {loss} after {step:,} steps: the run diverged; lower recipe.lr")
         improved = self.best is None or loss < self.best
         if improved:
             self.best = loss
@@ -163,5 +169,4 @@ class LanguageModelling(L.LightningModule):
         self.interval_loss = saved["interval_loss"]
         self.interval_tokens = saved["interval_tokens"]
         self._generators = saved["generators"]
-        carried: State | None = saved["carried"]
-        self.carried = None if carried is None else tuple(part.to(self.device) for part in carried)
+        self.carried = saved["carried"]

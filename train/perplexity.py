@@ -22,23 +22,29 @@ class Perplexity:
     unk_nats: float
     words: int  # reference words; <eos> is none
     sentences: int
+    tokens: int  # <eos> is none
     unk: int  # tokens that the vocabulary lacks
 
     @property
     def value(self) -> float:
         """exp(nats per reference word), the nats of `<eos>` included: every word pays for its sentence's end."""
-        return math.exp(self.nats / self.words)
+        return _exp(self.nats / self.words)
 
     @property
     def without_eos(self) -> float:
         """The same without the nats of `<eos>`."""
-        return math.exp((self.nats - self.eos_nats) / self.words)
+        return _exp((self.nats - self.eos_nats) / self.words)
 
     @property
     def without_unk(self) -> float:
-        """Without `<eos>` and without the positions of unknown words (models over words; NaN if all are unknown)."""
+        """Without `<eos>` and without the positions of unknown words.
+
+        NaN if all are unknown, and where the model's tokens are not the reference words: what is left has no number.
+        """
         known = self.words - self.unk
-        return math.exp((self.nats - self.eos_nats - self.unk_nats) / known) if known > 0 else math.nan
+        if self.unk and (self.tokens != self.words or not known):
+            return math.nan
+        return _exp((self.nats - self.eos_nats - self.unk_nats) / known)
 
     def metrics(self) -> dict[str, float]:
         """Columns of metrics.csv."""
@@ -47,10 +53,16 @@ class Perplexity:
             "valid_ppl": self.value,
             "valid_ppl_without_eos": self.without_eos,
             "valid_ppl_without_unk": self.without_unk,
-            "valid_oov_rate": self.unk / self.words,
+            "valid_oov_rate": self.unk / self.tokens,  # share of the model's own tokens
         }
 
 
+def _exp(nats: float) -> float:
+    """Infinity where a number would not do."""
+    return math.exp(nats) if nats < MOST_NATS else math.inf
+
+
+MOST_NATS = 709.0  # a word: exp of more is no float
 COLUMNS = 16  # held-out text is read in so many columns, the same for every model
 STEP = 128  # tokens a column and step
 
@@ -82,4 +94,5 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
         eos_nats += losses[target == EOS].sum().item()
         unk_nats += losses[target == UNK].sum().item()
     model.train(was_training)
-    return Perplexity(nats, eos_nats, unk_nats, held_out.words, held_out.sentences, held_out.unk)
+    tokens_read = len(held_out.tokens) - held_out.sentences
+    return Perplexity(nats, eos_nats, unk_nats, held_out.words, held_out.sentences, tokens_read, held_out.unk)

@@ -15,7 +15,9 @@ from rich.console import Console
 from corpora.config import parse_size
 from corpora.errors import RunError
 from corpora.files import write_text
+from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
+from corpora.text import text_manifest
 from train.config import RunConfig
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
@@ -33,6 +35,7 @@ def train_run(config: RunConfig) -> RunFolder:
     """
     folder = RunFolder.of(config)
     if folder.done:
+        _check_text(config, folder)
         console.print(f"[green]done already[/] {folder.path}")
         return folder
     with folder.locked():
@@ -54,6 +57,19 @@ def train_run(config: RunConfig) -> RunFolder:
             folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
             raise
     return folder
+
+
+def _check_text(config: RunConfig, folder: RunFolder) -> None:
+    """Raise RunError where a run that is done was trained on another text than the one that is prepared now."""
+    store = corpus_folder(config) / "text"
+    if not store.is_dir():
+        return
+    trained, prepared = folder.read_manifest()["corpus"]["text"], text_manifest(store)["digest"]
+    if trained != prepared:
+        raise RunError(
+            f"{folder.path}: done, but trained on another text ({trained[:8]}) than {store} holds ({prepared[:8]}); "
+            "give another corpus.name or study, or remove the run's folder"
+        )
 
 
 def _now() -> str:
@@ -123,6 +139,10 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             default_root_dir=folder.path,
             plugins=_plugins(),
         )
+        resume = folder.checkpoint if folder.checkpoint.exists() else None
+        started_on = folder.read_manifest().get("sample_digest")
+        if resume and started_on not in (None, sample.digest):
+            raise RunError(f"{resume}: of a run on another sample of text; remove the run's folder to start again")
         device = str(trainer.strategy.root_device)
         folder.update_manifest(
             **info,
@@ -136,7 +156,6 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         if config.trainer.compile:
             model.compile()
         started = time.monotonic()
-        resume = folder.checkpoint if folder.checkpoint.exists() else None
         try:
             trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
         except (EOFError, RuntimeError, OSError, KeyError) as error:
