@@ -20,10 +20,10 @@ from corpora.files import sha256_json
 from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, describe, draw_sample
 from corpora.seeds import permutation
-from corpora.sources import describe_source, documents
+from corpora.sources import describe_source, documents, published_vocabulary
 from corpora.store import TokenStore, store_manifest, write_token_store
 from corpora.text import TextStore, text_manifest, write_text_store
-from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
+from corpora.tokenizers import EOS, UNK, ListTokenizer, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 
 Tokens = npt.NDArray[Any]
 
@@ -87,6 +87,10 @@ class Corpus:
 
     def _fit(self, indices: npt.NDArray[np.int64], name: str, cut: tuple[int, int] | None = None) -> Tokenizer:
         self.text.verify()
+        if self.config.tokenizer.kind == "whitespace" and self.config.tokenizer.fit_on == "train":
+            published = published_vocabulary(self.config.corpus)
+            if published is not None and len(published) <= (self.config.tokenizer.vocab_size or len(published)):
+                return ListTokenizer(self.config.tokenizer, published)
 
         def sentences() -> Iterator[tuple[int, str]]:
             for index in indices.tolist():

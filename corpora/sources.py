@@ -21,6 +21,7 @@ from corpora.errors import ConfigError, InputError
 from corpora.files import sha256_file, sha256_json
 from corpora.hub import import_datasets
 from corpora.sentences import split_sentences
+from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 
 Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
 
@@ -29,6 +30,7 @@ FORMATS = (".txt", ".jsonl", ".parquet")
 MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
 PARTS = ("train.txt", "valid.txt", "test.txt")
+VOCABULARY = "vocab.txt"
 HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; sections have more signs
 
 
@@ -365,6 +367,23 @@ def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Docume
             yield Document(config.name, sentences, SPLITS[Path(name).stem])
 
 
+def published_vocabulary(config: CorpusConfig) -> list[str] | None:
+    """The words, by rank, that a corpus was published with; None where it was published with none.
+
+    Raises InputError when the file is missing or cannot be reached.
+    """
+    if not isinstance(config, GulordavaCorpusConfig):
+        return None
+    if config.path:
+        file = Path(config.path).expanduser() / VOCABULARY
+        _check_present([file])
+        found = lines(file, lambda share: None)
+    else:
+        found = _lines_at(f"{config.url}/{VOCABULARY}", config, lambda share: None)
+    words = dict.fromkeys(text.strip() for _, text in found)
+    return [word for word in words if word and word not in (EOS_TEXT, UNK_TEXT)]
+
+
 def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator[tuple[int, str]]:
     """Lines of a text on the web, read as it comes. Raises InputError when it does not come whole."""
     import urllib.request
@@ -379,8 +398,9 @@ def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator
                     tell(read / size)
                 yield number, _decoded(line, f"{url}:{number}")
     except OSError as error:
+        asked = f"with a copy of {', '.join([*PARTS, VOCABULARY])}: corpus.path=FOLDER"
         raise InputError(
-            f"corpus {config.name} needs {url} ({error}); with a copy of {', '.join(PARTS)}: corpus.path=FOLDER"
+            f"corpus {config.name} needs {url} ({error}); with a copy of {files}: corpus.path=FOLDER"
         ) from None
     if read < size:
         raise InputError(f"{url}: only {read:,} of {size:,} bytes came; try again")

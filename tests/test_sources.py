@@ -13,8 +13,9 @@ import zstandard
 from conf import compose
 from corpora.documents import Document
 from corpora.errors import ConfigError, InputError
+from corpora.prepare import prepare
 from corpora.sentences import split_sentences
-from corpora.sources import describe_source, documents
+from corpora.sources import describe_source, documents, published_vocabulary
 
 DOCUMENTS = [["One dog barks.", "Café – naïve 狗."], ["It didn't stop.", "Why?", "\u00a0x  y"]]
 TEXT = "\n".join("".join(f"{sentence}\n" for sentence in document) for document in DOCUMENTS)
@@ -230,6 +231,27 @@ def test_gulordava_keeps_its_splits_and_needs_all_files(tmp_path):
     (tmp_path / "valid.txt").unlink()
     with pytest.raises(InputError, match=r"no file .*valid\.txt"):
         read(f"corpus.path={tmp_path}", group="gulordava_en")
+
+
+def test_gulordava_brings_its_vocabulary(tmp_path):
+    write(tmp_path, "vocab.txt", b"the\n<unk>\ncat\n<eos>\n.\n")
+    for where in (f"corpus.path={tmp_path}", f"corpus.url=file://{tmp_path}"):
+        assert published_vocabulary(corpus(where, group="gulordava_en")) == ["the", "cat", "."]
+    (tmp_path / "vocab.txt").unlink()
+    with pytest.raises(InputError, match=r"no file .*vocab\.txt"):
+        published_vocabulary(corpus(f"corpus.path={tmp_path}", group="gulordava_en"))
+    assert published_vocabulary(corpus(f"corpus.path={tmp_path}")) is None
+
+
+def test_the_published_words_are_the_tokenizer_unless_fewer_are_asked_for(tmp_path):
+    for part in ("train", "valid", "test"):
+        write(tmp_path, f"{part}.txt", b"the dog sees the cat . <eos>\n" * 50)
+    write(tmp_path, "vocab.txt", b"<unk>\n<eos>\ncat\nthe\nzebra\n.\n")
+    given = ["corpus=gulordava_en", f"corpus.path={tmp_path}", "tokenizer=whitespace", f"paths.store={tmp_path}/store"]
+    tokenizer = prepare(compose("corpora", given)).tokenizer
+    assert [tokenizer.token(index) for index in range(len(tokenizer))] == ["<eos>", "<unk>", "cat", "the", "zebra", "."]
+    fewer = prepare(compose("corpora", [*given, "tokenizer.vocab_size=1"])).tokenizer
+    assert [fewer.token(index) for index in range(len(fewer))] == ["<eos>", "<unk>", "the"]
 
 
 def test_gulordava_over_the_network(tmp_path):
