@@ -399,8 +399,6 @@ def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator
                 yield number, _decoded(line, f"{url}:{number}")
     except OSError as error:
         asked = f"with a copy of {', '.join([*PARTS, VOCABULARY])}: corpus.path=FOLDER"
-        raise InputError(
-            f"corpus {config.name} needs {url} ({error}); with a copy of {files}: corpus.path=FOLDER"
-        ) from None
+        raise InputError(f"corpus {config.name} needs {url} ({error}); {asked}") from None
     if read < size:
         raise InputError(f"{url}: only {read:,} of {size:,} bytes came; try again")
