@@ -17,10 +17,11 @@ from filelock import FileLock
 from corpora.config import CorporaConfig
 from corpora.errors import InputError, StoreError
 from corpora.files import sha256_json
+from corpora.gulordava import published_vocabulary
 from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, describe, draw_sample
 from corpora.seeds import permutation
-from corpora.sources import describe_source, documents, published_vocabulary
+from corpora.sources import describe_source, documents
 from corpora.store import TokenStore, store_manifest, write_token_store
 from corpora.text import TextStore, text_manifest, write_text_store
 from corpora.tokenizers import EOS, UNK, ListTokenizer, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest

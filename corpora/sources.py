@@ -21,7 +21,6 @@ from corpora.errors import ConfigError, InputError
 from corpora.files import sha256_file, sha256_json
 from corpora.hub import import_datasets
 from corpora.sentences import split_sentences
-from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 
 Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
 
@@ -29,8 +28,6 @@ COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 FORMATS = (".txt", ".jsonl", ".parquet")
 MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
-PARTS = ("train.txt", "valid.txt", "test.txt")
-VOCABULARY = "vocab.txt"
 HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; sections have more signs
 
 
@@ -50,7 +47,9 @@ def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iter
         case HubCorpusConfig():
             yield from _limited(_hub(config, report), config.document_sentences)
         case GulordavaCorpusConfig():
-            yield from _limited(_gulordava(config, report), config.document_sentences)
+            from corpora.gulordava import gulordava
+
+            yield from _limited(gulordava(config, report), config.document_sentences)
         case _:
             raise TypeError(type(config).__name__)
 
@@ -75,7 +74,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
         described["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
     if isinstance(config, LocalCorpusConfig):
         files = source_files(config)
-        _check_present(file for file in files if file.name not in known)
+        check_present(file for file in files if file.name not in known)
         digests = {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
         described["corpus.path"] = digests
         described["source"] = ", ".join(digests)
@@ -92,7 +91,7 @@ def source_files(config: LocalCorpusConfig) -> list[Path]:
     return files
 
 
-def _check_present(files: Iterable[Path]) -> None:
+def check_present(files: Iterable[Path]) -> None:
     for file in files:
         if not file.is_file():
             raise InputError(f"corpus.path: no file {file}")
@@ -111,7 +110,7 @@ def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document
 
 def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
     files = source_files(config)
-    _check_present(files)
+    check_present(files)
     for index, file in enumerate(files):
         name, suffix = format_of(file)
 
@@ -176,10 +175,10 @@ def lines(file: Path, tell: Report = lambda share: None) -> Iterator[tuple[int, 
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             if number % 1024 == 0:
                 tell(raw.tell() / size)
-            yield number, _decoded(line, f"{file}:{number}")
+            yield number, decoded(line, f"{file}:{number}")
 
 
-def _decoded(line: bytes, where: str) -> str:
+def decoded(line: bytes, where: str) -> str:
     if len(line) == MAX_LINE:
         raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is no text")
     try:
@@ -344,61 +343,3 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
                 f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
             ) from None
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
-
-
-def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:
-    files = [Path(config.path).expanduser() / name for name in PARTS] if config.path else []
-    _check_present(files)
-    for index, name in enumerate(PARTS):
-
-        def tell(share: float, index: int = index) -> None:
-            report((index + share) / len(PARTS))
-
-        found = lines(files[index], tell) if files else _lines_at(f"{config.url}/{name}", config, tell)
-        sentences: list[str] = []
-        for _, text in found:
-            # The published lines end in <eos>, which here every sentence gets anyway.
-            if sentence := text.strip().removesuffix("<eos>").rstrip():
-                sentences.append(sentence)
-            if len(sentences) == config.document_sentences:
-                yield Document(config.name, sentences, SPLITS[Path(name).stem])
-                sentences = []
-        if sentences:
-            yield Document(config.name, sentences, SPLITS[Path(name).stem])
-
-
-def published_vocabulary(config: CorpusConfig) -> list[str] | None:
-    """The words, by rank, that a corpus was published with; None where it was published with none.
-
-    Raises InputError when the file is missing or cannot be reached.
-    """
-    if not isinstance(config, GulordavaCorpusConfig):
-        return None
-    if config.path:
-        file = Path(config.path).expanduser() / VOCABULARY
-        _check_present([file])
-        found = lines(file, lambda share: None)
-    else:
-        found = _lines_at(f"{config.url}/{VOCABULARY}", config, lambda share: None)
-    words = dict.fromkeys(text.strip() for _, text in found)
-    return [word for word in words if word and word not in (EOS_TEXT, UNK_TEXT)]
-
-
-def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator[tuple[int, str]]:
-    """Lines of a text on the web, read as it comes. Raises InputError when it does not come whole."""
-    import urllib.request
-
-    read = 0
-    try:
-        with urllib.request.urlopen(url, timeout=30) as stream:
-            size = int(stream.headers.get("Content-Length") or 0)
-            for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
-                read += len(line)
-                if number % 1024 == 0 and size:
-                    tell(read / size)
-                yield number, _decoded(line, f"{url}:{number}")
-    except OSError as error:
-        asked = f"with a copy of {', '.join([*PARTS, VOCABULARY])}: corpus.path=FOLDER"
-        raise InputError(f"corpus {config.name} needs {url} ({error}); {asked}") from None
-    if read < size:
-        raise InputError(f"{url}: only {read:,} of {size:,} bytes came; try again")

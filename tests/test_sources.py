@@ -13,9 +13,10 @@ import zstandard
 from conf import compose
 from corpora.documents import Document
 from corpora.errors import ConfigError, InputError
+from corpora.gulordava import published_vocabulary
 from corpora.prepare import prepare
 from corpora.sentences import split_sentences
-from corpora.sources import describe_source, documents, published_vocabulary
+from corpora.sources import describe_source, documents
 
 DOCUMENTS = [["One dog barks.", "Café – naïve 狗."], ["It didn't stop.", "Why?", "\u00a0x  y"]]
 TEXT = "\n".join("".join(f"{sentence}\n" for sentence in document) for document in DOCUMENTS)
