@@ -22,7 +22,6 @@ from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PolicyConfig, PretrainedConfig
 from train.export import LoadedModel, load_model
-from train.loss import token_logprobs
 from train.models import LanguageModel, State
 from train.runs import RunFolder
 
@@ -137,7 +136,7 @@ class ModelScorer:
         hidden, _ = self.model(torch.cat([begin, tokens[:, :-1]], dim=1), state)  # (B, T, D)
         real = torch.arange(max(lengths), device=self.device) < torch.tensor(lengths, device=self.device)[:, None]
         # The softmax is most of the work: padding stays out of it.
-        values = token_logprobs(hidden[real], self.model.output_weight, self.model.output_bias, tokens[real])
+        values = self.model.logprobs(hidden[real], tokens[real])
         return values.double().cpu().numpy()
 
 

@@ -50,6 +50,15 @@ def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
     torch.testing.assert_close(-logprobs.sum(), cross_entropy(hidden, weight, bias, targets).detach())
 
 
+def test_several_tokens_may_follow_one_hidden_state(problem, monkeypatch):
+    monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 8 * 31)
+    hidden, weight, bias, targets = problem
+    rows = torch.sort(torch.randint(len(hidden), (len(targets),), generator=torch.Generator().manual_seed(1))).values
+    logprobs = token_logprobs(hidden, weight, bias, targets, rows)
+    expected = (hidden @ weight.T + bias).log_softmax(1)[rows, targets]
+    torch.testing.assert_close(logprobs, expected)
+
+
 def test_bf16_keeps_sums_in_float32():
     torch.manual_seed(0)
     hidden = torch.randn(64, 16, requires_grad=True)

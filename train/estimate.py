@@ -13,7 +13,7 @@ from rich.table import Table
 from corpora.prepare import known_sizes
 from train.batches import Batches
 from train.config import AdamCosineConfig, RunConfig
-from train.loss import CHUNK_BYTES, cross_entropy, token_logprobs
+from train.loss import CHUNK_BYTES
 from train.models import build_model, parameter_count
 from train.recipes import build_optimizer
 from train.runs import RunFolder, run_id
@@ -113,7 +113,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
         nonlocal state
         with autocast:
             hidden, state = model(tokens, state)
-            loss = cross_entropy(hidden.flatten(0, 1), model.output_weight, model.output_bias, tokens.flatten())
+            loss = model.loss(hidden.flatten(0, 1), tokens.flatten())
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.recipe.clip)
         optimizer.step()
@@ -122,7 +122,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     def read_step() -> None:
         with autocast, torch.no_grad():
             hidden, _ = model(tokens, model.initial_state(batch))
-            token_logprobs(hidden.flatten(0, 1), model.output_weight, model.output_bias, tokens.flatten())
+            model.logprobs(hidden.flatten(0, 1), tokens.flatten())
 
     rates = []
     for step in (train_step, read_step):

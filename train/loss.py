@@ -33,12 +33,19 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
 
 
 @torch.no_grad()
-def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """ln p(target) of each token, in nats: (N,), float32 or better, without gradient. Shapes as in `cross_entropy`."""
+def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+    """ln p(target) of each token, in nats: (N,), float32 or better, without gradient. Shapes as in `cross_entropy`.
+
+    With `rows` (N,) int64, increasing, target i follows hidden[rows[i]]: hidden is (M, D), and each of its softmaxes is
+    computed once, however many targets follow it.
+    """
     result = torch.empty(len(targets), dtype=_exact(hidden), device=hidden.device)
     low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
+    if rows is None:
+        rows = torch.arange(len(hidden), device=hidden.device)
     for part, logprobs in _logprob_chunks(low, low_weight, bias, result.dtype):
-        result[part] = logprobs.gather(1, targets[part, None]).squeeze(1)
+        first, last = torch.searchsorted(rows, torch.tensor([part.start, part.stop], device=rows.device)).tolist()
+        result[first:last] = logprobs[rows[first:last] - part.start, targets[first:last]]
     return result
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from train.config import LstmConfig, ModelConfig, TxlConfig
+from train.loss import cross_entropy, token_logprobs
 
 State = tuple[Tensor, ...]  # all that a model remembers of the text before; its meaning is the model's own
 
@@ -15,7 +16,8 @@ State = tuple[Tensor, ...]  # all that a model remembers of the text before; its
 class LanguageModel(nn.Module, ABC):
     """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
 
-    The softmax is left to the loss (train/loss.py): logits = hidden @ output_weight.T + output_bias.
+    Its output is hidden states, after dropout; `loss` and `logprobs` put the softmax on them, whose logits are
+    hidden @ output_weight.T + output_bias.
     """
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int, tied: bool):
@@ -40,6 +42,17 @@ class LanguageModel(nn.Module, ABC):
 
         The next state carries no gradient.
         """
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Sum over tokens of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
+        return cross_entropy(hidden, self.output_weight, self.output_bias, targets)
+
+    def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+        """ln p(target) in nats of targets (N,) int64 after hidden states (M, D), without gradient: (N,), float32.
+
+        `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
+        """
+        return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:

@@ -14,7 +14,6 @@ from corpora.errors import RunError
 from corpora.prepare import HeldOut
 from train.batches import Batch, Batches
 from train.config import RunConfig
-from train.loss import cross_entropy
 from train.metrics import MetricsFile
 from train.models import LanguageModel, State
 from train.perplexity import Perplexity, evaluate
@@ -93,9 +92,7 @@ class LanguageModelling(L.LightningModule):
             self.carried = self.model.initial_state(batch.inputs.shape[0])
         hidden, self.carried = self.model(batch.inputs, self.carried)
         targets = batch.targets.reshape(-1)
-        total = cross_entropy(
-            hidden.reshape(targets.numel(), -1), self.model.output_weight, self.model.output_bias, targets
-        )
+        total = self.model.loss(hidden.reshape(targets.numel(), -1), targets)
         # no .item() here: it would make a GPU wait for every step
         self.interval_loss = self.interval_loss.to(total.device) + total.detach().double()
         self.interval_tokens += targets.numel()

@@ -9,7 +9,6 @@ import torch
 
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, UNK
-from train.loss import token_logprobs
 from train.models import LanguageModel
 
 
@@ -88,7 +87,7 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
         part = slice(start, start + STEP)
         hidden, state = model(before[:, part].to(device), state)
         target = targets[:, part].to(device).reshape(-1)
-        losses = -token_logprobs(hidden.reshape(target.numel(), -1), model.output_weight, model.output_bias, target)
+        losses = -model.logprobs(hidden.reshape(target.numel(), -1), target)
         losses = losses.double() * counted[:, part].to(device).reshape(-1)
         nats += losses.sum().item()
         eos_nats += losses[target == EOS].sum().item()
