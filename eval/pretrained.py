@@ -20,14 +20,19 @@ from torch import Tensor, nn
 from corpora.errors import ConfigError, InputError
 from corpora.hub import import_transformers
 from eval.config import PolicyConfig, PretrainedConfig
-from eval.scorers import Ids, Scorer, TokenScores, length_batches, resolved_score_eos, tracked
+from eval.scorers import Scorer, TokenScores, begun, length_batches, resolved_score_eos, tracked
+from eval.trees import Forest, Ids, forests
 from train.loss import token_logprobs
+from train.models import ancestors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-PROBE_TOLERANCE = 1e-4  # nats: between a model's own log-probabilities and those made of its hidden states
+# Nats between two ways to the same log-probabilities, by the precision of the weights; a wrong way is far off.
+PROBE_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
+TREE_TOKENS = 256  # of a tree, whose attention is over all its tokens: more cost more than they save
+LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
 
 
 class CausalScorer:
@@ -63,6 +68,7 @@ class CausalScorer:
         self.progress = progress
         self.positions = getattr(model.config, "max_position_embeddings", None)
         self.head = _plain_head(self.model, self.begin)
+        self.reads_trees = _reads_trees(self.model, self.begin)
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different string of tokens is read once."""
@@ -105,37 +111,41 @@ class CausalScorer:
         if self.positions is not None and longest > self.positions:
             raise InputError(f"{self.name} reads {self.positions} tokens at most; the longest text has {longest}")
 
-    def _logprobs(self, before: list[int], targets: list[Ids], policy: PolicyConfig) -> list[npt.NDArray[np.float64]]:
-        """ln p of each token of each sentence after `before` and the tokens before it."""
+    def _logprobs(
+        self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """ln p of the tokens of each text, from its `first` one on, after `before` and the tokens before them."""
+        texts = [np.concatenate([before, ids]).astype(np.int64) for ids in targets]
+        batch_tokens = self.batch_tokens
+        if self.head is None:  # then all logits of a batch are held
+            batch_tokens = min(batch_tokens, max(1, LOGIT_BYTES // (4 * len(self.tokenizer))))
+        capacity = min(TREE_TOKENS, batch_tokens) if self._trees_fit(texts) else 0
+        batches = forests(texts, begun(first, len(texts), len(before)), capacity, batch_tokens)
         results = [np.empty(0)] * len(targets)
-        lengths = np.asarray([len(ids) for ids in targets])
-        batches = list(length_batches(lengths, self.batch_tokens, len(before)))
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            for batch in tracked(batches, self.name, self.progress):
-                values = self._read(before, [targets[i] for i in batch])
-                for i, part in zip(batch, np.split(values, np.cumsum(lengths[batch])[:-1]), strict=True):
-                    results[i] = part
+            for forest in tracked(batches, len(texts), self.name, self.progress):
+                for text, values in forest.results(self._read(forest, shared=capacity > 0)):
+                    results[text] = values
         return results
 
-    def _read(self, before: list[int], targets: list[Ids]) -> npt.NDArray[np.float64]:
-        """ln p of all tokens of a batch, end to end. Padding stands after a sentence, where a causal model is blind."""
-        lengths = torch.tensor([len(ids) for ids in targets])
-        width = int(lengths.max())
-        padded = np.full((len(targets), width), self.begin)
-        for row, ids in enumerate(targets):
-            padded[row, : len(ids)] = ids
-        tokens = torch.from_numpy(padded).to(self.device)  # (B, T)
-        start = torch.tensor(before, device=self.device).expand(len(targets), -1)
-        read = torch.cat([start, tokens[:, :-1]], dim=1)
-        real = (torch.arange(width) < lengths[:, None]).to(self.device)
+    def _trees_fit(self, texts: list[Ids]) -> bool:
+        """A mask of ancestors takes the place of a model's own, which may be a window narrower than a long text."""
+        window = getattr(self.model.config, "sliding_window", None)
+        longest = max((len(text) for text in texts), default=0)
+        return self.reads_trees and (window is None or longest <= window)
+
+    def _read(self, forest: Forest, shared: bool) -> npt.NDArray[np.float64]:
+        """(C,) ln p of all tokens that are asked for."""
+        tokens, parents, depths, rows, targets = forest.tensors(self.device)
+        given = _as_trees(parents, depths, self.model.dtype) if shared else {}
+        after, rows = torch.unique_consecutive(rows, return_inverse=True)
         if self.head is None:
-            logits = self.model(input_ids=read, use_cache=False).logits[:, len(before) - 1 :][real]
-            logprobs = logits.float().log_softmax(-1)
-            values = logprobs.gather(1, tokens[real][:, None]).squeeze(1)
+            logits = self.model(input_ids=tokens, use_cache=False, **given).logits.flatten(0, 1)[after]
+            values = logits.float().log_softmax(-1)[rows, targets]
         else:
-            hidden = self.model.base_model(input_ids=read, use_cache=False)[0][:, len(before) - 1 :]
-            values = token_logprobs(hidden[real], *self.head, tokens[real])
+            hidden = self.model.base_model(input_ids=tokens, use_cache=False, **given)[0].flatten(0, 1)
+            values = token_logprobs(hidden[after], *self.head, targets, rows)
         nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
         return nats
 
@@ -198,7 +208,7 @@ class MaskedScorer:
         batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            for batch in tracked(batches, self.name, self.progress, "masked copies"):
+            for batch in tracked(batches, len(owner), self.name, self.progress, "masked copies"):
                 logprobs[batch] = self._read([texts[owner[i]].copy(place[i], self.tokenizer) for i in batch])
         unk = self.tokenizer.unk_token_id
         parts = np.split(logprobs, np.cumsum([len(text.scored) for text in texts])[:-1])
@@ -303,7 +313,35 @@ def _plain_head(model: PreTrainedModel, token: int) -> tuple[Tensor, Tensor] | N
         asked = model(input_ids=probe, use_cache=False).logits.float().log_softmax(-1)
         hidden = model.base_model(input_ids=probe, use_cache=False)[0]
         made = (hidden @ head.weight.T + bias).float().log_softmax(-1)
-    return (head.weight, bias) if torch.allclose(asked, made, rtol=0, atol=PROBE_TOLERANCE) else None
+    return (head.weight, bias) if _same(asked, made, model) else None
+
+
+def _as_trees(parents: Tensor, depths: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    """What makes a model read each token (B, T) after its ancestors alone."""
+    seen = ancestors(parents)[:, None]  # (B, 1, T, T)
+    mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
+    return {"attention_mask": mask, "position_ids": depths}
+
+
+def _reads_trees(model: PreTrainedModel, token: int) -> bool:
+    """Whether the model follows a mask and positions that are given: some take their own from the order of tokens."""
+    others = [index for index in range(4) if index != token][:2]
+    texts = [np.asarray([token, index, token, token]) for index in others]
+    (forest,) = forests(texts, np.asarray([1, 1]), 16, 16)
+    tokens, parents, depths, _, _ = forest.tensors(model.device)
+    with torch.inference_mode():
+        try:
+            given = _as_trees(parents, depths, model.dtype)
+            tree = model(input_ids=tokens, use_cache=False, **given).logits[0].float().log_softmax(-1)
+        except (TypeError, ValueError, RuntimeError, IndexError):
+            return False  # of its signature or of the mask's shape
+        read = torch.from_numpy(np.stack(texts)[:, :-1]).to(model.device)
+        plain = model(input_ids=read, use_cache=False).logits.float().log_softmax(-1)  # (2, 3, V)
+    return _same(torch.cat([plain[0], plain[1, 1:]]), tree, model)
+
+
+def _same(one: Tensor, other: Tensor, model: PreTrainedModel) -> bool:
+    return torch.allclose(one, other, rtol=0, atol=PROBE_TOLERANCE.get(model.dtype, 0.1))
 
 
 def load_pretrained(config: PretrainedConfig, batch_tokens: int, device: str = "cpu", progress: bool = False) -> Scorer:

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import yaml
-from torch import Tensor
 
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PolicyConfig, PretrainedConfig
+from eval.trees import Forest, Ids, forests
 from train.export import LoadedModel, load_model
 from train.models import LanguageModel, State
 from train.runs import RunFolder
 
-Ids = npt.NDArray[np.int64]
+Batch = TypeVar("Batch", Forest, list[int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,20 @@ class ModelScorer:
         }
         return [found[sentence] for sentence in sentences]
 
-    def _logprobs(self, targets: list[Ids], policy: PolicyConfig) -> list[npt.NDArray[np.float64]]:
-        """ln p of each token of each sentence after the begin symbol and the tokens before it."""
-        results = [np.empty(0)] * len(targets)
-        batches = list(length_batches(np.asarray([len(ids) for ids in targets]), self.batch_tokens))
+    def _logprobs(
+        self, targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """ln p of the tokens of each text, from its `first` one on, after the begin symbol and those before it."""
+        texts = [np.concatenate([[EOS], ids]) for ids in targets]
+        capacity = min(self.model.tree_tokens or self.batch_tokens, self.batch_tokens)
+        batches = forests(texts, begun(first, len(texts), 1), capacity, self.batch_tokens)
+        results = [np.empty(0)] * len(texts)
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
             context = self._context_state(policy)
-            for batch in tracked(batches, self.name, self.progress):
-                values = self._read([targets[i] for i in batch], context)
-                ends = np.cumsum([len(targets[i]) for i in batch])[:-1]
-                for i, part in zip(batch, np.split(values, ends), strict=True):
-                    results[i] = part
+            for forest in tracked(batches, len(texts), self.name, self.progress):
+                for text, values in forest.results(self._read(forest, context)):
+                    results[text] = values
         return results
 
     def _context_state(self, policy: PolicyConfig) -> State:
@@ -124,20 +126,13 @@ class ModelScorer:
             _, state = self.model(torch.tensor([before], device=self.device), state)
         return state
 
-    def _read(self, targets: list[Ids], context: State) -> npt.NDArray[np.float64]:
-        """ln p of all tokens of a batch, end to end."""
-        lengths = [len(ids) for ids in targets]
-        padded = np.full((len(targets), max(lengths)), EOS)  # (B, T); what stands after a sentence does not touch it
-        for row, ids in enumerate(targets):
-            padded[row, : len(ids)] = ids
-        tokens = torch.from_numpy(padded).to(self.device)
-        begin = tokens.new_full((len(targets), 1), EOS)
-        state = _expanded(context, self.model, len(targets))
-        hidden, _ = self.model(torch.cat([begin, tokens[:, :-1]], dim=1), state)  # (B, T, D)
-        real = torch.arange(max(lengths), device=self.device) < torch.tensor(lengths, device=self.device)[:, None]
-        # The softmax is most of the work: padding stays out of it.
-        values = self.model.logprobs(hidden[real], tokens[real])
-        return values.double().cpu().numpy()
+    def _read(self, forest: Forest, context: State) -> npt.NDArray[np.float64]:
+        """(C,) ln p of all tokens that are asked for."""
+        tokens, parents, depths, rows, targets = forest.tensors(self.device)
+        hidden = self.model.read_trees(tokens, parents, depths, context).flatten(0, 1)  # (B*T, D)
+        # The softmax is most of the work: it is computed once where several tokens follow, and nowhere else.
+        after, rows = torch.unique_consecutive(rows, return_inverse=True)
+        return self.model.logprobs(hidden[after], targets, rows).double().cpu().numpy()
 
 
 def load_scorer(
@@ -174,19 +169,16 @@ def length_batches(lengths: Ids, batch_tokens: int, before: int = 0) -> Iterator
         start += count
 
 
-def tracked(batches: list[list[int]], name: str, progress: bool, unit: str = "sentences") -> Iterable[list[int]]:
-    """The batches, with progress in what they count where it is asked for."""
+def begun(first: Sequence[int] | None, texts: int, before: int) -> Ids:
+    """(N,) place of the first token that is asked for, where `before` tokens stand before each text."""
+    return np.full(texts, before) if first is None else np.asarray(first, dtype=np.int64) + before
+
+
+def tracked(
+    batches: Iterable[Batch], total: int, name: str, progress: bool, unit: str = "sentences"
+) -> Iterable[Batch]:
+    """The batches, with progress in what they hold of the `total` where it is asked for."""
     if not progress:
         return batches
-    counted = ((len(batch), batch) for batch in batches)
-    return track(counted, f"scoring {name}", sum(map(len, batches)), unit)
-
-
-def _expanded(state: State, model: LanguageModel, batch: int) -> State:
-    """The state of one text for `batch` texts; which dimension is the batch's is read off the model's own states."""
-
-    def repeated(tensor: Tensor, one: Tensor, two: Tensor) -> Tensor:
-        wider = [dim for dim in range(one.dim()) if one.shape[dim] != two.shape[dim]]
-        return tensor.repeat_interleave(batch, dim=wider[0]) if wider else tensor
-
-    return tuple(map(repeated, state, model.initial_state(1), model.initial_state(2)))
+    counted = ((len(batch.texts) if isinstance(batch, Forest) else len(batch), batch) for batch in batches)
+    return track(counted, f"scoring {name}", total, unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from train.config import LstmConfig
@@ -30,3 +31,23 @@ class LstmLanguageModel(LanguageModel):
         embedded = self.dropout(self.embedding(tokens))  # (B, T, E)
         hidden, (last_hidden, last_cell) = self.lstm(embedded, (state[0], state[1]))
         return self.dropout(hidden), (last_hidden.detach(), last_cell.detach())
+
+    def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
+        """Level by level: each token's state goes on from that of its parent, however many children that has."""
+        size = tokens.shape[1]
+        above = torch.where(parents < 0, -1, parents + size * torch.arange(len(tokens), device=tokens.device)[:, None])
+        above, level = above.flatten(), depths.flatten()
+        order = level.argsort(stable=True)
+        parts = torch.split(order, torch.bincount(level).tolist())
+        within = torch.empty_like(order)  # place of a token among those of its level
+        hidden: list[Tensor] = []
+        for number, part in enumerate(parts):
+            within[part] = torch.arange(len(part), device=part.device)
+            if number == 0:
+                state = tuple(one.expand(-1, len(part), -1).contiguous() for one in state)
+            else:
+                state = tuple(one[:, within[above[part]]] for one in state)
+            read, state = self.forward(tokens.flatten()[part, None], state)
+            hidden.append(read[:, 0])
+        found = torch.cat(hidden)
+        return torch.empty_like(found).index_copy(0, order, found).view(*tokens.shape, -1)

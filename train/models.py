@@ -20,6 +20,8 @@ class LanguageModel(nn.Module, ABC):
     hidden @ output_weight.T + output_bias.
     """
 
+    tree_tokens: int | None = None  # tokens of a tree beyond which reading it costs more than it saves; None: no limit
+
     def __init__(self, vocabulary: int, embedding: int, hidden: int, tied: bool):
         """`tied` uses the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017)."""
         super().__init__()
@@ -43,6 +45,14 @@ class LanguageModel(nn.Module, ABC):
         The next state carries no gradient.
         """
 
+    @abstractmethod
+    def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
+        """Hidden states (B, T, D) of B trees of texts, each token (B, T) read after `state` and its ancestors alone.
+
+        `parents` (B, T): the place in its row of the token before, -1 at the beginning of a text; parents come before
+        their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
+        """
+
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Sum over tokens of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
         return cross_entropy(hidden, self.output_weight, self.output_bias, targets)
@@ -53,6 +63,21 @@ class LanguageModel(nn.Module, ABC):
         `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
         """
         return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
+
+
+def ancestors(parents: Tensor) -> Tensor:
+    """(B, T, T) bool: whether a token of a tree (B, T parents, -1 for none) is another's ancestor, or that one itself.
+
+    [b, i, j] tells of token i whether it comes after j in a text. Parents come before their children.
+    """
+    batch, length = parents.shape
+    above = parents.cpu()
+    seen = torch.zeros(batch, length + 1, length, dtype=torch.bool)  # the last row, that of no parent, stays empty
+    rows = torch.arange(batch)
+    for place in range(length):
+        seen[:, place] = seen[rows, above[:, place]]
+        seen[:, place, place] = True
+    return seen[:, :length].to(parents.device)
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:

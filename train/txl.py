@@ -7,13 +7,15 @@ adaptive.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from train.config import TxlConfig
-from train.models import LanguageModel, State
+from train.models import LanguageModel, State, ancestors
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
@@ -44,6 +46,18 @@ def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
     return rows[..., length - 1 : length - 1 + length * keys].view(heads, batch, length, keys)
 
 
+def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
+    """The same where any query may be at any distance from any key: (H, B, T, L).
+
+    `index` (B, T, L) says which row of `distance` (H, R, d) is that of query and key; `blocked` (B, T, L), 0 or -inf.
+    """
+    scores = torch.einsum("hbtd,hrd->hbtr", query, distance) / math.sqrt(query.shape[-1])
+    return scores.gather(-1, index.expand(len(scores), -1, -1, -1)) + blocked
+
+
+DistanceScores = Callable[[Tensor, Tensor], Tensor]  # of queries and the encoded distances
+
+
 class RelativeAttention(nn.Module):
     """Multi-head attention with the terms (a) to (d) of section 3.3.
 
@@ -61,12 +75,14 @@ class RelativeAttention(nn.Module):
         self.output = nn.Linear(width, config.d_model, bias=False)
         self.attention_dropout = config.attention_dropout
 
-    def forward(self, x: Tensor, past: Tensor, encodings: Tensor, blocked: Tensor, u: Tensor, v: Tensor) -> Tensor:
-        """Attend from x (B, T, D) to past and x (B, L, D); `encodings` (L+1, D), u and v (H, 1, 1, d)."""
+    def forward(
+        self, x: Tensor, past: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
+    ) -> Tensor:
+        """Attend from x (B, T, D) to past and x (B, L, D); `encodings` (R, D) of distances, u and v (H, 1, 1, d)."""
         # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
         query = self._by_head(self.query(x))  # (H, B, T, d)
         key, value = (self._by_head(part) for part in self.key_value(past).chunk(2, dim=-1))  # (H, B, L, d)
-        mask = distance_scores(query + v, self._by_head(self.distance(encodings)), blocked)  # (H, B, T, L)
+        mask = scores(query + v, self._by_head(self.distance(encodings)))  # (H, B, T, L)
         dropout = self.attention_dropout if self.training else 0.0
         mixed = F.scaled_dot_product_attention(query + u, key, value, attn_mask=mask, dropout_p=dropout)
         attended: Tensor = self.output(mixed.permute(1, 2, 0, 3).flatten(2))
@@ -89,8 +105,10 @@ class Layer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(config.d_model)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, past: Tensor, encodings: Tensor, blocked: Tensor, u: Tensor, v: Tensor) -> Tensor:
-        attended = self.attention(x, past, encodings, blocked, u, v)
+    def forward(
+        self, x: Tensor, past: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
+    ) -> Tensor:
+        attended = self.attention(x, past, encodings, scores, u, v)
         x = self.attention_norm(x + self.dropout(attended))
         inner = self.dropout(F.relu(self.inner(x)))
         normed: Tensor = self.feed_forward_norm(x + self.dropout(self.outer(inner)))
@@ -102,6 +120,8 @@ class TransformerXL(LanguageModel):
 
     The state holds one tensor (B, m, d_model) a layer; m grows from 0 to `memory`.
     """
+
+    tree_tokens = 256
 
     def __init__(self, config: TxlConfig, vocabulary: int):
         super().__init__(vocabulary, config.d_model, config.d_model, config.tied)
@@ -130,14 +150,34 @@ class TransformerXL(LanguageModel):
         x = self.dropout(self.embedding(tokens) * math.sqrt(self.d_model))
         distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last one is that of no key
         encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
-        blocked = self._blocked(distances, length, x.dtype)
+        scores = partial(distance_scores, blocked=self._blocked(distances, length, x.dtype))
         memories = []
         for layer, memory in zip(self.layers, state, strict=True):
             past = torch.cat([memory, x], dim=1)
             # A copy, as a part of `past` would keep (and a checkpoint would store) all of it.
             memories.append(past[:, max(0, keys - self.memory) :].detach().clone())
-            x = layer(x, past, encodings, blocked, self.u, self.v)
+            x = layer(x, past, encodings, scores, self.u, self.v)
         return self.dropout(x), tuple(memories)
+
+    def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
+        """All tokens of a row at once; a token sees the memory and its ancestors, at the distances of its own text."""
+        (batch, length), remembered = tokens.shape, state[0].shape[1]
+        seen = ancestors(parents)  # (B, T, T)
+        before = torch.arange(-remembered, 0, device=tokens.device).expand(batch, -1)
+        index = depths[:, :, None] - torch.cat([before, depths], dim=1)[:, None]  # (B, T, m+T): distances
+        seen = torch.cat([seen.new_ones(batch, length, remembered), seen], dim=2)
+        if self.same_length:
+            seen &= index < self.memory
+        x = self.dropout(self.embedding(tokens) * math.sqrt(self.d_model))
+        distances = torch.arange(int(depths.max()) + remembered + 1, device=tokens.device)
+        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
+        blocked = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)
+        scores = partial(distance_scores_at, index=index.clamp(min=0), blocked=blocked)
+        for layer, memory in zip(self.layers, state, strict=True):
+            past = torch.cat([memory.expand(batch, -1, -1), x], dim=1)
+            x = layer(x, past, encodings, scores, self.u, self.v)
+        hidden: Tensor = self.dropout(x)
+        return hidden
 
     def _blocked(self, distances: Tensor, length: int, dtype: torch.dtype) -> Tensor:
         """(T, L+1): 0 at the distances that query i sees, -inf elsewhere.
