@@ -11,12 +11,22 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertModel,
+    BloomConfig,
+    BloomForCausalLM,
     CohereConfig,
     CohereForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForMaskedLM,
@@ -98,8 +108,40 @@ def cohere(vocabulary):
                                           pad_token_id=0))  # fmt: skip
 
 
+def bloom(vocabulary):
+    """Its positions are in the mask of attention, which it makes itself."""
+    return BloomForCausalLM(BloomConfig(vocab_size=vocabulary, hidden_size=16, n_layer=2, n_head=2, bos_token_id=0,
+                                        eos_token_id=0, pad_token_id=0))  # fmt: skip
+
+
+def mamba(vocabulary):
+    """No attention at all."""
+    return MambaForCausalLM(MambaConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, state_size=4,
+                                        bos_token_id=0, eos_token_id=0, pad_token_id=0))  # fmt: skip
+
+
+def mistral(vocabulary):
+    """Attention over a window that is narrower than some of the sentences."""
+    return MistralForCausalLM(MistralConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, head_dim=8,
+                                            num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+                                            sliding_window=4))  # fmt: skip
+
+
+def opt(vocabulary):
+    """Its positions begin at 2."""
+    return OPTForCausalLM(OPTConfig(vocab_size=vocabulary, hidden_size=16, ffn_dim=24, num_hidden_layers=2,
+                                    num_attention_heads=2, max_position_embeddings=80, word_embed_proj_dim=16,
+                                    bos_token_id=0, eos_token_id=0, pad_token_id=1))  # fmt: skip
+
+
+def pythia(vocabulary):
+    return GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
+                                            num_hidden_layers=2, num_attention_heads=2))  # fmt: skip
+
+
 TOKENIZERS = {"byte_level": byte_level, "adds_bos": adds_bos, "lower_case": lambda: lower_case(eos_token="[END]")}
 MODELS = {"gpt2": gpt2, "llama": llama, "cohere": cohere}
+MORE_MODELS = {"bloom": bloom, "mamba": mamba, "mistral": mistral, "opt": opt, "pythia": pythia}
 
 
 def made(model, tokenizer):
@@ -141,6 +183,23 @@ def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, b
             ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
             assert found.logprobs == pytest.approx(one_by_one(network, before, ids), abs=1e-4)
             assert len(found.spans) == len(found.unk) == len(ids)
+
+
+@pytest.mark.parametrize("model", MORE_MODELS)
+def test_models_of_every_kind_of_attention(model):
+    tokenizer = byte_level()
+    network = made(MORE_MODELS[model], tokenizer)
+    scorer = CausalScorer(network, tokenizer, "m", 5_000)
+    for sentence, found in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
+        ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+        assert found.logprobs == pytest.approx(one_by_one(network, [tokenizer.eos_token_id], ids), abs=1e-4)
+
+
+def test_trees_are_read_only_by_models_that_follow_a_mask_and_positions():
+    tokenizer = byte_level()
+    reads = {name: CausalScorer(made(model, tokenizer), tokenizer, "m", 100).reads_trees
+             for name, model in (MODELS | MORE_MODELS).items()}  # fmt: skip
+    assert {name for name, can in reads.items() if not can} == {"bloom", "mamba"}
 
 
 def test_the_head_is_taken_alone_only_where_it_makes_the_logits():
