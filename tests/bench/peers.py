@@ -1,0 +1,303 @@
+"""Scores and speed beside minicons and lm-evaluation-harness, same model, same sentences, in one run.
+
+    pip install minicons lm-eval
+    python tests/bench/peers.py --make FOLDER --text english.txt.xz      a GPT-2 of 124M, a BERT of 110M
+    python tests/bench/peers.py --models FOLDER --benchmark BLIMP [--run RUN]   (--models: else tiny ones)
+
+The weights are random: speed and sums do not depend on what they are. What is compared takes turns in rounds, so that
+whatever else the machine does slows all of them. Our rates are over whole paradigms, whose sentences share beginnings;
+the peers share none, so a sample of the same sentences tells theirs.
+"""
+
+import argparse
+import itertools
+import json
+import logging
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import eval.pretrained
+from conf import compose
+from corpora.sources import lines
+from eval.benchmarks import load_benchmark
+from eval.pretrained import CausalScorer, MaskedScorer, encoded, load_pretrained
+from eval.scorers import ModelScorer, load_scorer
+from eval.trees import forests
+
+PARADIGMS = [
+    "adjunct_island", "anaphor_number_agreement", "determiner_noun_agreement_1", "ellipsis_n_bar_1",
+    "regular_plural_subject_verb_agreement_1", "superlative_quantifiers_1",
+]  # fmt: skip
+SIZES = {  # width, layers, heads, vocabulary
+    "base": (768, 12, 12, {"causal": 50_257, "masked": 30_522}),
+    "tiny": (32, 2, 2, {"causal": 500, "masked": 500}),
+}
+console = Console(highlight=False, width=110)
+
+
+def make(folder: Path, text: Iterable[str], size: str) -> None:
+    """Write a GPT-2 in folder/causal and a BERT in folder/masked, with tokenizers made of `text`."""
+    width, layers, heads, vocabulary = SIZES[size]
+    text = list(text)
+    torch.manual_seed(0)
+    tokens = Tokenizer(models.BPE())
+    tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokens.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokens.train_from_iterator(
+        text,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary["causal"],
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=alphabet,
+            show_progress=False,
+        ),
+    )
+    end = "<|endoftext|>"
+    causal = PreTrainedTokenizerFast(tokenizer_object=tokens, bos_token=end, eos_token=end, unk_token=end)
+    causal.save_pretrained(folder / "causal")
+    config = GPT2Config(
+        vocab_size=len(causal), n_embd=width, n_layer=layers, n_head=heads, bos_token_id=0, eos_token_id=0
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder / "causal")
+
+    tokens = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokens.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokens.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokens.decoder = decoders.WordPiece()
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
+               "mask_token": "[MASK]"}  # fmt: skip
+    tokens.train_from_iterator(
+        text,
+        trainers.WordPieceTrainer(
+            vocab_size=vocabulary["masked"], special_tokens=[*special.values()], show_progress=False
+        ),
+    )
+    tokens.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    masked = PreTrainedTokenizerFast(tokenizer_object=tokens, **special)
+    masked.save_pretrained(folder / "masked")
+    BertForMaskedLM(
+        BertConfig(vocab_size=len(masked), hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
+                   intermediate_size=4 * width)
+    ).save_pretrained(folder / "masked")  # fmt: skip
+
+
+@dataclass
+class Way:
+    """One way to score sentences: a sum of log-probabilities (nats) for each; `at_once` of them in a round."""
+
+    name: str
+    sums: Callable[[list[str]], list[float]]
+    at_once: int | None = None  # None: all sentences
+
+
+def our_way(name: str, scorer: CausalScorer | MaskedScorer | ModelScorer, **policy: str) -> Way:
+    config = compose("eval", [f"policy.{key}={value}" for key, value in policy.items()]).policy
+
+    def sums(sentences: list[str]) -> list[float]:
+        return [float(score.logprobs.sum()) for score in scorer.score(sentences, config)]
+
+    return Way(name, sums)
+
+
+def unshared(way: Way, scorer: CausalScorer) -> Way:
+    """The same, each sentence read whole."""
+
+    def sums(sentences: list[str]) -> list[float]:
+        scorer.reads_trees = False
+        try:
+            return way.sums(sentences)
+        finally:
+            scorer.reads_trees = True
+
+    return Way("ours, nothing shared", sums, 1000)
+
+
+def minicons_way(model: str | torch.nn.Module, tokenizer: object, pll: str | None, batch: int, at_once: int) -> Way:
+    from minicons import scorer as minicons
+
+    total = {"reduction": lambda scores: scores.sum(0).item()}
+    if pll:
+        # minicons 0.3.39 asks for a name that transformers 5 has dropped.
+        PreTrainedTokenizerBase.batch_encode_plus = PreTrainedTokenizerBase.__call__
+        peer, options = minicons.MaskedLMScorer(model, "cpu", tokenizer=tokenizer), {"PLL_metric": pll}
+    else:
+        peer, options = minicons.IncrementalLMScorer(model, "cpu", tokenizer=tokenizer), {"bos_token": True}
+
+    def sums(sentences: list[str]) -> list[float]:
+        parts = (sentences[start : start + batch] for start in range(0, len(sentences), batch))
+        return list(itertools.chain.from_iterable(peer.sequence_score(part, **total, **options) for part in parts))
+
+    return Way("minicons", sums, at_once)
+
+
+def lm_eval_way(model: torch.nn.Module, tokenizer: object, batch: int, at_once: int) -> Way:
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    peer = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=batch, device="cpu")
+
+    def sums(sentences: list[str]) -> list[float]:
+        asked = [Instance("loglikelihood", {}, ("", text), index) for index, text in enumerate(sentences)]
+        return [float(total) for total, _ in peer.loglikelihood(asked, disable_tqdm=True)]
+
+    return Way("lm-evaluation-harness", sums, at_once)
+
+
+def one_by_one_way(scorer: ModelScorer) -> Way:
+    """One sentence at a time with all its logits, as the evaluation of the LSTM's authors goes."""
+    model, eos = scorer.model, 0
+
+    @torch.inference_mode()
+    def sums(sentences: list[str]) -> list[float]:
+        totals = []
+        for sentence in sentences:
+            ids, _ = scorer.tokenizer.encode_raw(sentence)
+            read = torch.tensor([[eos, *ids, eos]])
+            hidden, _ = model(read[:, :-1], model.initial_state(1))
+            logits = torch.nn.functional.linear(hidden, model.output_weight, model.output_bias)
+            totals.append(logits.log_softmax(-1).gather(2, read[:, 1:, None]).sum().item())
+        return totals
+
+    return Way("one sentence at a time", sums, 300)
+
+
+def compare(title: str, ways: list[Way], sentences: list[str], equal: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Largest difference of sums from the first way's, and sentences a second; prints the table."""
+    sample = [sentences[i] for i in np.random.default_rng(1).permutation(len(sentences))]
+    first, *others = ways
+    expected = np.asarray(first.sums(sample[:equal]))
+    found: dict[str, dict[str, float]] = {first.name: {"difference": 0.0}}
+    for way in others:
+        found[way.name] = {"difference": float(np.abs(np.asarray(way.sums(sample[:equal])) - expected).max())}
+    rates: dict[str, list[float]] = {way.name: [] for way in ways}
+    for _, way in itertools.product(range(rounds), ways):
+        part = sentences if way.at_once is None else sample[: way.at_once]
+        started = time.perf_counter()
+        way.sums(part)
+        rates[way.name].append(len(part) / (time.perf_counter() - started))
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("", f"largest difference of {min(equal, len(sample)):,} sums", "sentences/s", "slowest", "fastest",
+                    f"{first.name} is faster by"):  # fmt: skip
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, rate in rates.items():
+        ratio = median(rates[first.name]) / median(rate)
+        found[name] |= {"rate": median(rate), "ratio": ratio}
+        cells = [f"{median(rate):,.1f}", f"{min(rate):,.1f}", f"{max(rate):,.1f}", f"{ratio:.2f}x"]
+        table.add_row(name, f"{found[name]['difference']:.1e} nats", *cells)
+    console.print(table, "")
+    return found
+
+
+def print_bound(scorer: CausalScorer, sentences: list[str]) -> None:
+    """Tokens to read, and positions whose softmax is needed, when every beginning is read once."""
+    different = list(dict.fromkeys(sentences))
+    texts = [np.asarray([scorer.begin, *ids]) for _, (ids, _) in encoded(scorer.tokenizer, different)]
+    total = sum(len(text) - 1 for text in texts)
+    told = []
+    for name, capacity in (("one tree of all", total + 1), ("our trees", eval.pretrained.TREE_TOKENS)):
+        batches = list(forests(texts, np.ones(len(texts), np.int64), capacity, max(capacity, scorer.batch_tokens)))
+        read = sum(int((batch.parents >= 0).sum()) + len(batch.tokens) for batch in batches)
+        softmaxes = sum(len(np.unique(batch.rows)) for batch in batches)
+        told.append(f"{name}: {read / total:.1%} of the tokens read, {softmaxes / total:.1%} of the softmaxes")
+    console.print(f"{len(sentences):,} sentences, {total:,} tokens. {'; '.join(told)}.\n")
+
+
+def text_lines(file: Path, every: int = 6) -> Iterator[str]:
+    """A part of a text that is enough to make a tokenizer of."""
+    return (line for number, line in lines(file) if number % every == 0 and line.strip())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--make", type=Path, metavar="FOLDER", help="write models of base size there, and stop")
+    parser.add_argument("--text", type=Path, help="with --make: what tokenizers are made of")
+    parser.add_argument("--models", type=Path, metavar="FOLDER", help="with causal/ and masked/ in it")
+    parser.add_argument("--benchmark", type=Path, help="BLiMP's folder; else the toy grammar's pairs")
+    parser.add_argument("--run", type=Path, help="run folder of an LSTM of ours")
+    parser.add_argument("--paradigms", nargs="+", default=PARADIGMS)
+    parser.add_argument("--equal", type=int, default=1000, help="sentences whose sums are compared")
+    parser.add_argument("--sample", type=int, default=320, help="sentences of the peers in a round")
+    parser.add_argument("--batch", type=int, default=32, help="sentences of the peers at a time")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="write the figures there too")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")  # the peers' own
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(arguments.threads)
+    if arguments.make:
+        make(arguments.make, text_lines(arguments.text), "base")
+        return
+    chosen = ["benchmark=toy"]
+    if arguments.benchmark:
+        chosen = ["benchmark=blimp", f"benchmark.path={arguments.benchmark}",
+                  f"benchmark.paradigms=[{','.join(arguments.paradigms)}]"]  # fmt: skip
+    pairs = load_benchmark(compose("eval", chosen).benchmark).pairs
+    sentences = [*pairs["good"], *pairs["bad"]]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.models or Path(temporary)
+        if not arguments.models:
+            make(folder, sentences, "tiny")
+        results = run(folder, sentences, arguments)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2))
+
+
+def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
+    """All comparisons, by title."""
+    results = {}
+    equal, rounds, batch, at_once = arguments.equal, arguments.rounds, arguments.batch, arguments.sample
+    causal = load_scorer(folder / "causal")
+    assert isinstance(causal, CausalScorer)
+    print_bound(causal, sentences)
+    ours = our_way("ours", causal)
+    peers = [
+        minicons_way(causal.model, causal.tokenizer, None, batch, at_once),
+        lm_eval_way(causal.model, causal.tokenizer, batch, at_once),
+    ]
+    ways = [ours, unshared(ours, causal), *peers, our_way("ours in bf16", causal, precision="bf16")]
+    results["causal"] = compare("LP of a causal model", ways, sentences, equal, rounds)
+    config = compose("eval", ["model=hf_masked", f"model.path={folder / 'masked'}"])
+    masked = load_pretrained(config.model, config.scoring.batch_tokens)
+    assert isinstance(masked, MaskedScorer)
+    for pll in ("original", "within_word_l2r"):
+        # Its own model: minicons would otherwise be given logits of one position only.
+        peer = minicons_way(str(folder / "masked"), None, pll, max(1, batch // 4), at_once)
+        way = our_way("ours", masked, pll=pll)
+        part = sentences[:: max(1, len(sentences) // (4 * at_once))]
+        results[pll] = compare(f"PLL of a masked model, {pll}", [way, peer], part, equal, rounds)
+    if arguments.run:
+        scorer = load_scorer(arguments.run)
+        assert isinstance(scorer, ModelScorer)
+        ways = [our_way("ours", scorer, score_eos="true"), one_by_one_way(scorer)]
+        results["lstm"] = compare(f"LP of {arguments.run.name}", ways, sentences, equal, rounds)
+    return results
+
+
+if __name__ == "__main__":
+    main()
