@@ -27,6 +27,11 @@ from train.runs import DONE, RunFolder, study_runs
 MISSING = "missing"
 UNSCORED = "unscored"
 PRETRAINED = "pretrained"
+_ONE_TRAINING = (
+    "The points of a curve are checkpoints of one training run, by tokens seen, repeats included: no interval here "
+    "holds what another initialisation or another order of the text would change."
+)
+_NO_PLACE = "comes trained on a text whose size is not known, so it has no place on a curve"
 
 # Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
 _NO_AXIS = ("seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every")
@@ -88,8 +93,9 @@ class Judgements:
 
     @property
     def unit(self) -> str:
-        """What the curves' x counts: "words", or "characters" where they are the reference of all runs."""
-        return "characters" if set(self.runs["reference"]) == {"characters"} else "words"
+        """What the curves' x counts: "words"; "characters" or "tokens" where they are the reference of all runs."""
+        references = set(self.runs["reference"])
+        return references.pop() if references in ({"characters"}, {"tokens"}) else "words"
 
     @property
     def unk_free(self) -> npt.NDArray[np.bool_]:
@@ -115,17 +121,24 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
     configs = {name: _read_config(folder) for name, folder in folders.items()}
-    rows, problems = [], []
+    rows, revisions, problems = [], [], []
     for name, folder in folders.items():
         manifest = folder.read_manifest()
         status = manifest.get("status", "no manifest")
         if status == DONE and "path" in configs[name]["model"]:
-            reason = "comes trained on a text that is not ours, so it has no place on a curve"
-            problems.append({"run": name, "status": PRETRAINED, "reason": reason})
+            if manifest.get("tokens"):
+                revisions.append(_revision_row(name, configs[name], manifest))
+                configs[name] = _revision_config(configs[name])
+            else:
+                problems.append({"run": name, "status": PRETRAINED, "reason": _NO_PLACE})
         elif status == DONE:
             rows.append(_run_row(name, folder, configs[name], manifest))
         else:
             problems.append({"run": name, "status": status, "reason": manifest.get("reason") or ""})
+    if rows:  # words of a sample and tokens seen are not one x
+        told = "its curve is over tokens of training text: give such models a study of their own"
+        problems += [{"run": row["run"], "status": PRETRAINED, "reason": told} for row in revisions]
+    rows = rows or revisions
     problems += _missing(expected or {}, list(folders))
     if not rows:
         listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
@@ -134,6 +147,8 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     labels, notes = group_labels({name: configs[name] for name in table.index})
     table["group"], other_texts = _by_text(labels, table["manifest"], configs)
     notes += other_texts
+    if rows is revisions:
+        notes.append(_ONE_TRAINING)
     return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs, folders)
 
 
@@ -172,6 +187,41 @@ def _run_row(name: str, folder: RunFolder, config: dict[str, Any], manifest: dic
         }
     except KeyError as error:
         raise RunError(f"{folder.path}: {error} is neither in config.yaml nor in manifest.json") from None
+
+
+def _revision_row(name: str, config: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
+    """Of a model that comes trained, at a known number of tokens seen."""
+    unknown = dict.fromkeys(("words_seen", "parameters", "words_per_s", "wall_s"))
+    return {
+        "run": name,
+        "model": config["model"]["name"],
+        "tokenizer": "its own",
+        "corpus": "its own",
+        "size": f"{_rounded(manifest['tokens'])} tokens",
+        "reference": "tokens",
+        "seed": 0,
+        "nested": False,
+        "sample_words": int(manifest["tokens"]),
+        **unknown,
+        "overlap": math.nan,
+        "valid_ppl": math.nan,
+        "valid_oov_rate": math.nan,
+        "manifest": manifest,
+    }
+
+
+def _rounded(count: int) -> str:
+    """2.097B: four digits tell the revisions of a model apart."""
+    for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= unit:
+            return f"{count / unit:.4g}{letter}"
+    return str(count)
+
+
+def _revision_config(config: dict[str, Any]) -> dict[str, Any]:
+    """What can make another curve: the model, of whatever revision."""
+    told = {key: config["model"].get(key) for key in ("path", "dtype", "begin", "load_in_4bit")}
+    return {"model": {**told, "name": Path(told["path"]).name}, "sample": {"size": "1"}}
 
 
 def _validation(folder: RunFolder, config: dict[str, Any]) -> dict[str, float]:
@@ -234,7 +284,7 @@ def _by_text(
         digests = pd.Series(
             [
                 manifest["corpus"][what][:8]
-                if what == "text" or configs[str(run)]["tokenizer"]["fit_on"] == "train"
+                if "corpus" in manifest and (what == "text" or configs[str(run)]["tokenizer"]["fit_on"] == "train")
                 else ""
                 for run, manifest in manifests.items()
             ],

@@ -263,9 +263,9 @@ def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
     manifest = row["manifest"]
     git = manifest.get("git") or {}
     machine = manifest.get("machine") or {}
-    corpus = manifest["corpus"]
-    digests = {"configuration": manifest.get("config_digest"), "sample": corpus["sample"].get("digest")}
-    digests |= {"text": corpus.get("text"), "tokenizer": corpus.get("tokenizer")}
+    corpus = manifest.get("corpus") or {}
+    digests = {"configuration": manifest.get("config_digest"), "sample": corpus.get("sample", {}).get("digest")}
+    digests |= {"text": corpus.get("text"), "tokenizer": corpus.get("tokenizer"), "weights": manifest.get("digest")}
     commit = git.get("commit")
     return {
         "run": run,

@@ -101,9 +101,8 @@ def warnings(judged: Judgements) -> list[str]:
             f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
             "would, and intervals at these sizes are too narrow."
         )
-    digests = judged.runs.assign(
-        digest=[manifest["corpus"]["sample"]["digest"] for manifest in judged.runs["manifest"]]
-    )
+    trained_here = judged.runs[["corpus" in manifest for manifest in judged.runs["manifest"]]]
+    digests = trained_here.assign(digest=[m["corpus"]["sample"]["digest"] for m in trained_here["manifest"]])
     at_size = digests.groupby(["group", "size"], sort=False)["digest"]
     same = at_size.size()[at_size.nunique() < at_size.size()]
     if len(same):

@@ -5,6 +5,8 @@ python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hu
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 
+from dataclasses import replace
+
 from hydra.core.hydra_config import HydraConfig
 
 from conf import main
@@ -16,11 +18,15 @@ def run(config: EvalConfig) -> None:
     """Score a study where one is named and no experiment is, else train and score the run that `config` describes."""
     from eval.run import add_pretrained, score_run, score_study, scoring_tokens
 
-    if isinstance(config.model, PretrainedConfig) and config.dry_run:
-        print(f"{run_id(config)}: would be loaded from {config.model.path} and scored on {config.benchmark.name}")
-    elif isinstance(config.model, PretrainedConfig):
-        pretrained, scorer = add_pretrained(config)
-        score_run(pretrained, config, scorer)
+    if isinstance(config.model, PretrainedConfig):
+        from eval.pretrained import revisions
+
+        for model in revisions(config.model):
+            one = replace(config, model=model)
+            if config.dry_run:
+                print(f"{run_id(one)}: would be loaded from {model.path} and scored on {config.benchmark.name}")
+            else:
+                score_run(*add_pretrained(one))
     elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
         score_study(config)
     elif config.dry_run:

@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, check_above, check_choice
 from train.config import PRECISIONS, ModelConfig, RunConfig
 
 CONTEXTS = ("none", "eos", "text")
@@ -28,7 +28,11 @@ class PretrainedConfig(ModelConfig):
 
     kind: str = MISSING  # causal | masked
     path: str = MISSING
-    revision: str | None = None  # of the hub: a branch, tag or commit; null: its main branch
+    revision: str | None = None  # a branch, tag or commit of the hub, or a folder within the local one; null: none
+    # Several, each a run of its own: names, or patterns such as step*.
+    revisions: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)
+    revision_pattern: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # regular expression of the step
+    tokens_per_step: int | None = field(default=None, metadata=NOT_IN_DIGEST)  # of training, for the x of a curve
     dtype: str = MISSING  # of the weights
     begin: str | None = None  # token that stands before a sentence, where the tokenizer names no BOS or EOS
     load_in_4bit: bool = False  # through bitsandbytes, on CUDA
@@ -38,6 +42,27 @@ class PretrainedConfig(ModelConfig):
     def __post_init__(self) -> None:
         check_choice("model.kind", self.kind, KINDS)
         check_choice("model.dtype", self.dtype, DTYPES)
+        if self.revision is not None and self.revisions is not None:
+            raise ConfigError("model.revision and model.revisions: give one of them")
+        if self.tokens_per_step is not None:
+            check_above("model.tokens_per_step", self.tokens_per_step, 0)
+        try:
+            groups = re.compile(self.revision_pattern or "()").groups
+        except re.error as error:
+            raise ConfigError(f"model.revision_pattern={self.revision_pattern}: {error}") from None
+        if groups != 1:
+            raise ConfigError(f"model.revision_pattern={self.revision_pattern}: must have one group, (...), the step")
+
+    @property
+    def step(self) -> int | None:
+        """Of training, as the revision's name tells it; None where it tells none."""
+        found = re.search(self.revision_pattern or "()", self.revision or "")
+        return int(found[1]) if found and found[1].isdecimal() else None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of text that the model was trained on, with repeats; None where they are not known."""
+        return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
 
     def identity(self, run: RunConfig) -> tuple[list[str], Any]:
         """Nothing but the model counts: no corpus, sample or recipe of ours was used."""

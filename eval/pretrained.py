@@ -5,6 +5,8 @@ Weights are read from safetensors and code from the transformers package only, u
 
 from __future__ import annotations
 
+import dataclasses
+import fnmatch
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -353,8 +355,11 @@ def load_pretrained(config: PretrainedConfig, batch_tokens: int, device: str = "
     if config.load_in_4bit and not torch.cuda.is_available():
         raise ConfigError("model.load_in_4bit=true: needs an NVIDIA GPU with CUDA, and there is none here")
     transformers = import_transformers()
-    path = _local(config.path) or config.path
-    options: dict[str, Any] = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
+    path, revision = _local(config.path), config.revision
+    if path and revision:
+        path, revision = _local(str(Path(path) / revision)), None
+    path = path or config.path
+    options: dict[str, Any] = {"revision": revision or "main", "trust_remote_code": config.trust_remote_code}
     try:
         described = transformers.AutoConfig.from_pretrained(path, **options)
         _check_kind(config, described)
@@ -381,6 +386,41 @@ def load_pretrained(config: PretrainedConfig, batch_tokens: int, device: str = "
     if config.kind == "masked":
         return MaskedScorer(model, tokenizer, name, batch_tokens, device, progress)
     return CausalScorer(model, tokenizer, name, batch_tokens, config.begin, device, progress)
+
+
+def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
+    """One configuration for each of `model.revisions`, by step, patterns filled in; the one given where there are none.
+
+    Raises InputError where a pattern fits nothing or the hub cannot be asked.
+    """
+    if config.revisions is None:
+        return [config]
+    names: list[str] = []
+    for asked in config.revisions:
+        if not set(asked) & set("*?["):
+            names.append(asked)
+            continue
+        there = _known_revisions(config)
+        if not (fitting := fnmatch.filter(there, asked)):
+            told = f"there are {', '.join(sorted(there)[:5])}" if there else "there are none"
+            raise InputError(f"model.revisions={asked}: no such revision of {config.path}; {told}")
+        names += fitting
+    chosen = [dataclasses.replace(config, revision=name, revisions=None) for name in dict.fromkeys(names)]
+    return sorted(chosen, key=lambda one: (one.step is None, one.step, one.revision))
+
+
+def _known_revisions(config: PretrainedConfig) -> list[str]:
+    """Names of the folders in a local model, or of the branches and tags of one on the hub."""
+    if folder := _local(config.path):
+        return [path.name for path in Path(folder).iterdir() if path.is_dir()]
+    import_transformers()  # tells the hub's library whether there is a network
+    import huggingface_hub
+
+    try:
+        found = huggingface_hub.list_repo_refs(config.path)
+    except (OSError, ValueError) as error:
+        raise InputError(_why_not(config, config.path, error)) from None
+    return [reference.name for reference in [*found.branches, *found.tags]]
 
 
 def _local(path: str) -> str | None:

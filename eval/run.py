@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
-def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
-    """The run folder of a model that comes trained (config.model is a PretrainedConfig), and its scorer.
+def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
+    """The run folder of a model that comes trained (config.model is a PretrainedConfig), `config`, and its scorer.
 
     The folder holds the configuration and digests, no weights. Raises what eval.pretrained.load_pretrained does.
     """
@@ -57,8 +57,9 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
     with run.locked():
         write_text(run.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
         digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
-        run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests)
-    return run, scorer
+        trained = {"step": config.model.step, "tokens": config.model.tokens}
+        run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
+    return run, config, scorer
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:

@@ -216,3 +216,44 @@ def test_a_method_for_some_paradigms_is_judged_on_those(written):
     assert 0 < len(judged.pairs) < len(whole.pairs)
     assert judged.pairs["paradigm"].str.endswith("_1").all()
     assert (judged.outcome == whole.select(whole.pairs["paradigm"].str.endswith("_1").to_numpy()).outcome).all()
+
+
+def as_revisions(folders, tokens_per_step=1000):
+    """Turn made-up runs into checkpoints of one pretrained model; the last one's tokens are not known."""
+    for step, folder in enumerate(folders, start=1):
+        model = {
+            "name": "hf_causal",
+            "kind": "causal",
+            "path": "models/gpt",
+            "revision": f"step{step}",
+            "dtype": "fp32",
+        }
+        config = yaml.safe_load(folder.config.read_text()) | {"model": model}
+        folder.config.write_text(yaml.safe_dump(config))
+        folder.manifest.unlink()
+        folder.update_manifest(status="done", tokens=step * tokens_per_step if folder is not folders[-1] else None)
+
+
+def test_revisions_of_a_model_make_a_curve_over_tokens(tmp_path):
+    made_up = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2))
+    folders = made_up.write(tmp_path)
+    as_revisions(folders)
+    study = collect(tmp_path, "made_up")
+    assert study.runs["group"].unique().tolist() == ["gpt"]
+    assert sorted(study.runs["sample_words"]) == [1000, 2000, 3000]
+    assert sorted(study.runs["size"]) == ["1k tokens", "2k tokens", "3k tokens"]
+    assert judgements(study, "blimp", "lp", "wrong").unit == "tokens"
+    assert any("one training run" in note for note in study.notes)
+    ((_, status, reason),) = study.problems.to_numpy()
+    assert status == "pretrained"
+    assert "size is not known" in reason
+
+
+def test_tokens_seen_and_words_of_a_sample_are_never_on_one_curve(tmp_path):
+    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
+    as_revisions(folders[:2])
+    study = collect(tmp_path, "made_up")
+    assert set(study.runs["reference"]) == {"treebank"}
+    assert len(study.runs) == 2
+    assert set(study.problems["status"]) == {"pretrained"}
+    assert any("a study of their own" in reason for reason in study.problems["reason"])

@@ -35,7 +35,7 @@ from transformers import (
 from conf import compose
 from corpora.errors import ConfigError, InputError
 from eval.config import PolicyConfig, PretrainedConfig
-from eval.pretrained import CausalScorer, MaskedScorer, load_pretrained
+from eval.pretrained import CausalScorer, MaskedScorer, load_pretrained, revisions, weights_digest
 from eval.scorers import load_scorer
 
 TEXT = ["The cats sleep near a dog .", "The cat sleeps .", "Who saw the dog that saw the naïve cat ?"] * 3
@@ -410,3 +410,54 @@ def test_its_run_is_named_by_the_model_alone(tmp_path):
     }
     assert len(names) == 3
     assert {name.rpartition("-")[0] for name in names} == {"hf_causal-gpt", "hf_causal-gpt-step1000"}
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    """A folder with a model of its own at each of three steps of training, as the Trainer leaves it."""
+    tokenizer = byte_level()
+    for step in (1, 2, 10):
+        folder = tmp_path / "gpt" / f"checkpoint-{step}"
+        torch.manual_seed(step)
+        gpt2(len(tokenizer)).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    (tmp_path / "gpt" / "logs").mkdir()
+    return tmp_path / "gpt"
+
+
+def composed(*overrides):
+    return compose("eval", ["study=s", "model=hf_causal", *overrides]).model
+
+
+def test_revisions_by_name_and_pattern_go_by_step(checkpoints):
+    asked = composed(f"model.path={checkpoints}", "model.revisions=['checkpoint-*']", "model.tokens_per_step=1000")
+    found = revisions(asked)
+    assert [one.revision for one in found] == ["checkpoint-1", "checkpoint-2", "checkpoint-10"]
+    assert [(one.step, one.tokens) for one in found] == [(1, 1000), (2, 2000), (10, 10_000)]
+    named = composed(f"model.path={checkpoints}", "model.revisions=[checkpoint-10,checkpoint-2]")
+    assert [(one.revision, one.tokens) for one in revisions(named)] == [("checkpoint-2", None), ("checkpoint-10", None)]
+    alone = composed(f"model.path={checkpoints}/checkpoint-1")
+    assert revisions(alone) == [alone]
+    digests = {load_pretrained(one, 100).digest for one in found}
+    assert len(digests) == 3
+    torch.manual_seed(2)
+    assert load_pretrained(found[1], 100).digest == weights_digest(gpt2(len(byte_level())))
+
+
+def test_the_step_is_read_as_the_families_write_it():
+    steps = {"step1000": 1000, "stage1-step42-tokens5B": 42, "checkpoint-7": 7, "main": None}
+    assert {name: composed("model.path=x", f"model.revision={name}").step for name in steps} == steps
+
+
+def test_revisions_that_are_not_there_are_one_line(checkpoints, monkeypatch):
+    with pytest.raises(InputError, match=r"model\.revisions=step\*: no such revision .* there are checkpoint-1, "):
+        revisions(composed(f"model.path={checkpoints}", "model.revisions=['step*']"))
+    with pytest.raises(InputError, match=r"checkpoint-3: no such folder"):
+        load_pretrained(composed(f"model.path={checkpoints}", "model.revision=checkpoint-3"), 100)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InputError, match=r"model\.path=no/such: .*(network|offline)"):
+        revisions(composed("model.path=no/such", "model.revisions=['step*']"))
+    with pytest.raises(ConfigError, match=r"give one of them"):
+        composed("model.path=x", "model.revision=a", "model.revisions=[b]")
+    with pytest.raises(ConfigError, match=r"model\.revision_pattern=\\d\+: must have one group"):
+        composed("model.path=x", "model.revision_pattern='\\d+'")

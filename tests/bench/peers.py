@@ -289,7 +289,7 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         # Its own model: minicons would otherwise be given logits of one position only.
         peer = minicons_way(str(folder / "masked"), None, pll, max(1, batch // 4), at_once)
         way = our_way("ours", masked, pll=pll)
-        part = sentences[:: max(1, len(sentences) // (4 * at_once))]
+        part = sentences[:: max(1, len(sentences) // at_once)]
         results[pll] = compare(f"PLL of a masked model, {pll}", [way, peer], part, equal, rounds)
     if arguments.run:
         scorer = load_scorer(arguments.run)
