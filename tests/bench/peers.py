@@ -50,6 +50,7 @@ PARADIGMS = [
     "adjunct_island", "anaphor_number_agreement", "determiner_noun_agreement_1", "ellipsis_n_bar_1",
     "regular_plural_subject_verb_agreement_1", "superlative_quantifiers_1",
 ]  # fmt: skip
+COMPARISONS = ("lp", "pll", "lstm")
 SIZES = {  # width, layers, heads, vocabulary
     "base": (768, 12, 12, {"causal": 50_257, "masked": 30_522}),
     "tiny": (32, 2, 2, {"causal": 500, "masked": 500}),
@@ -245,6 +246,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32, help="sentences of the peers at a time")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=COMPARISONS)
     parser.add_argument("--json", type=Path, help="write the figures there too")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")  # the peers' own
@@ -269,29 +271,31 @@ def main() -> None:
 
 
 def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
-    """All comparisons, by title."""
+    """All comparisons that are asked for, by name."""
     results = {}
     equal, rounds, batch, at_once = arguments.equal, arguments.rounds, arguments.batch, arguments.sample
-    causal = load_scorer(folder / "causal")
-    assert isinstance(causal, CausalScorer)
-    print_bound(causal, sentences)
-    ours = our_way("ours", causal)
-    peers = [
-        minicons_way(causal.model, causal.tokenizer, None, batch, at_once),
-        lm_eval_way(causal.model, causal.tokenizer, batch, at_once),
-    ]
-    ways = [ours, unshared(ours, causal), *peers, our_way("ours in bf16", causal, precision="bf16")]
-    results["causal"] = compare("LP of a causal model", ways, sentences, equal, rounds)
-    config = compose("eval", ["model=hf_masked", f"model.path={folder / 'masked'}"])
-    masked = load_pretrained(config.model, config.scoring.batch_tokens)
-    assert isinstance(masked, MaskedScorer)
-    for pll in ("original", "within_word_l2r"):
-        # Its own model: minicons would otherwise be given logits of one position only.
-        peer = minicons_way(str(folder / "masked"), None, pll, max(1, batch // 4), at_once)
-        way = our_way("ours", masked, pll=pll)
-        part = sentences[:: max(1, len(sentences) // at_once)]
-        results[pll] = compare(f"PLL of a masked model, {pll}", [way, peer], part, equal, rounds)
-    if arguments.run:
+    if "lp" in arguments.only:
+        causal = load_scorer(folder / "causal")
+        assert isinstance(causal, CausalScorer)
+        print_bound(causal, sentences)
+        ours = our_way("ours", causal)
+        peers = [
+            minicons_way(causal.model, causal.tokenizer, None, batch, at_once),
+            lm_eval_way(causal.model, causal.tokenizer, batch, at_once),
+        ]
+        ways = [ours, unshared(ours, causal), *peers, our_way("ours in bf16", causal, precision="bf16")]
+        results["lp"] = compare("LP of a causal model", ways, sentences, equal, rounds)
+    if "pll" in arguments.only:
+        config = compose("eval", ["model=hf_masked", f"model.path={folder / 'masked'}"])
+        masked = load_pretrained(config.model, config.scoring.batch_tokens)
+        assert isinstance(masked, MaskedScorer)
+        for pll in ("original", "within_word_l2r"):
+            # Its own model: minicons would otherwise be given logits of one position only.
+            peer = minicons_way(str(folder / "masked"), None, pll, max(1, batch // 4), at_once)
+            part = sentences[:: max(1, len(sentences) // at_once)]
+            ways = [our_way("ours", masked, pll=pll), peer]
+            results[f"pll {pll}"] = compare(f"PLL of a masked model, {pll}", ways, part, equal, rounds)
+    if "lstm" in arguments.only and arguments.run:
         scorer = load_scorer(arguments.run)
         assert isinstance(scorer, ModelScorer)
         ways = [our_way("ours", scorer, score_eos="true"), one_by_one_way(scorer)]
