@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint check bench system clean
+.PHONY: help venv demo test lint check peers bench system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -36,6 +36,12 @@ lint: venv  ## ruff and mypy
 	$(BIN)/mypy
 
 check: lint test  ## lint, then test
+
+$(VENV)/.peers: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[peers]"
+	touch $@
+
+peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
 
 bench: venv  ## speed of training and scoring (tests/bench/README.md)
 	$(BIN)/python tests/bench/speed.py

@@ -1,5 +1,6 @@
 """What tests need that a machine may lack, as fixtures that skip with a reason; and no skips where none are allowed."""
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Generator
@@ -34,6 +35,13 @@ def _program(name: str) -> str:
     if path is None:
         pytest.skip(f"needs {name}: `make system` installs it")
     return path
+
+
+@pytest.fixture(scope="session")
+def peers() -> None:
+    """minicons and lm-evaluation-harness are installed."""
+    if not all(importlib.util.find_spec(name) for name in ("minicons", "lm_eval")):
+        pytest.skip("needs minicons and lm-eval: `make peers` installs them")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Scores and speed beside minicons and lm-evaluation-harness, same model, same sentences, in one run.
 
-    pip install minicons lm-eval
+    make peers
     python tests/bench/peers.py --make FOLDER --text english.txt.xz      a GPT-2 of 124M, a BERT of 110M
     python tests/bench/peers.py --models FOLDER --benchmark BLIMP [--run RUN]   (--models: else tiny ones)
 
@@ -18,7 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -241,6 +241,7 @@ def main() -> None:
     parser.add_argument("--benchmark", type=Path, help="BLiMP's folder; else the toy grammar's pairs")
     parser.add_argument("--run", type=Path, help="run folder of an LSTM of ours")
     parser.add_argument("--paradigms", nargs="+", default=PARADIGMS)
+    parser.add_argument("--pairs", type=int, help="of each paradigm; all, as a thin sample shares little")
     parser.add_argument("--equal", type=int, default=1000, help="sentences whose sums are compared")
     parser.add_argument("--sample", type=int, default=320, help="sentences of the peers in a round")
     parser.add_argument("--batch", type=int, default=32, help="sentences of the peers at a time")
@@ -259,6 +260,8 @@ def main() -> None:
     if arguments.benchmark:
         chosen = ["benchmark=blimp", f"benchmark.path={arguments.benchmark}",
                   f"benchmark.paradigms=[{','.join(arguments.paradigms)}]"]  # fmt: skip
+    if arguments.pairs:
+        chosen.append(f"benchmark.pairs={arguments.pairs}")
     pairs = load_benchmark(compose("eval", chosen).benchmark).pairs
     sentences = [*pairs["good"], *pairs["bad"]]
     with tempfile.TemporaryDirectory() as temporary:
@@ -292,9 +295,8 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         for pll in ("original", "within_word_l2r"):
             # Its own model: minicons would otherwise be given logits of one position only.
             peer = minicons_way(str(folder / "masked"), None, pll, max(1, batch // 4), at_once)
-            part = sentences[:: max(1, len(sentences) // at_once)]
-            ways = [our_way("ours", masked, pll=pll), peer]
-            results[f"pll {pll}"] = compare(f"PLL of a masked model, {pll}", ways, part, equal, rounds)
+            ways = [replace(our_way("ours", masked, pll=pll), at_once=at_once), peer]  # it shares nothing either
+            results[f"pll {pll}"] = compare(f"PLL of a masked model, {pll}", ways, sentences, equal, rounds)
     if "lstm" in arguments.only and arguments.run:
         scorer = load_scorer(arguments.run)
         assert isinstance(scorer, ModelScorer)
