@@ -7,6 +7,7 @@ tokens count (`unk`) is decided where scores become judgements (eval/methods.py)
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import yaml
+from torch import nn
 
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
@@ -182,3 +184,12 @@ def tracked(
         return batches
     counted = ((len(batch.texts) if isinstance(batch, Forest) else len(batch), batch) for batch in batches)
     return track(counted, f"scoring {name}", total, unit)
+
+
+def weights_digest(model: nn.Module) -> str:
+    """SHA-256 over names, types and values of all weights, whatever files they came from."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -38,11 +38,14 @@ from transformers import (
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import eval.pretrained
+import eval.causal
 from conf import compose
 from corpora.sources import lines
 from eval.benchmarks import load_benchmark
-from eval.pretrained import CausalScorer, MaskedScorer, encoded, load_pretrained
+from eval.causal import CausalScorer
+from eval.hf_tokenizers import encoded
+from eval.masked import MaskedScorer
+from eval.pretrained import load_pretrained
 from eval.scorers import ModelScorer, load_scorer
 from eval.trees import forests
 
@@ -220,7 +223,7 @@ def print_bound(scorer: CausalScorer, sentences: list[str]) -> None:
     texts = [np.asarray([scorer.begin, *ids]) for _, (ids, _) in encoded(scorer.tokenizer, different)]
     total = sum(len(text) - 1 for text in texts)
     told = []
-    for name, capacity in (("one tree of all", total + 1), ("our trees", eval.pretrained.TREE_TOKENS)):
+    for name, capacity in (("one tree of all", total + 1), ("our trees", eval.causal.TREE_TOKENS)):
         batches = list(forests(texts, np.ones(len(texts), np.int64), capacity, max(capacity, scorer.batch_tokens)))
         read = sum(int((batch.parents >= 0).sum()) + len(batch.tokens) for batch in batches)
         softmaxes = sum(len(np.unique(batch.rows)) for batch in batches)

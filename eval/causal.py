@@ -1,0 +1,187 @@
+"""The scorer of causal Hugging Face models (GPT-2, Pythia, OLMo)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from corpora.errors import ConfigError, InputError
+from eval.config import PolicyConfig
+from eval.hf_tokenizers import begin_symbol, check_fast, encoded, tokenizer_digest
+from eval.scorers import TokenScores, begun, resolved_score_eos, tracked, weights_digest
+from eval.trees import Forest, Ids, forests
+from train.loss import token_logprobs
+from train.models import ancestors
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+# Nats between two ways to the same log-probabilities, by the precision of the weights; a wrong way is far off.
+PROBE_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
+TREE_TOKENS = 256  # of a tree, whose attention is over all its tokens: more cost more than they save
+LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
+
+
+class CausalScorer:
+    """A causal model. Sentences begin after its BOS, else its EOS, else `model.begin`, so the first word counts."""
+
+    masked = False
+    word_level = False
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        name: str,
+        batch_tokens: int,
+        begin: str | None = None,
+        device: str = "cpu",
+        progress: bool = False,
+    ):
+        """`begin` is the token that stands before a sentence where the tokenizer names none.
+
+        Raises ConfigError for a tokenizer without a begin symbol or without character offsets.
+        """
+        check_fast(tokenizer, name)
+        self.name = name
+        self.digest = weights_digest(model)
+        self.tokenizer_digest = tokenizer_digest(tokenizer)
+        self.sample_words: int | None = None
+        self.model = model.to(device).eval()  # type: ignore[arg-type]
+        self.tokenizer = tokenizer
+        self.begin = begin_symbol(tokenizer, begin, name)
+        self.batch_tokens = batch_tokens
+        self.device = torch.device(device)
+        self.progress = progress
+        self.positions = getattr(model.config, "max_position_embeddings", None)
+        self.head = _plain_head(self.model, self.begin)
+        self.reads_trees = _reads_trees(self.model, self.begin)
+
+    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+        """Scores in the order of `sentences`; each different string of tokens is read once."""
+        eos = self.tokenizer.eos_token_id
+        if resolved_score_eos(policy, self.word_level):
+            if eos is None:
+                raise ConfigError(f"policy.score_eos=true: the tokenizer of {self.name} has no end symbol")
+            end = [eos]
+        else:
+            end = []
+        targets: dict[bytes, Ids] = {}
+        found: dict[str, tuple[bytes, npt.NDArray[np.int32]]] = {}
+        for sentence, (ids, offsets) in encoded(self.tokenizer, list(dict.fromkeys(sentences))):
+            tokens = np.asarray([*ids, *end], dtype=np.int64)
+            spans = [*offsets, *([(len(sentence), len(sentence))] if end else [])]
+            targets[tokens.tobytes()] = tokens
+            found[sentence] = tokens.tobytes(), np.asarray(spans, dtype=np.int32).reshape(-1, 2)
+        before = self._before(policy)
+        self._check_lengths(before, targets.values())
+        logprobs = dict(zip(targets, self._logprobs(before, list(targets.values()), policy), strict=True))
+        unk = self.tokenizer.unk_token_id
+        return [
+            TokenScores(logprobs[key], spans, targets[key] == (-1 if unk is None else unk))
+            for key, spans in (found[sentence] for sentence in sentences)
+        ]
+
+    def _before(self, policy: PolicyConfig) -> list[int]:
+        """Tokens before a sentence: the context, then the begin symbol."""
+        match policy.context:
+            case "eos":
+                return [self.begin] * (policy.context_tokens + 1)
+            case "text":
+                ((_, (ids, _)),) = encoded(self.tokenizer, [policy.context_text or ""])
+                return [self.begin, *ids, self.begin]
+            case _:
+                return [self.begin]
+
+    def _check_lengths(self, before: list[int], targets: Any) -> None:
+        longest = len(before) + max((len(ids) for ids in targets), default=0) - 1
+        if self.positions is not None and longest > self.positions:
+            raise InputError(f"{self.name} reads {self.positions} tokens at most; the longest text has {longest}")
+
+    def _logprobs(
+        self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """ln p of the tokens of each text, from its `first` one on, after `before` and the tokens before them."""
+        texts = [np.concatenate([before, ids]).astype(np.int64) for ids in targets]
+        batch_tokens = self.batch_tokens
+        if self.head is None:  # then all logits of a batch are held
+            batch_tokens = min(batch_tokens, max(1, LOGIT_BYTES // (4 * len(self.tokenizer))))
+        capacity = min(TREE_TOKENS, batch_tokens) if self._trees_fit(texts) else 0
+        batches = forests(texts, begun(first, len(texts), len(before)), capacity, batch_tokens)
+        results = [np.empty(0)] * len(targets)
+        bf16 = policy.precision == "bf16"
+        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+            for forest in tracked(batches, len(texts), self.name, self.progress):
+                for text, values in forest.results(self._read(forest, shared=capacity > 0)):
+                    results[text] = values
+        return results
+
+    def _trees_fit(self, texts: list[Ids]) -> bool:
+        """A mask of ancestors takes the place of a model's own, which may be a window narrower than a long text."""
+        window = getattr(self.model.config, "sliding_window", None)
+        longest = max((len(text) for text in texts), default=0)
+        return self.reads_trees and (window is None or longest <= window)
+
+    def _read(self, forest: Forest, shared: bool) -> npt.NDArray[np.float64]:
+        """(C,) ln p of all tokens that are asked for."""
+        tokens, parents, depths, rows, targets = forest.tensors(self.device)
+        given = _as_trees(parents, depths, self.model.dtype) if shared else {}
+        after, rows = torch.unique_consecutive(rows, return_inverse=True)
+        if self.head is None:
+            logits = self.model(input_ids=tokens, use_cache=False, **given).logits.flatten(0, 1)[after]
+            values = logits.float().log_softmax(-1)[rows, targets]
+        else:
+            hidden = self.model.base_model(input_ids=tokens, use_cache=False, **given)[0].flatten(0, 1)
+            values = token_logprobs(hidden[after], *self.head, targets, rows)
+        nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
+        return nats
+
+
+def _plain_head(model: PreTrainedModel, token: int) -> tuple[Tensor, Tensor] | None:
+    """Weight (V, D) and bias (V,) of the softmax, where logits are nothing but hidden states times these, else None.
+
+    Some models scale or cap their logits: the model itself is asked on a probe, not its configuration.
+    """
+    head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    if not isinstance(head, nn.Linear) or model.base_model is model:
+        return None
+    bias = head.bias if head.bias is not None else head.weight.new_zeros(len(head.weight))
+    probe = torch.tensor([[token, token, token]], device=head.weight.device)
+    with torch.inference_mode():
+        asked = model(input_ids=probe, use_cache=False).logits.float().log_softmax(-1)
+        hidden = model.base_model(input_ids=probe, use_cache=False)[0]
+        made = (hidden @ head.weight.T + bias).float().log_softmax(-1)
+    return (head.weight, bias) if _same(asked, made, model) else None
+
+
+def _as_trees(parents: Tensor, depths: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    """What makes a model read each token (B, T) after its ancestors alone."""
+    seen = ancestors(parents)[:, None]  # (B, 1, T, T)
+    mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
+    return {"attention_mask": mask, "position_ids": depths}
+
+
+def _reads_trees(model: PreTrainedModel, token: int) -> bool:
+    """Whether the model follows a mask and positions that are given: some take their own from the order of tokens."""
+    others = [index for index in range(4) if index != token][:2]
+    texts = [np.asarray([token, index, token, token]) for index in others]
+    (forest,) = forests(texts, np.asarray([1, 1]), 16, 16)
+    tokens, parents, depths, _, _ = forest.tensors(model.device)
+    with torch.inference_mode():
+        try:
+            given = _as_trees(parents, depths, model.dtype)
+            tree = model(input_ids=tokens, use_cache=False, **given).logits[0].float().log_softmax(-1)
+        except (TypeError, ValueError, RuntimeError, IndexError):
+            return False  # of its signature or of the mask's shape
+        read = torch.from_numpy(np.stack(texts)[:, :-1]).to(model.device)
+        plain = model(input_ids=read, use_cache=False).logits.float().log_softmax(-1)  # (2, 3, V)
+    return _same(torch.cat([plain[0], plain[1, 1:]]), tree, model)
+
+
+def _same(one: Tensor, other: Tensor, model: PreTrainedModel) -> bool:
+    return torch.allclose(one, other, rtol=0, atol=PROBE_TOLERANCE.get(model.dtype, 0.1))

@@ -1,0 +1,140 @@
+"""The scorer of masked Hugging Face models (BERT, RoBERTa)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from corpora.errors import ConfigError, InputError
+from eval.config import PolicyConfig
+from eval.hf_tokenizers import check_fast, tokenizer_digest
+from eval.scorers import TokenScores, length_batches, tracked, weights_digest
+from eval.trees import Ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+class MaskedScorer:
+    """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
+
+    `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
+    of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
+    """
+
+    masked = True
+    word_level = False
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        name: str,
+        batch_tokens: int,
+        device: str = "cpu",
+        progress: bool = False,
+    ):
+        """Raises ConfigError for a tokenizer without a mask or without character offsets."""
+        check_fast(tokenizer, name)
+        if tokenizer.mask_token_id is None:
+            raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
+        self.name = name
+        self.digest = weights_digest(model)
+        self.tokenizer_digest = tokenizer_digest(tokenizer)
+        self.sample_words: int | None = None
+        self.model = model.to(device).eval()  # type: ignore[arg-type]
+        self.tokenizer = tokenizer
+        self.batch_tokens = batch_tokens
+        self.device = torch.device(device)
+        self.progress = progress
+        self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
+        # Logits are needed at one position of each text: the others are left out just before the softmax weights.
+        model.get_output_embeddings().register_forward_pre_hook(self._select)  # type: ignore[no-untyped-call]
+
+    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+        """Scores in the order of `sentences`; each different sentence is read once, in a copy for each token."""
+        if policy.context != "none":
+            raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+        if policy.score_eos:
+            raise ConfigError("policy.score_eos=true: a masked model predicts no end of a sentence")
+        different = list(dict.fromkeys(sentences))
+        texts = [_Hidden.of(self.tokenizer, sentence, policy.pll or "within_word_l2r") for sentence in different]
+        limit = getattr(self.model.config, "max_position_embeddings", None)
+        longest = max((len(text.ids) for text in texts), default=0)
+        if limit is not None and longest > limit:
+            raise InputError(f"{self.name} reads {limit} tokens at most; the longest text has {longest}")
+        found = dict(zip(different, self._logprobs(texts, policy), strict=True))
+        return [found[sentence] for sentence in sentences]
+
+    def _logprobs(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
+        owner = np.repeat(np.arange(len(texts)), [len(text.scored) for text in texts])  # of each copy
+        place = np.concatenate([np.empty(0, np.int64), *(np.arange(len(text.scored)) for text in texts)])
+        logprobs = np.empty(len(owner))
+        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner]), self.batch_tokens))
+        bf16 = policy.precision == "bf16"
+        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+            for batch in tracked(batches, len(owner), self.name, self.progress, "masked copies"):
+                logprobs[batch] = self._read([texts[owner[i]].copy(place[i], self.tokenizer) for i in batch])
+        unk = self.tokenizer.unk_token_id
+        parts = np.split(logprobs, np.cumsum([len(text.scored) for text in texts])[:-1])
+        return [
+            TokenScores(part, text.spans, text.ids[text.scored] == (-1 if unk is None else unk))
+            for part, text in zip(parts, texts, strict=True)
+        ]
+
+    def _read(self, copies: list[tuple[Ids, int, int]]) -> npt.NDArray[np.float64]:
+        """ln p of the hidden token of each copy (tokens, its position, what it is)."""
+        lengths = torch.tensor([len(ids) for ids, _, _ in copies])
+        pad = self.tokenizer.pad_token_id
+        padded = np.full((len(copies), int(lengths.max())), 0 if pad is None else pad)
+        for row, (ids, _, _) in enumerate(copies):
+            padded[row, : len(ids)] = ids
+        real = torch.arange(padded.shape[1]) < lengths[:, None]
+        self._at = torch.tensor([position for _, position, _ in copies], device=self.device)
+        logits = self.model(
+            input_ids=torch.from_numpy(padded).to(self.device), attention_mask=real.long().to(self.device)
+        ).logits[:, 0]
+        targets = torch.tensor([target for _, _, target in copies], device=self.device)
+        values = logits.float().log_softmax(-1).gather(1, targets[:, None]).squeeze(1)
+        nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
+        return nats
+
+    def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """(B, T, D) to (B, 1, D)."""
+        hidden, *others = arguments
+        return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """A sentence with the symbols that a masked model puts around it, and what is hidden to score each token."""
+
+    ids: Ids  # (n,)
+    scored: Ids  # (m,) positions of the sentence's own tokens
+    spans: npt.NDArray[np.int32]  # (m, 2)
+    until: Ids  # (m,) end of the positions that are hidden, from the scored one on
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str) -> _Hidden:
+        found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+        scored = np.flatnonzero(np.asarray(found["special_tokens_mask"]) == 0)
+        words = found.word_ids()
+        until = scored + 1
+        if pll == "within_word_l2r":
+            ends = {word: position + 1 for position, word in enumerate(words)}  # the last one of a word stays
+            until = np.asarray([ends[words[position]] for position in scored], dtype=np.int64)
+        spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
+        return cls(np.asarray(found["input_ids"], dtype=np.int64), scored, spans, until)
+
+    def copy(self, place: int, tokenizer: PreTrainedTokenizerFast) -> tuple[Ids, int, int]:
+        """The tokens with the `place`-th scored one hidden, its position, and what it is."""
+        position = int(self.scored[place])
+        ids = self.ids.copy()
+        ids[position : self.until[place]] = tokenizer.mask_token_id
+        return ids, position, int(self.ids[position])

@@ -1,0 +1,180 @@
+"""Small untrained Hugging Face models and tokenizers of every kind, for tests of scoring."""
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BloomConfig,
+    BloomForCausalLM,
+    CohereConfig,
+    CohereForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForMaskedLM,
+)
+
+from eval.config import PolicyConfig
+
+TEXT = ["The cats sleep near a dog .", "The cat sleeps .", "Who saw the dog that saw the naïve cat ?"] * 3
+SENTENCES = [
+    "The cats sleep near a dog .",
+    "The cat sleep near a dog .",
+    "Who ?",
+    "A naïve zebra — 猫 — sees the gnu .",
+    "The",
+]
+
+
+def policy(**values):
+    default = {"context": "none", "context_tokens": 3, "context_text": None, "score_eos": None, "unk": "score"}
+    return PolicyConfig(**default | {"precision": "fp32"} | values)
+
+
+def byte_level():
+    """GPT-2: one symbol for begin and end, which it does not add; spaces belong to the word that follows."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>", unk_token="<|endoftext|>"
+    )
+
+
+def adds_bos():
+    """Llama: pieces with a mark before each word, the first included; it puts BOS before each text by itself."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    special = ["<unk>", "<s>", "</s>"]
+    trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=special, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+
+
+def lower_case(**symbols):
+    """Words in lower case, without a begin symbol unless `symbols` names one."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordLevelTrainer(special_tokens=["[UNK]", "[END]"], show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", **symbols)
+
+
+def gpt2(vocabulary):
+    return GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_embd=16, n_layer=2, n_head=2, n_positions=80,
+                                      bos_token_id=0, eos_token_id=0))  # fmt: skip
+
+
+def llama(vocabulary):
+    return LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
+                                        num_hidden_layers=2, num_attention_heads=2))  # fmt: skip
+
+
+def cohere(vocabulary):
+    """Its logits are scaled after the softmax weights."""
+    return CohereForCausalLM(CohereConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, logit_scale=0.3,
+                                          num_hidden_layers=2, num_attention_heads=2, bos_token_id=0, eos_token_id=0,
+                                          pad_token_id=0))  # fmt: skip
+
+
+def bloom(vocabulary):
+    """Its positions are in the mask of attention, which it makes itself."""
+    return BloomForCausalLM(BloomConfig(vocab_size=vocabulary, hidden_size=16, n_layer=2, n_head=2, bos_token_id=0,
+                                        eos_token_id=0, pad_token_id=0))  # fmt: skip
+
+
+def mamba(vocabulary):
+    """No attention at all."""
+    return MambaForCausalLM(MambaConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, state_size=4,
+                                        bos_token_id=0, eos_token_id=0, pad_token_id=0))  # fmt: skip
+
+
+def mistral(vocabulary):
+    """Attention over a window that is narrower than some of the sentences."""
+    return MistralForCausalLM(MistralConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, head_dim=8,
+                                            num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+                                            sliding_window=4))  # fmt: skip
+
+
+def opt(vocabulary):
+    """Its positions begin at 2."""
+    return OPTForCausalLM(OPTConfig(vocab_size=vocabulary, hidden_size=16, ffn_dim=24, num_hidden_layers=2,
+                                    num_attention_heads=2, max_position_embeddings=80, word_embed_proj_dim=16,
+                                    bos_token_id=0, eos_token_id=0, pad_token_id=1))  # fmt: skip
+
+
+def pythia(vocabulary):
+    return GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
+                                            num_hidden_layers=2, num_attention_heads=2))  # fmt: skip
+
+
+TOKENIZERS = {"byte_level": byte_level, "adds_bos": adds_bos, "lower_case": lambda: lower_case(eos_token="[END]")}
+MODELS = {"gpt2": gpt2, "llama": llama, "cohere": cohere}
+MORE_MODELS = {"bloom": bloom, "mamba": mamba, "mistral": mistral, "opt": opt, "pythia": pythia}
+
+
+def made(model, tokenizer):
+    torch.manual_seed(1)
+    network = model(len(tokenizer)).eval()
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.normal_(std=0.3)
+    return network
+
+
+def word_pieces():
+    """BERT: lower case, pieces of words, symbols around a sentence."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=45, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    around = [("[CLS]", 2), ("[SEP]", 3)]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=around)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]",
+        cls_token="[CLS]", sep_token="[SEP]",
+    )  # fmt: skip
+
+
+def masked_bytes():
+    """RoBERTa: bytes, spaces belong to the word that follows."""
+    tokenizer = byte_level()
+    tokenizer.add_special_tokens({"mask_token": "<mask>", "pad_token": "<pad>"})
+    return tokenizer
+
+
+def bert(vocabulary):
+    return BertForMaskedLM(BertConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
+                                      num_attention_heads=2, max_position_embeddings=80))  # fmt: skip
+
+
+def roberta(vocabulary):
+    return RobertaForMaskedLM(RobertaConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
+                                            num_hidden_layers=2, num_attention_heads=2, max_position_embeddings=80,
+                                            pad_token_id=1, bos_token_id=0, eos_token_id=0))  # fmt: skip
+
+
+MASKED = {"bert": (bert, word_pieces), "roberta": (roberta, masked_bytes)}

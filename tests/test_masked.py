@@ -1,0 +1,73 @@
+"""Masked Hugging Face models against one copy of a sentence at a time."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from corpora.errors import ConfigError, InputError
+from eval.masked import MaskedScorer
+from tests.made_up_pretrained import MASKED, bert, byte_level, made, policy, word_pieces
+
+
+@torch.no_grad()
+def one_mask_at_a_time(network, tokenizer, sentence, pll):
+    """ln p of each token from a copy of its own, all logits, softmax written out in double precision."""
+    found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+    ids, starts = found["input_ids"], [start for start, _ in found["offset_mapping"]]
+    # These sentences have one space before each word, and a full stop may follow one at once.
+    words = [(sentence[:start].count(" "), sentence[start : start + 1].isalnum()) for start in starts]
+    inside = [at for at, special in enumerate(found["special_tokens_mask"]) if not special]
+    logprobs = []
+    for at in inside:
+        copy = list(ids)
+        copy[at] = tokenizer.mask_token_id
+        if pll == "within_word_l2r":
+            for later in [other for other in inside if other > at and words[other] == words[at]]:
+                copy[later] = tokenizer.mask_token_id
+        logits = network(input_ids=torch.tensor([copy])).logits[0, at].double()
+        logprobs.append(float(logits[ids[at]]) - math.log(float(logits.exp().sum())))
+    return logprobs
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 5_000])
+@pytest.mark.parametrize("pll", ["original", "within_word_l2r"])
+@pytest.mark.parametrize("model", MASKED)
+def test_pll_equals_one_copy_at_a_time(model, pll, batch_tokens):
+    network, tokenizer = MASKED[model]
+    tokenizer = tokenizer()
+    network = made(network, tokenizer)
+    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "sleeps sleepy cat."]
+    expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
+    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    for found, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):
+        assert found.logprobs == pytest.approx(logprobs, abs=1e-4)
+        assert len(found.spans) == len(found.unk) == len(logprobs)
+
+
+def test_the_two_kinds_of_pll_differ_within_words_only():
+    tokenizer = word_pieces()
+    network = made(bert, tokenizer)
+    scorer = MaskedScorer(network, tokenizer, "m", 1_000)
+    sentence = "The zebras sleep ."
+    one, other = (scorer.score([sentence], policy(pll=pll))[0] for pll in ("original", "within_word_l2r"))
+    words = tokenizer(sentence, add_special_tokens=False).word_ids()
+    last = np.asarray([at + 1 == len(words) or words[at + 1] != word for at, word in enumerate(words)])
+    assert not last.all()
+    assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-5)
+    assert (np.abs(one.logprobs - other.logprobs)[~last] > 1e-4).all()
+    assert np.array_equal(scorer.score([sentence], policy())[0].logprobs, other.logprobs)
+
+
+def test_what_a_masked_model_cannot_do_is_one_line():
+    tokenizer = word_pieces()
+    scorer = MaskedScorer(made(bert, tokenizer), tokenizer, "m", 100)
+    with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
+        scorer.score(["The"], policy(context="eos"))
+    with pytest.raises(ConfigError, match=r"policy\.score_eos=true: a masked model predicts no end"):
+        scorer.score(["The"], policy(score_eos=True))
+    with pytest.raises(InputError, match=r"m reads 80 tokens at most"):
+        scorer.score(["cat " * 79], policy())
+    with pytest.raises(ConfigError, match=r"has no mask token; a causal model is model=hf_causal"):
+        MaskedScorer(made(bert, tokenizer), byte_level(), "m", 100)
