@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 
 import conf
-from analysis.collect import collect, judgements, score_labels
+from analysis.collect import collect
 from analysis.config import AnalysisConfig
 from analysis.curves import ALL_PAIRS, fit_curves
+from analysis.judgements import judgements, score_labels
 from analysis.report import Section, write_report
 from analysis.sentences import warnings
 from analysis.tables import slope_table, terminal_table, with_published

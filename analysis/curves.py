@@ -22,8 +22,8 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from analysis.collect import Judgements
 from analysis.config import CurvesConfig
+from analysis.judgements import Judgements
 
 Array = npt.NDArray[np.floating]
 Numbers = npt.NDArray[np.intp]

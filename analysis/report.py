@@ -17,7 +17,6 @@ import pandas as pd
 import vl_convert
 
 from analysis import sentences
-from analysis.collect import Judgements
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, UNK_FREE, Curves, perplexity_curves
 from analysis.figures import (
@@ -30,6 +29,7 @@ from analysis.figures import (
     style,
     write_figure,
 )
+from analysis.judgements import Judgements
 from analysis.tables import (
     accuracy_text,
     interval_text,

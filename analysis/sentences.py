@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.collect import Judgements
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, BOOTSTRAP, NO_INTERVAL, T_INTERVAL, UNK_FREE, Curves
+from analysis.judgements import Judgements
 from analysis.tables import accuracy_text, interval_text, slope_text, title
 
 OVERLAP_LIMIT = 0.5  # share of text in common from which samples of a size are hardly independent

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.collect import collect, group_labels, judgements, score_labels
+from analysis.collect import collect, group_labels
+from analysis.judgements import judgements, score_labels
 from corpora.errors import RunError
 from eval.scores import read_items, read_scores, score_path, write_items, write_scores
 from tests.made_up_study import MadeUpStudy

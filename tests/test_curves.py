@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 
-from analysis.collect import Judgements, collect, judgements
+from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import (
     ALL_PAIRS,
@@ -28,6 +28,7 @@ from analysis.curves import (
     spread_limits,
     units_of,
 )
+from analysis.judgements import Judgements, judgements
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)

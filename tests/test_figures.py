@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from analysis.collect import collect, judgements
+from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
 from analysis.figures import (
@@ -25,6 +25,7 @@ from analysis.figures import (
     style,
     write_figure,
 )
+from analysis.judgements import judgements
 from analysis.tables import with_published
 from tests.made_up_study import MadeUpStudy
 

@@ -9,9 +9,10 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from analysis.collect import collect, judgements
+from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
+from analysis.judgements import judgements
 from analysis.report import Section, write_report
 from analysis.sentences import findings, in_text, joined, warnings
 from analysis.tables import with_published

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from rich.console import Console
 
-from analysis.collect import collect, judgements
+from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
+from analysis.judgements import judgements
 from analysis.tables import (
     accuracy_text,
     architecture,

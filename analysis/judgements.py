@@ -1,0 +1,170 @@
+"""From score files to the outcomes of all runs on all pairs of one benchmark, under one method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.collect import Study, flatten, varies, written
+from corpora.errors import RunError
+from eval.accuracy import outcome, unk_free
+from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
+
+UNSCORED = "unscored"
+
+
+@dataclass
+class Judgements:
+    """Runs x pairs of one benchmark under one method.
+
+    runs: R rows of Study.runs, with the policy in `group` where it differs.
+    pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
+    outcome: (R, P) what each pair adds to accuracy; tie, unk: (R, P) whether its two scores are equal, whether either
+    sentence holds <unk>.
+    """
+
+    label: str
+    method: str
+    digest: str
+    policies: dict[str, dict[str, Any]]  # group -> its scoring policy and the method's parameters
+    runs: pd.DataFrame
+    pairs: pd.DataFrame
+    outcome: npt.NDArray[np.float32]
+    tie: npt.NDArray[np.bool_]
+    unk: npt.NDArray[np.bool_]
+    problems: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+    def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
+        """The same on some of the pairs: `pairs` (P,) says which."""
+        cut = {name: getattr(self, name)[:, pairs] for name in ("outcome", "tie", "unk")}
+        kept = self.pairs[pairs].reset_index(drop=True)
+        return Judgements(
+            self.label, self.method, self.digest, self.policies, self.runs, kept, problems=self.problems, **cut
+        )
+
+    @property
+    def unit(self) -> str:
+        """What the curves' x counts: "words"; "characters" or "tokens" where they are the reference of all runs."""
+        references = set(self.runs["reference"])
+        return references.pop() if references in ({"characters"}, {"tokens"}) else "words"
+
+    @property
+    def unk_free(self) -> npt.NDArray[np.bool_]:
+        """(P,) pairs without <unk> in any of the runs compared."""
+        return np.logical_not(self.unk.any(axis=0))
+
+
+def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
+    """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32"; of one benchmark if given.
+
+    Raises RunError when there are none.
+    """
+    labels = {
+        path.name for run in study.runs.index for path in study.folders[run].scores("").glob("*") if path.is_dir()
+    }
+    chosen = sorted(label for label in labels if benchmark is None or label.partition("+")[0] == benchmark)
+    if not chosen:
+        there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
+        asked = f"benchmark={benchmark}" if benchmark else "any benchmark"
+        raise RunError(f"study={study.name}: no run has scores of {asked}{there}; python -m eval study={study.name}")
+    return chosen
+
+
+def judgements(
+    study: Study, label: str, method: str, ties: str, progress: Callable[[str], None] = lambda run: None
+) -> Judgements:
+    """Load one method's scores of a benchmark for every run that has them; the others are listed in `problems`.
+
+    Runs under different policies become different groups. Raises RunError when no run has the method, when a file has
+    other pairs than its benchmark, or when runs were scored on different versions of the benchmark.
+    """
+    paths = {run: score_path(study.folders[run].scores(label), method) for run in study.runs.index}
+    scored = [run for run, path in paths.items() if path.exists()]
+    unscored = [
+        {"run": run, "status": UNSCORED, "reason": f"no {method} scores of {label}"}
+        for run in paths
+        if run not in scored
+    ]
+    if not scored:
+        there = sorted(
+            {path.stem for path in paths[study.runs.index[0]].parent.glob("*.parquet")} - {"items", "tokens"}
+        )
+        raise RunError(
+            f"analysis.method={method}: no run of study={study.name} has such scores of {label}; "
+            f"methods there: {', '.join(there) or 'none'}"
+        )
+    metadata = {run: read_metadata(paths[run]) for run in scored}
+    digest = _one_digest(label, metadata)
+    items, _ = read_items(paths[scored[0]].parent)
+    pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]].sort_values(
+        ["phenomenon", "paradigm", "pair_id"], ignore_index=True
+    )
+    keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
+    if keys.has_duplicates:
+        raise RunError(f"{paths[scored[0]].parent}: items.parquet names a pair twice: {keys[keys.duplicated()][0]}")
+    shape = (len(scored), len(pairs))
+    right, tie, unk = np.empty(shape, np.float32), np.empty(shape, np.bool_), np.empty(shape, np.bool_)
+    for row, run in enumerate(scored):
+        scores, _ = read_scores(paths[run])
+        order = keys.get_indexer(pd.MultiIndex.from_frame(scores[["paradigm", "pair_id"]]))
+        if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
+            told = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
+            raise RunError(f"{paths[run]}: {told}; remove the file to score again")
+        good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
+        right[row, order] = outcome(good, bad, ties)
+        tie[row, order] = good == bad
+        unk[row, order] = ~unk_free(scores).to_numpy()
+        progress(run)
+    runs = study.runs.loc[scored].copy()
+    policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
+    runs["group"], notes = _by_policy(runs["group"], policies)
+    by_group = {str(runs.at[run, "group"]): policy for run, policy in policies.items()}
+    problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
+    notes = [*study.notes, *notes, *_uneven(runs)]
+    return Judgements(label, method, digest, by_group, runs, pairs, right, tie, unk, problems, notes)
+
+
+def _one_digest(label: str, metadata: Mapping[str, Mapping[str, Any]]) -> str:
+    digests: dict[str, list[str]] = {}
+    for run, found in metadata.items():
+        digests.setdefault(found["benchmark"]["digest"], []).append(run)
+    if len(digests) > 1:
+        told = "; ".join(f"{digest[:8]} in {runs[0]} and {len(runs) - 1} more" for digest, runs in digests.items())
+        raise RunError(
+            f"{label}: runs were scored on different versions of the benchmark ({told}); score again those of one"
+        )
+    return next(iter(digests))
+
+
+def _by_policy(groups: pd.Series, policies: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
+    """Group names with the policy's fields in them where runs of one group differ, and notes on all that differs."""
+    table = pd.DataFrame.from_dict({run: flatten(policy) for run, policy in policies.items()}, orient="index")
+    table = table.astype(object).map(written)
+    notes = []
+    for key in table:
+        if table[key].nunique() > 1:
+            told = "; ".join(
+                f"{value}: {', '.join(sorted(set(groups[table[key] == value])))}" for value in sorted(set(table[key]))
+            )
+            notes.append(f"Not one scoring policy: {key} is {told}. Compare their levels with care.")
+        if varies(table[key], [groups]):
+            groups = groups + f", {key}=" + table[key]
+    return groups, notes
+
+
+def _uneven(runs: pd.DataFrame) -> list[str]:
+    """Notes on sizes that lack seeds which other sizes of the same group have."""
+    notes = []
+    for group, part in runs.groupby("group", sort=True):
+        seeds = set(part["seed"])
+        for size, at_size in part.groupby("size", sort=False):
+            lacking = sorted(seeds - set(at_size["seed"]))
+            if lacking:
+                notes.append(f"{group}: no scored run at {size} with seed {', '.join(map(str, lacking))}.")
+    return notes
