@@ -121,7 +121,7 @@ class TransformerXL(LanguageModel):
     The state holds one tensor (B, m, d_model) a layer; m grows from 0 to `memory`.
     """
 
-    tree_tokens = 256
+    tree_tokens = 128
 
     def __init__(self, config: TxlConfig, vocabulary: int):
         super().__init__(vocabulary, config.d_model, config.d_model, config.tied)
