@@ -61,11 +61,7 @@ def pairs(config: BenchmarkConfig) -> Iterator[Found]:
 
 def _side_by_side(table: Table, config: BenchmarkConfig) -> Iterator[Found]:
     for row, places in _placed(table, config.columns):
-        sentences = {
-            side: sentence_of(row.cells[column], row.where, column)
-            for side, (column,) in places.items()
-            if side in ("good", "bad")
-        }
+        sentences = {side: _only(row, places, side, sentence_of) for side in ("good", "bad")}
         yield row.where, {**_described(row, places, table.name), **sentences}
 
 
@@ -81,14 +77,15 @@ class _Sentence(NamedTuple):
 def _labelled(table: Table, config: BenchmarkConfig) -> Iterator[Found]:
     sentences = []
     for row, places in _placed(table, config.columns):
-        (column,), (label,) = places["sentence"], places["label"]
-        text = sentence_of(row.cells[column], row.where, column)
-        value = row.cells[label]
-        told = str(value).lower() if isinstance(value, bool) else name_of(value, row.where, label)
-        sentences.append(_Sentence(row.where, told, text, _described(row, places, table.name)))
+        text, label = _only(row, places, "sentence", sentence_of), _only(row, places, "label", _label_of)
+        sentences.append(_Sentence(row.where, label, text, _described(row, places, table.name)))
     labels = tuple(config.labels or ("1", "0"))
     join = _by_id if "pair_id" in sentences[0].pair else _by_turns
     return join(sentences, labels, table.source)
+
+
+def _label_of(cell: Any, where: str, column: str) -> str:
+    return str(cell).lower() if isinstance(cell, bool) else name_of(cell, where, column)
 
 
 def _by_turns(sentences: list[_Sentence], labels: tuple[str, ...], source: str) -> Iterator[Found]:
@@ -194,23 +191,27 @@ def _places(there: tuple[str, ...], columns: ColumnsConfig, where: str) -> Place
     return places
 
 
+def _only(row: Row, places: Places, name: str, read: Callable[[Any, str, str], Any]) -> Any:
+    """What `read` makes of the one cell that holds `name`; None where no column does."""
+    if name not in places:
+        return None
+    (column,) = places[name]
+    return read(row.cells[column], row.where, column)
+
+
 def _described(row: Row, places: Places, table: str) -> Pair:
     """What a row says of its pair but the sentences; `table` names the paradigm where no column does."""
-
-    def cell(name: str, read: Callable[[Any, str, str], Any]) -> Any:
-        return read(row.cells[places[name][0]], row.where, places[name][0]) if name in places else None
-
     named = [name_of(row.cells[column], row.where, column) for column in places.get("paradigm", ())]
     paradigm = "/".join(named) or table
     pair = {
         "paradigm": paradigm,
-        "phenomenon": cell("phenomenon", name_of) or paradigm,
-        "field": cell("field", part_of),
-        **{name: cell(name, part_of) for name in _PREFIX_FIELDS},
-        **{name: cell(name, flag_of) for name in FLAGS},
+        "phenomenon": _only(row, places, "phenomenon", name_of) or paradigm,
+        "field": _only(row, places, "field", part_of),
+        **{name: _only(row, places, name, part_of) for name in _PREFIX_FIELDS},
+        **{name: _only(row, places, name, flag_of) for name in FLAGS},
     }
     if "pair_id" in places:
-        pair["pair_id"] = cell("pair_id", name_of)
+        pair["pair_id"] = _only(row, places, "pair_id", name_of)
     for flag, fields in PREFIXES.items():
         lacking = [name for name in fields if pair[name] is None]
         if flag not in places and all(name in places for name in fields):

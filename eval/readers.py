@@ -94,7 +94,13 @@ def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Pat
     """
     otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
     patterns = [pattern] if pattern else config.files
-    wanted = f"{' or '.join(patterns)} files" if patterns else "tables"
+    wanted = f"{' or '.join(patterns[:2])}{' or ...' * (len(patterns) > 2)} files" if patterns else "tables"
+    of_hub = [name for name in ("revision", "subset", "split") if getattr(config, name) is not None]
+    if of_hub:
+        name, value = of_hub[0], getattr(config, of_hub[0])
+        raise ConfigError(
+            f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
+        )
     if config.path is None:
         raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER with its {wanted}")
     if config.path.startswith("None/"):  # ${paths.data} is not set
