@@ -192,8 +192,10 @@ def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterat
         except StopIteration:
             return
         except csv.Error as error:
+            told = str(error).replace("\t", "tab")
             raise InputError(
-                f'{file}: line {number}: not CSV ({error}); a cell with quotes in it is written "a ""b"" c"'
+                f"{file}: line {number}: not CSV ({told}); quotes in a quoted cell are written twice; "
+                f"benchmark.quotes=false takes all quotes as text"
             ) from None
         yield number, cells
 
