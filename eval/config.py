@@ -78,9 +78,12 @@ class ColumnsConfig:
     two_prefix_word: str | None = None
 
     def __post_init__(self) -> None:
-        names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm or "none"]
-        if not names or not all(isinstance(name, str) and name for name in names):
-            raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
+        names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm] if self.paradigm else None
+        if names is not None:
+            names = [str(name) if type(name) is int else name for name in names]  # some headers are numbers
+            if not names or not all(isinstance(name, str) and name for name in names):
+                raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
+            self.paradigm = names
         if bool(self.sentence) != bool(self.label):
             raise ConfigError("benchmark.columns.sentence and .label belong together: give both or neither")
         if self.sentence and (self.good or self.bad):

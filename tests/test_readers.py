@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conf import compose
 from corpora.errors import ConfigError, InputError
 from eval.benchmarks import load_benchmark
 from eval.config import BenchmarkConfig, ColumnsConfig
@@ -61,6 +62,7 @@ NAME = st.text("abc_-/ é中", min_size=1, max_size=6).map(str.strip).filter(boo
 ROWS = st.lists(st.tuples(TEXT, TEXT, NAME, NAME, NAME | st.just("")), min_size=1, max_size=6)
 
 
+@settings(max_examples=50)
 @given(ROWS, st.sampled_from(sorted(WRITERS)), st.sampled_from(sorted(COMPRESS)), st.booleans())
 def test_pairs_that_were_written_are_read(rows, kind, packed, turned):
     names = ("sentence_good", "sentence_bad", "UID", "phenomenon", "field")
@@ -80,6 +82,7 @@ def test_pairs_that_were_written_are_read(rows, kind, packed, turned):
     assert found.set_index("pair_id")["field"].replace({float("nan"): None}).to_dict() == fields
 
 
+@settings(max_examples=50)
 @given(ROWS, st.sampled_from(sorted(WRITERS)), st.booleans(), st.randoms())
 def test_sentences_with_labels_are_pairs(rows, kind, turns, rng):
     labels = ("yes", "no")
@@ -147,6 +150,18 @@ def test_prefix_fields_say_which_method_judges_a_pair(tmp_path):
         InputError, match=r"a\.csv: line 2: one_prefix_word_bad is empty: a pair has all of one_prefix_"
     ):
         load(tmp_path / "a.csv")
+
+
+def test_climp_as_a_table_of_labelled_sentences(real_data):
+    # Of its 16 files 15 have a header, 0 to 3 for phenomenon, paradigm, sentence and label.
+    config = compose("eval", [
+        "benchmark=local", f"benchmark.path={real_data}/climp", "benchmark.files=['[!b]*.csv',binding*.csv]",
+        "benchmark.columns.sentence=2", "benchmark.columns.label=3", "benchmark.columns.phenomenon=0",
+        "benchmark.columns.paradigm=1",
+    ]).benchmark  # fmt: skip
+    climp = load_benchmark(BenchmarkConfig(name="climp", path=f"{real_data}/climp")).pairs
+    expected = climp[climp["paradigm"] != "ba_construction"].reset_index(drop=True)
+    assert load_benchmark(config).pairs.equals(expected)
 
 
 def test_quotes_that_are_text(tmp_path):
@@ -289,7 +304,7 @@ def test_which_files(tmp_path):
         ({"sentence": "a"}, r"columns\.sentence and \.label belong together"),
         ({"sentence": "a", "label": "b", "good": "c"}, r"good and bad, or sentence and label: name two of the four"),
         ({"paradigm": []}, r"columns\.paradigm=\[\]: must be a column, or a list of columns"),
-        ({"paradigm": 3}, r"columns\.paradigm=3: must be a column, or a list of columns"),
+        ({"paradigm": 1.5}, r"columns\.paradigm=1\.5: must be a column, or a list of columns"),
     ],
 )
 def test_columns_that_do_not_fit(columns, told):
