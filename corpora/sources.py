@@ -170,7 +170,7 @@ def lines(file: Path, tell: Report = lambda share: None) -> Iterator[tuple[int, 
 
     Raises InputError for what is not UTF-8, for lines of over 64 MiB and for damaged or truncated archives.
     """
-    with _opened(file) as (stream, raw):
+    with opened(file) as (stream, raw):
         size = max(1, file.stat().st_size)
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             if number % 1024 == 0:
@@ -205,7 +205,7 @@ _DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Stream of a file's decompressed bytes, and the file itself (for the place in it)."""
     try:
         with file.open("rb") as raw:

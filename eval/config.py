@@ -21,6 +21,16 @@ DTYPES = ("fp32", "bf16", "fp16")
 PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
 
+# What the fields of a benchmark are for: the form of its files, and the fields that a reader of that form looks at.
+FORMS = {
+    "pairs": ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "quotes", "columns", "labels"),
+    "blimp": ("path", "dataset", "revision"),
+    "climp": ("path",),
+    "toy": ("seed", "per_paradigm"),
+}
+_NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
 
 @dataclass
 class PretrainedConfig(ModelConfig):
@@ -71,20 +81,84 @@ class PretrainedConfig(ModelConfig):
 
 
 @dataclass
+class ColumnsConfig:
+    """Which column of a table holds what. null: one of the usual names, if it is there (eval/forms.py); "": none."""
+
+    good: str | None = None
+    bad: str | None = None
+    sentence: str | None = None  # instead of the two: one sentence a row,
+    label: str | None = None  # and whether it is the good or the bad one
+    paradigm: Any = None  # a column, or a list of columns whose texts are joined; none: the file's name
+    phenomenon: str | None = None  # none: the paradigm
+    field: str | None = None
+    pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
+    lexically_identical: str | None = None
+    one_prefix_method: str | None = None  # none: pairs that have the fields of the method
+    two_prefix_method: str | None = None
+    one_prefix_prefix: str | None = None
+    one_prefix_word_good: str | None = None
+    one_prefix_word_bad: str | None = None
+    two_prefix_prefix_good: str | None = None
+    two_prefix_prefix_bad: str | None = None
+    two_prefix_word: str | None = None
+
+    def __post_init__(self) -> None:
+        names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm] if self.paradigm else None
+        if names is not None:
+            names = [str(name) if type(name) is int else name for name in names]  # some headers are numbers
+            if not names or not all(isinstance(name, str) and name for name in names):
+                raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
+            self.paradigm = names
+        if bool(self.sentence) != bool(self.label):
+            raise ConfigError("benchmark.columns.sentence and .label belong together: give both or neither")
+        if self.sentence and (self.good or self.bad):
+            raise ConfigError(
+                "benchmark.columns: a row holds good and bad, or sentence and label: name two of the four"
+            )
+
+
+@dataclass
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
     name: str = MISSING
-    path: str | None = None  # a local folder
+    form: str | None = None  # one of FORMS; null: that of its name, or else pairs
+    path: str | None = None  # a local folder, or a file
     dataset: str | None = None  # or a data set of the Hugging Face hub
+    revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
+    subset: str | None = None  # of the data set; null: all
+    split: str | None = None  # of the data set; null: the only one
+    files: list[str] | None = None  # patterns below path; null: all tables in the folder, which are of one format
+    delimiter: str | None = None  # null: a comma in .csv, a tab in .tsv
+    quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
+    columns: ColumnsConfig = field(default_factory=ColumnsConfig)
+    labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all
     seed: int | None = None  # toy: of the pairs
     per_paradigm: int | None = None  # toy: pairs to make of each paradigm
+    language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
     def __post_init__(self) -> None:
-        if self.pairs is not None and self.pairs < 1:
-            raise ConfigError(f"benchmark.pairs={self.pairs}: must be above 0, or null for all")
+        if self.form is None:
+            self.form = self.name if self.name in FORMS else "pairs"
+        check_choice("benchmark.form", self.form, FORMS)
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(f"benchmark.name={self.name}: must be letters, digits, _ . and -, and name a folder")
+        usual = BenchmarkConfig.__dataclass_fields__
+        for name in sorted({name for fields in FORMS.values() for name in fields} - set(FORMS[self.form])):
+            if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
+                raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
+        if self.paradigms == []:
+            raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
+        for name in ("pairs", "per_paradigm"):
+            check_above(f"benchmark.{name}", getattr(self, name), 0)
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
+        if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
+            raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
+        if self.language is not None and not _LANGUAGE.fullmatch(self.language):
+            raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
 
 
 @dataclass

@@ -21,9 +21,10 @@ from corpora.errors import ConfigError, RunError, StoreError
 from corpora.files import write_text
 from corpora.words import count_words
 from eval.benchmarks import Benchmark, load_benchmark
-from eval.config import BenchmarkConfig, EvalConfig, PretrainedConfig
+from eval.config import BenchmarkConfig, ColumnsConfig, EvalConfig, PretrainedConfig
 from eval.scores import (
     TOKENS,
+    check_same_pairs,
     judged_pairs,
     read_metadata,
     read_scores,
@@ -145,6 +146,7 @@ class _Work:
         described = yaml.safe_load(run.config.read_text(encoding="utf-8"))
         benchmark = _loaded(_key(config.benchmark))
         folder = run.scores(score_label(config.benchmark, config.policy))
+        check_same_pairs(folder, benchmark.name, benchmark.digest)
         score_eos = resolved_score_eos(config.policy, scorer.word_level)
         common = {
             "policy": dataclasses.asdict(dataclasses.replace(config.policy, score_eos=score_eos)),
@@ -251,7 +253,8 @@ def _key(config: BenchmarkConfig) -> str:
 @functools.lru_cache(maxsize=2)
 def _loaded(key: str) -> Benchmark:
     """Read once a process, which may score many runs."""
-    return load_benchmark(BenchmarkConfig(**json.loads(key)))
+    values = json.loads(key)
+    return load_benchmark(BenchmarkConfig(**values | {"columns": ColumnsConfig(**values["columns"])}))
 
 
 @functools.lru_cache(maxsize=2)

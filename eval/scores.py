@@ -13,6 +13,7 @@ one JSON object; `METADATA` says what a score file's must have. Imports no torch
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,11 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     Part of a benchmark has a folder of its own too ("blimp+pairs-10"), so that it never takes the place of the whole.
     """
     parts = [benchmark.name]
+    if benchmark.subset is not None:
+        parts.append("subset-" + re.sub(r"[^\w.-]", "_", benchmark.subset))
+    for name in ("seed", "per_paradigm"):  # of pairs that are made
+        if (value := getattr(benchmark, name)) is not None:
+            parts.append(f"{name}-{value}")
     if benchmark.paradigms is not None:
         parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
     if benchmark.pairs is not None:
@@ -165,6 +171,18 @@ def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str) -> No
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Pairs (columns of ITEMS) and metadata ({"benchmark": {"name", "digest"}}). Raises RunError for a damaged file."""
     return _read(folder / ITEMS_FILE, ITEMS)
+
+
+def check_same_pairs(folder: Path, name: str, digest: str) -> None:
+    """Raise RunError where a folder holds scores of other pairs than those of `digest`: none may take their place."""
+    if not (folder / ITEMS_FILE).exists():
+        return
+    there = read_metadata(folder / ITEMS_FILE)["benchmark"]["digest"]
+    if there != digest:
+        raise RunError(
+            f"{folder}: holds scores of other pairs (digest {there[:8]}) than {name} has now ({digest[:8]}); "
+            f"give these another name (benchmark.name), or remove that folder"
+        )
 
 
 def write_tokens(folder: Path, tokens: pd.DataFrame, metadata: Mapping[str, Any]) -> None:

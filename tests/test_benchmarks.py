@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from conf import compose
 from corpora.errors import ConfigError, InputError
 from eval.benchmarks import load_benchmark
-from eval.config import BenchmarkConfig
+from eval.config import BenchmarkConfig, ColumnsConfig
 
 PAIR = {
     "sentence_good": "The cats sleep.",
@@ -80,12 +81,19 @@ def without(name):
     [
         (b'{"sentence_good": "The', r"line 3: not JSON \(Unterminated string"),
         (b"[1]", r"line 3: a JSON list, must be an object"),
-        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(invalid start byte at byte 19\)"),
+        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(byte 0xff at place 20 of the line\)"),
         (without("sentence_bad"), r"line 3: without the field sentence_bad; there are sentence_good, field"),
         (without("pairID"), r"line 3: without the field pairID"),
         (without("UID"), r"line 3: without the field UID"),
         (json.dumps(PAIR | {"sentence_good": " "}).encode(), r"line 3: sentence_good is ' ', must be text"),
         (json.dumps(PAIR | {"sentence_good": 3}).encode(), r"line 3: sentence_good is 3, must be text"),
+        (json.dumps(PAIR | {"sentence_bad": "a\0b"}).encode(), r"line 3: sentence_bad is 'a\\x00b': the character NUL"),
+        (json.dumps(PAIR | {"pairID": 1.5}).encode(), r"line 3: pairID is 1.5, must be text or a whole number"),
+        (
+            json.dumps(PAIR | {"one_prefix_method": "yes"}).encode(),
+            r"line 3: one_prefix_method is 'yes', must be true or false",
+        ),
+        (json.dumps(PAIR | {"two_prefix_word": 3}).encode(), r"line 3: two_prefix_word is 3, must be text"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path, line, told):
@@ -99,7 +107,9 @@ def test_a_broken_line_is_named(tmp_path, line, told):
 def test_a_pair_twice(tmp_path):
     write_blimp(tmp_path, "a")
     (tmp_path / "b.jsonl").write_text(json.dumps(PAIR | {"UID": "a"}))
-    with pytest.raises(InputError, match=r"paradigm a has two pairs 0"):
+    with pytest.raises(
+        InputError, match=r"b\.jsonl: line 1: paradigm a has two pairs 0, the other: .*a\.jsonl: line 1"
+    ):
         load_benchmark(blimp(tmp_path))
 
 
@@ -114,8 +124,32 @@ def test_nothing_there(tmp_path):
         load_benchmark(blimp(tmp_path))
     with pytest.raises(ConfigError, match=r"give benchmark\.path=FOLDER or benchmark\.dataset=NAME"):
         load_benchmark(BenchmarkConfig(name="blimp"))
-    with pytest.raises(ConfigError, match=r"benchmark\.name=glue: must be one of blimp, climp, toy"):
-        load_benchmark(BenchmarkConfig(name="glue"))
+    with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of blimp, climp, pairs, toy"):
+        BenchmarkConfig(name="mine", form="glue")
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(InputError, match=r"empty\.jsonl: holds no rows"):
+        load_benchmark(blimp(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"paradigms": []}, r"benchmark\.paradigms=\[\]: must name at least one, or null for all"),
+        ({"pairs": -1}, r"benchmark\.pairs=-1: must be above 0"),
+        ({"seed": 2}, r"benchmark\.seed=2: form=blimp has no use for it"),
+        ({"columns": ColumnsConfig(good="text")}, r"benchmark\.columns=.*: form=blimp has no use for it"),
+        ({"language": "English"}, r"benchmark\.language=English: must be an ISO 639 code"),
+        (
+            {"name": "toy", "per_paradigm": 0, "path": None, "dataset": None},
+            r"benchmark\.per_paradigm=0: must be above",
+        ),
+        ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: must be letters"),
+        ({"name": "a+b"}, r"benchmark\.name=a\+b: must be letters"),
+    ],
+)
+def test_values_that_fit_nothing(tmp_path, values, told):
+    with pytest.raises(ConfigError, match=told):
+        blimp(tmp_path, **values)
 
 
 def test_the_hub_without_a_network(monkeypatch):
@@ -132,8 +166,8 @@ def test_the_hub_spells_pairs_its_own_way(monkeypatch):
 
     hub = {key: value for key, value in PAIR.items() if not key.startswith("two_prefix_") and key != "pairID"}
     rows = {name: [hub | {"UID": name, "pair_id": n} for n in range(2)] for name in ("b", "a")}
-    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset: list(rows))
-    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split: rows[subset])
+    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: list(rows))
+    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split, revision: {"train": rows[subset]})
     found = load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
     assert found.pairs[["paradigm", "pair_id"]].to_numpy().tolist() == [["a", "0"], ["a", "1"], ["b", "0"], ["b", "1"]]
 
@@ -172,6 +206,11 @@ def test_both_forms_of_climp(tmp_path):
         (CLIMP[CLIMP.index("\n") + 1 :], "a.csv", r"a\.csv: line 1: must be the header"),
         (CLIMP + CLIMP.split("\n")[1], "a.csv", r"a\.csv: 3 sentences, must be pairs"),
         (CLIMP + '4,classifier,x,"我', "a.csv", r"a\.csv: line 4: not CSV"),
+        (
+            CLIMP.replace("classifier_adj,我买了一条", "other,我买了一条"),
+            "a.csv",
+            r"line 3: paradigm 'other', but its good .* line 2",
+        ),
         (BARE.replace("\r\n", "\n\n", 1), "ba_construction_1000.csv", r"line 2: must hold 1 columns with a sentence"),
     ],
 )
@@ -195,10 +234,14 @@ def test_real_blimp(real_data):
         prefix, word = (flagged[f"{method}_{part}"] for part in parts)
         starts = [good.startswith(p + " " + w) for good, p, w in zip(flagged["good"], prefix, word, strict=True)]
         assert all(starts)
+    # What score files of earlier versions were made with: another one would be refused, or score every run again.
+    assert found.digest == "e5e6c96cdb694169bfe084ee83c99e0200acf97f715709245b4cd8d1f4b1bd37"
 
 
 def test_real_climp(real_data):
-    pairs = load_benchmark(climp(real_data / "climp")).pairs
+    found = load_benchmark(climp(real_data / "climp"))
+    assert found.digest == "570d11b0ef8bd51f1be575671a24cd78c58c9af14c2b887f383ea7b5da32e7a9"
+    pairs = found.pairs
     assert (pairs.groupby("paradigm").size() == 1000).all()
     assert pairs.groupby("phenomenon")["paradigm"].nunique().to_dict() == {
         "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
@@ -207,3 +250,8 @@ def test_real_climp(real_data):
     assert (pairs["good"].str.len() == pairs["bad"].str.len()).all()
     assert (pairs["good"] != pairs["bad"]).all()
     assert not pairs["good"].str.contains(r"[\s\r]").any()
+
+
+def test_the_fingerprint_of_the_built_in_pairs():
+    found = load_benchmark(compose("eval", ["benchmark=toy", "benchmark.seed=2", "benchmark.per_paradigm=7"]).benchmark)
+    assert found.digest == "ed49596e3af09681f68afef13afe22c00d443b1decbd667ea3a3e2ccc4323659"

@@ -137,6 +137,22 @@ def test_another_policy_has_another_folder(configured):
     assert (plain["good"] != other["good"]).all()
 
 
+def test_other_pairs_do_not_take_the_place_of_scored_ones(configured, tmp_path):
+    run = made_up_run(configured(), made_up_model(LSTM))
+    own = [f"benchmark.path={tmp_path}/own.csv", "benchmark.name=own"]
+    (tmp_path / "own.csv").write_text("good,bad\nThe cats sleep .,The cats sleeps .\n")
+    score_run(run, configured("benchmark=local", *own))
+    before = scored(run, label="own")
+    (tmp_path / "own.csv").write_text("good,bad\nThe dogs sleep .,The dogs sleeps .\n")
+    with pytest.raises(
+        RunError, match=r"scores/own: holds scores of other pairs .* than own has now .*benchmark\.name"
+    ):
+        score_run(run, configured("benchmark=local", *own))
+    assert scored(run, label="own")[0].equals(before[0])
+    score_run(run, configured("benchmark=local", *own, "benchmark.name=new"))
+    assert scored(run, label="new")[0]["good"].tolist() != before[0]["good"].tolist()
+
+
 def test_a_study(configured, capsys):
     runs = [made_up_run(configured(f"seed={seed}"), made_up_model(LSTM, seed=seed)) for seed in (1, 2)]
     lacking = made_up_run(configured("seed=3"), made_up_model(LSTM), done=False)

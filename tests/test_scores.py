@@ -98,6 +98,10 @@ def test_each_way_of_scoring_has_its_folder():
     assert score_label(BenchmarkConfig(name="blimp", pairs=10), policy()) == "blimp+pairs-10"
     part = score_label(BenchmarkConfig(name="blimp", paradigms=["b", "a"]), policy())
     assert part == score_label(BenchmarkConfig(name="blimp", paradigms=["a", "b"]), policy()) != "blimp"
+    made = {score_label(BenchmarkConfig(name="toy", seed=s, per_paradigm=n), policy()) for s in (1, 2) for n in (5, 9)}
+    assert made == {f"toy+seed-{s}+per_paradigm-{n}" for s in (1, 2) for n in (5, 9)}
+    hub = BenchmarkConfig(name="mine", dataset="some/set", subset="a b/c")
+    assert score_label(hub, policy()) == "mine+subset-a_b_c"
 
 
 def test_a_tie_is_wrong_unless_said():

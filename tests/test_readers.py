@@ -1,0 +1,376 @@
+"""Pairs in anyone's tables: every format gives the same pairs, and what can be wrong with a file is one line."""
+
+import bz2
+import csv
+import gzip
+import io
+import itertools
+import json
+import lzma
+import tempfile
+from pathlib import Path
+
+import datasets
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conf import compose
+from corpora.errors import ConfigError, InputError
+from eval.benchmarks import load_benchmark
+from eval.config import BenchmarkConfig, ColumnsConfig
+
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+
+
+def own(path, columns=None, **values):
+    return BenchmarkConfig(name="own", path=str(path), columns=ColumnsConfig(**columns or {}), **values)
+
+
+def load(path, columns=None, **values):
+    return load_benchmark(own(path, columns, **values)).pairs
+
+
+def separated(rows, delimiter, end="\n"):
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)
+    return text.getvalue().encode()
+
+
+def parquet(rows):
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+WRITERS = {
+    "csv": lambda rows: separated(rows, ","),
+    "tsv": lambda rows: separated(rows, "\t", "\r\n"),
+    "jsonl": lambda rows: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(),
+    "parquet": parquet,
+}
+
+# No carriage return, which CSV files of some systems end their lines with, and no byte order mark.
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\0\ufeff"), min_size=1, max_size=20).filter(str.strip)
+NAME = st.text("abc_-/ é中", min_size=1, max_size=6).map(str.strip).filter(bool)
+ROWS = st.lists(st.tuples(TEXT, TEXT, NAME, NAME, NAME | st.just("")), min_size=1, max_size=6)
+
+
+@settings(max_examples=50)
+@given(ROWS, st.sampled_from(sorted(WRITERS)), st.sampled_from(sorted(COMPRESS)), st.booleans())
+def test_pairs_that_were_written_are_read(rows, kind, packed, turned):
+    names = ("sentence_good", "sentence_bad", "UID", "phenomenon", "field")
+    tables = [{**dict(zip(names, row, strict=True)), "pair_id": index} for index, row in enumerate(rows)]
+    if turned:
+        tables = [dict(reversed(row.items())) for row in tables]
+    packed = "" if kind == "parquet" else packed
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"file.{kind}{packed}"
+        file.write_bytes(COMPRESS[packed](WRITERS[kind](tables)))
+        found = load(file)
+    wanted = sorted(
+        ((uid, str(n), good, bad, f) for n, (good, bad, uid, f, _) in enumerate(rows)), key=lambda row: row[0]
+    )
+    assert found[["paradigm", "pair_id", "good", "bad", "phenomenon"]].to_numpy().tolist() == [list(r) for r in wanted]
+    fields = {str(n): field or None for n, (*_, field) in enumerate(rows)}
+    assert found.set_index("pair_id")["field"].replace({float("nan"): None}).to_dict() == fields
+
+
+@settings(max_examples=50)
+@given(ROWS, st.sampled_from(sorted(WRITERS)), st.booleans(), st.randoms())
+def test_sentences_with_labels_are_pairs(rows, kind, turns, rng):
+    labels = ("yes", "no")
+    sentences = [
+        {"text": text, "ok": label, "set": paradigm, "kind": phenomenon} | ({} if turns else {"pair_id": f"{index}x"})
+        for index, (good, bad, paradigm, phenomenon, _) in enumerate(rows)
+        for text, label in zip((good, bad), labels, strict=True)
+    ]
+    if not turns:
+        rng.shuffle(sentences)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"file.{kind}"
+        file.write_bytes(WRITERS[kind](sentences))
+        columns = {"sentence": "text", "label": "ok", "paradigm": "set", "phenomenon": "kind"}
+        found = load(file, columns, labels=["Yes", "NO"])
+    expected = sorted((paradigm, good, bad, kind) for good, bad, paradigm, kind, _ in rows)
+    assert sorted(found[["paradigm", "good", "bad", "phenomenon"]].itertuples(index=False, name=None)) == expected
+    if turns:
+        numbers = found.groupby("paradigm")["pair_id"].apply(list)
+        assert all(ids == [str(n) for n in range(len(ids))] for ids in numbers)
+
+
+def test_what_a_table_does_not_say(tmp_path):
+    (tmp_path / "b.csv").write_text("good,bad\nB one.,B ones.\nB two.,B twos.\n")
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress("\ufeffbad,good\r\nA ones.,A one.\r\n\r\n".encode()))
+    (tmp_path / "notes.txt").write_text("not a table")
+    (tmp_path / "._b.csv").write_bytes(b"\0\x05")
+    found = load(tmp_path)
+    assert found[["paradigm", "phenomenon", "pair_id", "good", "bad"]].to_numpy().tolist() == [
+        ["a", "a", "0", "A one.", "A ones."],
+        ["b", "b", "0", "B one.", "B ones."],
+        ["b", "b", "1", "B two.", "B twos."],
+    ]
+    assert found.drop(columns=["pair_id", "paradigm", "phenomenon", "good", "bad"]).isna().all(axis=None)
+    assert load(tmp_path / "b.csv", pairs=1)["good"].tolist() == ["B one."]
+
+
+def test_columns_of_other_names(tmp_path):
+    (tmp_path / "a.csv").write_text("ok;no;set;part;paradigm\nA dog.;A dogs.;x;1;wrong\nA cat.;A cats.;y;1;wrong\n")
+    columns = {"good": "ok", "bad": "no", "paradigm": ["set", "part"], "phenomenon": "part"}
+    found = load(tmp_path / "a.csv", columns, delimiter=";")
+    assert found[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [["x/1", "1", "0"], ["y/1", "1", "0"]]
+    found = load(tmp_path / "a.csv", columns | {"paradigm": "", "phenomenon": None}, delimiter=";")
+    assert found[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [["a", "a", "0"], ["a", "a", "1"]]
+
+
+def test_prefix_fields_say_which_method_judges_a_pair(tmp_path):
+    header = "good,bad,one_prefix_prefix,one_prefix_word_good,one_prefix_word_bad,lexically_identical\n"
+    (tmp_path / "a.csv").write_text(
+        header + "A dog barks.,A dog bark.,A dog, barks,bark,true\nHe runs.,He ran.,,,,False\n"
+    )
+    found = load(tmp_path / "a.csv")
+    assert found["one_prefix_method"].tolist() == [True, False]
+    assert found["two_prefix_method"].isna().all()
+    assert found["lexically_identical"].tolist() == [True, False]
+    assert found["one_prefix_word_good"].iat[0] == "barks"
+    rows = [
+        {"good": "A.", "bad": "B.", "two_prefix_method": True, "two_prefix_word": "c"},
+        {"good": "A.", "bad": "B.", "two_prefix_method": False},
+    ]
+    (tmp_path / "b.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert load(tmp_path / "b.jsonl")["two_prefix_method"].tolist() == [True, False]
+    (tmp_path / "a.csv").write_text(header + "A dog barks.,A dog bark.,A dog,barks,,\n")
+    with pytest.raises(
+        InputError, match=r"a\.csv: line 2: one_prefix_word_bad is empty: a pair has all of one_prefix_"
+    ):
+        load(tmp_path / "a.csv")
+
+
+def test_climp_as_a_table_of_labelled_sentences(real_data):
+    # Of its 16 files 15 have a header, 0 to 3 for phenomenon, paradigm, sentence and label.
+    config = compose("eval", [
+        "benchmark=local", f"benchmark.path={real_data}/climp", "benchmark.files=['[!b]*.csv',binding*.csv]",
+        "benchmark.columns.sentence=2", "benchmark.columns.label=3", "benchmark.columns.phenomenon=0",
+        "benchmark.columns.paradigm=1",
+    ]).benchmark  # fmt: skip
+    climp = load_benchmark(BenchmarkConfig(name="climp", path=f"{real_data}/climp")).pairs
+    expected = climp[climp["paradigm"] != "ba_construction"].reset_index(drop=True)
+    assert load_benchmark(config).pairs.equals(expected)
+
+
+def test_quotes_that_are_text(tmp_path):
+    (tmp_path / "a.tsv").write_text('good\tbad\n"Go!" he said.\t"Go!" he say.\n')
+    with pytest.raises(
+        InputError, match=r"a\.tsv: line 2: not CSV \(.* expected after .*\); quotes in .* benchmark\.quotes=false"
+    ):
+        load(tmp_path / "a.tsv")
+    assert load(tmp_path / "a.tsv", quotes=False)["good"].tolist() == ['"Go!" he said.']
+
+
+CSV = b"good,bad,n\nA dog.,A dogs.,1\n"
+BAD_FILES = {
+    "latin-1": ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv: line 3: not UTF-8 \(byte 0xe9 at place 4 of the line\)"),
+    "utf-16": ("a.csv", CSV.decode().encode("utf-16"), r"a\.csv: line 1: not UTF-8 \(byte 0xff at place 1"),
+    "an open quote": ("a.csv", CSV + b'"A cat,A cats.,2\nB,C,3\n', r"a\.csv: line 3: not CSV \(unexpected end"),
+    "after a quoted line end": (
+        "a.csv", CSV + b'"A\ncat.","A\ncats.",2\nA cow.,A cows.\n', r"a\.csv: line 6: 2 cells, must be 3 \(good, bad"
+    ),
+    "too many cells": ("a.csv", CSV + b"A cat, too.,A cats.,2\n", r"a\.csv: line 3: 4 cells, must be 3"),
+    "a column twice": ("a.csv", b"good,bad,good\na,b,c\n", r"a\.csv: line 1: two columns named good"),
+    "an empty file": ("a.csv", b"", r"a\.csv: holds no rows"),
+    "only a header": ("a.csv", b"good,bad\n", r"a\.csv: holds no rows"),
+    "only empty lines": ("a.jsonl", b"\n \n", r"a\.jsonl: holds no rows"),
+    "no column": ("a.csv", b"good,worse\na,b\n", r"no column bad or .* for the bad sentence; there are: good, w"),
+    "another separator": ("a.csv", b"good;bad\na;b\n", r"no column good or .* are: good;bad; give benchmark\.col"),
+    "two that may be it": ("a.csv", b"good,bad,sentence_bad\na,b,c\n", r"the columns bad and sentence_bad may both"),
+    "an empty sentence": ("a.csv", CSV + b"A cat., ,2\n", r"a\.csv: line 3: bad is ' ', must be text"),
+    "an empty paradigm": ("a.csv", b"good,bad,paradigm\na,b,\n", r"line 2: paradigm is '', must be text or a whole"),
+    "NUL": ("a.csv", CSV + b"A\0 cat.,A cats.,2\n", r"line 3: good is 'A\\x00 cat\.': the character NUL"),
+    "ids twice": ("a.csv", b"good,bad,pair_id\na,b,7\nc,d,7\n", r"line 3: .* two pairs 7, the other: .*: line 2"),
+    "a flag": ("a.csv", b"good,bad,one_prefix_method\na,b,yes\n", r"one_prefix_method is 'yes', must be true or false"),
+    "a broken archive": ("a.csv.gz", gzip.compress(CSV * 99)[:-9], r"a\.csv\.gz: cannot be read to its end"),
+    "no archive": ("a.csv.xz", CSV, r"a\.csv\.xz: cannot be read to its end"),
+    "not JSON": ("a.jsonl", b'{"good": "a", "bad": "b"}\n{"good"\n', r"a\.jsonl: line 2: not JSON \(Expecting ':'"),
+    "a JSON list": ("a.jsonl", b'["a", "b"]\n', r"a\.jsonl: line 1: a JSON list, must be an object"),
+    "deep JSON": ("a.jsonl", b"[" * 99_999, r"a\.jsonl: line 1: not JSON \(maximum recursion"),
+    "NaN": ("a.jsonl", b'{"good": "a", "bad": NaN}\n', r"a\.jsonl: line 1: bad is nan, must be text"),
+    "null": ("a.jsonl", b'{"good": null, "bad": "b"}\n', r"a\.jsonl: line 1: good is None, must be text"),
+    "half a character": ("a.jsonl", rb'{"good": "a\ud800", "bad": "b"}', r"good is 'a\\ud800': half a surrogate pair"),
+    "half an id": ("a.jsonl", rb'{"good": "a", "bad": "b", "pair_id": "\ud800"}', r"pair_id is '\\ud800': half a"),
+    "an id": ("a.jsonl", b'{"good": "a", "bad": "b", "pair_id": 1.5}', r"pair_id is 1\.5, must be text or a whole n"),
+    "a long cell": ("a.jsonl", b'{"good": [%b1], "bad": "b"}' % (b"1," * 99), r"good is \[1, .{60,75}\.\.\., must be"),
+    "a column that goes": (
+        "a.jsonl", b'{"good": "a", "bad": "b", "paradigm": "p"}\n{"good": "a", "bad": "b"}\n',
+        r"a\.jsonl: line 2: the column for paradigm is none, in the rows before it is paradigm",
+    ),
+    "no Parquet": ("a.parquet", CSV, r"a\.parquet: not a readable Parquet file \(.*\)"),
+    "a truncated Parquet": ("a.parquet", parquet([{"good": "a"}])[:-9], r"a\.parquet: not a readable Parquet"),
+    "numbers in Parquet": ("a.parquet", parquet([{"good": "a", "bad": 3.0}]), r"row 1: bad is 3\.0, must be text"),
+    "an empty Parquet": ("a.parquet", parquet([{"good": "a"}])[:0], r"a\.parquet: not a readable Parquet file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_a_bad_file_is_one_line(tmp_path, case):
+    name, content, told = BAD_FILES[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=told) as error:
+        load(tmp_path / name)
+    assert "\n" not in str(error.value)
+    str(error.value).encode()  # can be printed
+
+
+def test_parquet_without_rows(tmp_path):
+    pd.DataFrame({"good": [], "bad": []}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet: holds no rows"):
+        load(tmp_path / "a.parquet")
+    pd.DataFrame({"good": ["a", None], "bad": ["b", "c"]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet: row 2: good is None, must be text"):
+        load(tmp_path / "a.parquet")
+
+
+LABELLED = "text,ok,pair_id,paradigm\nA dog.,1,x,p\nA dogs.,0,x,p\nA cat.,1,y,p\nA cats.,0,y,p\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("A dogs.,0", "A dogs.,1", r"line 3: paradigm p has two good sentences of pair x, the other: .*line 2"),
+        ("A cats.,0,y,p\n", "", r"line 4: paradigm p has no bad sentence of pair y"),
+        ("A cat.,1", "A cat.,2", r"line 4: label 2, must be 1 or 0"),
+        ("A cats.,0,y,p", "A cats.,0,y,q", r"line 4: paradigm p has no bad sentence of pair y"),
+        ("A cats.", "", r"line 5: text is '', must be text"),
+        (",pair_id", ",n", None),
+        (",pair_id", ",n", r"line 3: label 1, must be 0 \(good 1 and bad 0 by turns\)"),
+        (",pair_id", ",n", r"line 3: paradigm 'q', but its good sentence \(.*line 2\) has 'p'"),
+        (",pair_id", ",n", r"a\.csv: 3 sentences, must be pairs"),
+    ],
+)
+def test_labels_that_do_not_pair(tmp_path, old, new, told):
+    text = LABELLED.replace(old, new)
+    if told and "turns" in told:
+        text = text.replace("dogs.,0", "dogs.,1")
+    if told and "'q'" in told:
+        text = text.replace("dogs.,0,x,p", "dogs.,0,x,q")
+    if told and "3 sent" in told:
+        text = text.replace("A cats.,0,y,p\n", "")
+    (tmp_path / "a.csv").write_text(text)
+    columns = {"sentence": "text", "label": "ok"}
+    if told is None:
+        assert load(tmp_path / "a.csv", columns)["good"].tolist() == ["A dog.", "A cat."]
+        return
+    with pytest.raises(InputError, match=told):
+        load(tmp_path / "a.csv", columns)
+
+
+def test_which_files(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name in ("b.jsonl", "deep/a.jsonl"):
+        (tmp_path / name).write_text('{"good": "a", "bad": "b"}\n')
+    assert load(tmp_path)["paradigm"].tolist() == ["b"]
+    assert load(tmp_path, files=["**/*.jsonl", "b.*"])["paradigm"].tolist() == ["a", "b"]
+    (tmp_path / "c.csv").write_text("good,bad\na,b\n")
+    with pytest.raises(ConfigError, match=r"holds \.csv and \.jsonl files; say which by benchmark\.files"):
+        load(tmp_path)
+    for values, told in (
+        ({"files": ["*.tsv"]}, r"no \*\.tsv files in"),
+        ({"files": ["/etc/*"]}, r"benchmark\.files=\['/etc/\*'\]: must be patterns below the folder"),
+        ({"files": [""]}, r"benchmark\.files=\[''\]: must be patterns below the folder"),
+        ({"subset": "x"}, r"benchmark\.subset=x: of a data set of the hub, but benchmark\.path=.* is read"),
+        ({"columns": {"good": "text"}}, r"no column 'text' \(benchmark\.columns\.good\); there are: good, bad"),
+    ):
+        with pytest.raises((ConfigError, InputError), match=told):
+            load(tmp_path / "deep" if "columns" in values else tmp_path, **values)
+    (tmp_path / "a.xlsx").touch()
+    for name in ("a.xlsx", "a.parquet.gz"):
+        (tmp_path / name).touch()
+        with pytest.raises(ConfigError, match=rf"benchmark\.path=.*{name}: must be a folder, or end in \.csv, \.jsonl"):
+            load(tmp_path / name)
+    with pytest.raises(InputError, match=r"no file or folder .*nowhere\.csv \(with the tables of own\)"):
+        load(tmp_path / "nowhere.csv")
+    with pytest.raises(ConfigError, match=r"benchmark=own: give benchmark\.path=FOLDER or benchmark\.dataset=NAME"):
+        load_benchmark(BenchmarkConfig(name="own"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"sentence": "a"}, r"columns\.sentence and \.label belong together"),
+        ({"sentence": "a", "label": "b", "good": "c"}, r"good and bad, or sentence and label: name two of the four"),
+        ({"paradigm": []}, r"columns\.paradigm=\[\]: must be a column, or a list of columns"),
+        ({"paradigm": 1.5}, r"columns\.paradigm=1\.5: must be a column, or a list of columns"),
+    ],
+)
+def test_columns_that_do_not_fit(columns, told):
+    with pytest.raises(ConfigError, match=told):
+        ColumnsConfig(**columns)
+
+
+@pytest.mark.parametrize("values", [{"delimiter": ", "}, {"delimiter": '"'}, {"labels": ["1"]}, {"labels": ["a", "A"]}])
+def test_separators_and_labels_that_do_not_fit(values):
+    with pytest.raises(ConfigError, match=rf"benchmark\.{next(iter(values))}=.*: must be"):
+        own("a.csv", **values)
+
+
+def test_a_data_set_of_the_hub(monkeypatch):
+    rows = {"b": [{"good": "B.", "bad": "Bs."}], "a": [{"good": f"{n}.", "bad": "As."} for n in range(2)]}
+    asked = []
+
+    def load_dataset(dataset, subset, split, revision):
+        asked.append((dataset, subset, split, revision))
+        parts = {"train": rows[subset], "test": rows[subset]}
+        return parts[split] if split else {k: v for k, v in parts.items() if k == "train" or subset == "b"}
+
+    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: list(rows))
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    hub = {"name": "own", "dataset": "some/set", "revision": "v1"}
+    found = load_benchmark(BenchmarkConfig(**hub, split="test")).pairs
+    assert found[["paradigm", "pair_id", "good"]].to_numpy().tolist() == [
+        ["a", "0", "0."],
+        ["a", "1", "1."],
+        ["b", "0", "B."],
+    ]
+    assert asked == [("some/set", subset, "test", "v1") for subset in "ab"]
+    assert len(load_benchmark(BenchmarkConfig(**hub, subset="a")).pairs) == 2
+    with pytest.raises(
+        ConfigError, match=r"some/set: b: has the splits train, test: choose one by benchmark\.split=NAME"
+    ):
+        load_benchmark(BenchmarkConfig(**hub))
+    rows["a"][1]["bad"] = None
+    with pytest.raises(InputError, match=r"some/set: a: row 2: bad is None, must be text"):
+        load_benchmark(BenchmarkConfig(**hub, subset="a"))
+    rows["a"].clear()
+    with pytest.raises(InputError, match=r"some/set: a: holds no rows"):
+        load_benchmark(BenchmarkConfig(**hub, subset="a"))
+
+    def broken(dataset, revision):
+        raise RuntimeError("Dataset scripts are no longer supported\nmore")
+
+    monkeypatch.setattr(datasets, "get_dataset_config_names", broken)
+    with pytest.raises(
+        InputError, match=r"needs some/set from the Hugging Face hub \(Dataset scripts are no longer supp"
+    ) as e:
+        load_benchmark(BenchmarkConfig(**hub))
+    assert "\n" not in str(e.value)
+
+
+def test_a_data_set_of_one_subset_has_its_own_name(monkeypatch):
+    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: ["default"])
+    rows = [{"good": "a", "bad": "b"}]
+    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split, revision: rows)
+    assert load_benchmark(BenchmarkConfig(name="own", dataset="some/set")).pairs["paradigm"].tolist() == ["set"]
+
+
+def test_every_pair_is_read_whatever_the_sizes(tmp_path):
+    rows = [{"good": f"{n} a.", "bad": f"{n} b."} for n in range(3000)]  # more than a batch of Parquet
+    for kind, write in WRITERS.items():
+        (tmp_path / f"a.{kind}").write_bytes(write(rows))
+    found = [load(tmp_path / f"a.{kind}") for kind in WRITERS]
+    assert found[0]["good"].tolist() == [row["good"] for row in rows]
+    assert all(one.equals(other) for one, other in itertools.pairwise(found))
