@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, check_above, check_choice
 from train.config import PRECISIONS, ModelConfig, RunConfig
 
 CONTEXTS = ("none", "eos", "text")
@@ -20,6 +20,9 @@ KINDS = ("causal", "masked")
 DTYPES = ("fp32", "bf16", "fp16")
 PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
+DIAGNOSTICS = ("cprag", "role", "neg")  # benchmarks of what a model expects next: no pairs, no methods
+QUOTES = ("as_published", "straight")
+PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 
 
 @dataclass
@@ -60,6 +63,29 @@ class BenchmarkConfig:
     def __post_init__(self) -> None:
         if self.pairs is not None and self.pairs < 1:
             raise ConfigError(f"benchmark.pairs={self.pairs}: must be above 0, or null for all")
+
+
+@dataclass
+class DiagnosticConfig(BenchmarkConfig):
+    """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
+
+    shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
+    quotes: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
+    top_words: int = MISSING  # most probable words of each context to keep in topk.parquet
+    show: int = MISSING  # items whose most probable words are printed
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("benchmark.quotes", self.quotes, QUOTES)
+        check_above("benchmark.top_words", self.top_words, 0)
+        for key in ("shuffles", "seed", "show"):
+            if (value := getattr(self, key)) is not None and value < 0:
+                raise ConfigError(f"benchmark.{key}={value}: must be 0 or more")
+        if self.shuffles and self.seed is None:
+            raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
+        for key in ("pairs", "paradigms", "dataset"):
+            if getattr(self, key) is not None:
+                raise ConfigError(f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder")
 
 
 @dataclass
