@@ -85,7 +85,9 @@ class DiagnosticConfig(BenchmarkConfig):
             raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
         for key in ("pairs", "paradigms", "dataset"):
             if getattr(self, key) is not None:
-                raise ConfigError(f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder")
+                raise ConfigError(
+                    f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder"
+                )
 
 
 @dataclass

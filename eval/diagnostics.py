@@ -81,7 +81,7 @@ def _cprag(config: DiagnosticConfig) -> Iterator[Question]:
         for role in ("expected", *CATEGORIES):
             yield _question(item, "original", f"{first} {second}", row[role], role, group=group)
         cut = " ".join(second.split()[-2:])
-        perturbed = [("truncated", None, f"{first} {cut}")]
+        perturbed: list[tuple[str, int | None, str]] = [("truncated", None, f"{first} {cut}")]
         for trial in range(1, (config.shuffles or 0) + 1):
             shuffled = _shuffled(first, config.seed or 0, trial, number)
             perturbed.append(("shuffled", trial, f"{shuffled} {second}"))
@@ -170,8 +170,8 @@ def _file(config: DiagnosticConfig, name: str) -> Path:
         raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER with {name}")
     if config.path.startswith("None/"):  # ${paths.data} is not set
         raise InputError(
-            f"benchmark={config.name}: set PAIRSCALE_DATA to the folder that holds {config.path.removeprefix('None/')}/, "
-            f"or give benchmark.path=FOLDER with {name}"
+            f"benchmark={config.name}: set PAIRSCALE_DATA to the folder that holds "
+            f"{config.path.removeprefix('None/')}/, or give benchmark.path=FOLDER with {name}"
         )
     folder = Path(config.path).expanduser()
     if not folder.is_dir():
