@@ -1,5 +1,5 @@
-"""A diagnostic in the terminal: its measures beside the published ones, what the model cannot express, and what it
-expects most."""
+"""A diagnostic in the terminal: its measures, the published ones beside them, what the model cannot express, and what
+it expects most."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from eval.published import COLUMNS, read_published
 from eval.table import WIDTH
 
 BESIDE = ("BERT base", "BERT large")  # of Ettinger 2020, uncased; for terminals that have room
+CHANGED = ("truncated", "generic_object", "generic_subject", "generic_both")  # conditions whose words stay unprinted
 _GOOD = ("expected", "true")  # roles of the words that a model should predict
 
 
@@ -27,21 +28,21 @@ def cloze_tables(
     yield _measures_table(title, benchmark, cloze, width)
     lacking = inexpressible(cloze)
     if len(lacking):
-        words = ", ".join(f"{row.candidate} ({row.role}, item {row.item})" for row in lacking.itertuples())
-        yield Text(f"not expressible, {len(lacking)} words of {lacking['item'].nunique()} items: {words}\n")
+        rows = lacking.to_dict("records")
+        words = ", ".join(f"{row['candidate']} ({row['role']}, item {row['item']})" for row in rows)
+        yield Text(f"not expressible, {len(lacking)} words of {lacking['item'].nunique()} items: {words}")
     if show:
         yield _words_table(cloze, topk, show)
 
 
 def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int) -> Table:
-    rows = measures(benchmark, cloze)
     published = read_published(benchmark, (*COLUMNS, "sd")).to_dict("records")
     theirs = {(row["level"], row["name"], row["model"]): _share(row["accuracy"], row["sd"]) for row in published}
     beside = BESIDE if width >= WIDTH else ()
     caption = (
-        "per cent; ± is the deviation of trials; 95% intervals: for new items of this kind; a word that the model "
+        "per cent; ±: deviation of trials; 95% intervals: for new items of this kind; a word that the model cannot "
+        "express is wrong; known: without such items"
     )
-    caption += "cannot express is wrong, `known`: without such items"
     table = Table(
         title=Text(title), caption=Text(caption), title_justify="left", caption_justify="left",
         box=None, padding=(0, 2, 0, 0),
@@ -50,7 +51,7 @@ def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int)
     table.add_column("contexts", no_wrap=True)
     for heading in ("items", "share", "95%", "known", "items", *beside):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows.to_dict("records"):
+    for row in measures(benchmark, cloze).to_dict("records"):
         cells = [str(row["items"]), _share(row["accuracy"], row["sd"]), f"{_share(row['low'])}–{_share(row['high'])}"]
         cells += [_share(row["known"]), str(row["known_items"])] if row["unknown"] else ["", ""]
         others = [theirs.get((row["level"], row["name"], model), "") for model in beside]
@@ -59,21 +60,25 @@ def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int)
 
 
 def _words_table(cloze: pd.DataFrame, topk: pd.DataFrame, show: int) -> Table:
-    """The most probable words after each context of the first items."""
-    items = list(dict.fromkeys(topk["item"]))
-    chosen = topk[topk["item"].isin(items[:show])]
-    good = cloze[cloze["role"].isin(_GOOD)].groupby(["item", "condition", "context"])["candidate"].unique()
-    told = f"of the first {show} of {len(items)} items" if show < len(items) else f"of {len(items)} items"
-    caption = f"most probable whole words, per cent, {told}; all are in topk.parquet, benchmark.show=N prints more"
-    table = Table(
-        caption=Text(caption), caption_justify="left", box=None, padding=(0, 2, 0, 0), show_edge=False
-    )  # fmt: skip
-    for heading in ("item", "condition", "context", "fitting", "most probable"):
-        table.add_column(heading)
-    for (item, condition, context), rows in chosen.groupby(["item", "condition", "context"], sort=False):
-        words = ", ".join(f"{row.word} {100 * row.prob:.1f}" for row in rows.sort_values("place").itertuples())
-        fitting = ", ".join(good.get((item, condition, context), ()))
-        table.add_row(*map(Text, (item, condition.replace("_", " "), f"{context} ____", fitting, words)))
+    """The most probable words after each context of the first items, as in tables 6, 10, 13 and 15 of the paper."""
+    unchanged = topk[~topk["condition"].isin(CHANGED)]
+    items = list(dict.fromkeys(unchanged["item"]))
+    chosen = unchanged[unchanged["item"].isin(items[:show])].sort_values("place", kind="stable")
+    good = cloze[cloze["role"].isin(_GOOD)].groupby(["item", "condition", "context"])["candidate"].unique().to_dict()
+    found = {}
+    for key, rows in chosen.groupby(["item", "condition", "context"], sort=False):
+        found[key] = [f"{word} {100 * prob:.1f}" for word, prob in zip(rows["word"], rows["prob"], strict=True)]
+    caption = (
+        f"most probable whole words, per cent, of {min(show, len(items))} of {len(items)} items; "
+        "all are in topk.parquet, benchmark.show=N prints more"
+    )
+    table = Table(caption=Text(caption), caption_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("item", no_wrap=True)
+    for heading, ratio in (("context", 5), ("fitting", 2), ("most probable", 5)):
+        table.add_column(heading, ratio=ratio)
+    for (item, condition, context), words in found.items():
+        fitting = good.get((item, condition, context), ())
+        table.add_row(*map(Text, (str(item), f"{context} ____", ", ".join(fitting), ", ".join(words))))
     return table
 
 
