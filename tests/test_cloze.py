@@ -57,6 +57,18 @@ def causal_line(network, ids):
     return log_softmax(network(input_ids=torch.tensor([ids])).logits[0, -1])
 
 
+def marked_words(tokenizer, mark):
+    """Tokens that begin with what marks a word, and go on with a letter."""
+    words = {}
+    for token, index in tokenizer.get_vocab().items():
+        text = tokenizer.convert_tokens_to_string([token]).strip()
+        special = index in tokenizer.all_special_ids
+        if token.startswith(mark) and text[:1].isalpha() and "\ufffd" not in text and not special:  # half a character
+            words[index] = text
+    assert words
+    return words
+
+
 def expected_rank(line, words, span, logprob):
     """1 + whole words that are more probable; the candidate's first token has what the candidate leaves of it."""
     better = 0
@@ -122,12 +134,7 @@ def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
     tokenizer = TOKENIZERS[tokenizer]()
     network = made(MODELS[model], tokenizer)
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-    words = {}
-    for token, index in tokenizer.get_vocab().items():
-        text = tokenizer.convert_tokens_to_string([token]).strip()
-        if token.startswith(mark) and text[:1].isalpha() and "\ufffd" not in text:  # half a character
-            words[index] = text
-    assert words
+    words = marked_words(tokenizer, mark)
 
     def cut(context, candidate):
         context, whole = (
@@ -178,11 +185,7 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     tokenizer = tokenizer()
     network = made(network, tokenizer)
     mask, unknown = tokenizer.mask_token_id, tokenizer.unk_token_id
-    words = {
-        index: token.removeprefix("Ġ") for token, index in tokenizer.get_vocab().items()
-        if index not in tokenizer.all_special_ids and token.removeprefix("Ġ")[:1].isascii()
-        and token.removeprefix("Ġ")[:1].isalnum() and (token.startswith("Ġ") or model == "bert")
-    }  # fmt: skip
+    words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
     contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
     scorer = MaskedScorer(copy.deepcopy(network), tokenizer, "m", batch_tokens)  # which changes its model's forward
     found = next_words(scorer, contexts, candidates, 3, policy(pll=pll))
