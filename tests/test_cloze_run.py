@@ -1,4 +1,4 @@
-"""Scoring runs on the diagnostics: what lacks is scored, once; the command; and what the analysis makes of such runs."""
+"""Scoring runs on the diagnostics: what lacks is scored, once; the command; the analysis of such runs."""
 
 import subprocess
 import sys
