@@ -28,9 +28,9 @@ def cloze_tables(
     yield _measures_table(title, benchmark, cloze, width)
     lacking = inexpressible(cloze)
     if len(lacking):
-        rows = lacking.to_dict("records")
-        words = ", ".join(f"{row['candidate']} ({row['role']}, item {row['item']})" for row in rows)
-        yield Text(f"not expressible, {len(lacking)} words of {lacking['item'].nunique()} items: {words}")
+        items = lacking.groupby("candidate", sort=False)["item"].unique()
+        words = ", ".join(f"{word} ({', '.join(of)})" for word, of in items.items())
+        yield Text(f"not expressible, {len(items)} words of {lacking['item'].nunique()} items: {words}")
     if show:
         yield _words_table(cloze, topk, show)
 
