@@ -19,19 +19,20 @@ from eval.accuracy import wilson
 THRESHOLD = 0.01  # sections 7.2, 8.2 and 9.2
 AT = (1, 5)
 MEASURES = (
-    "level", "name", "items", "accuracy", "low", "high", "trials", "sd", "unknown", "known_items", "known",
+    "level", "name", "items", "accuracy", "low", "high", "ties", "trials", "sd", "unknown", "known_items", "known",
 )  # fmt: skip
 
-_OUTCOMES = ["level", "name", "trial", "item", "right", "known"]
+_OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
 
 
 def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
     """All that the paper reports of one diagnostic (cprag, role, neg), in the order of its tables.
 
     `cloze` has the columns of eval.cloze_scores.CLOZE. Returns MEASURES: level (accuracy@1, ...), name (of the
-    condition or part), items, accuracy (0 to 1), low, high (Wilson's 95% interval over new items), trials and sd (of
-    conditions drawn at random: accuracy is the mean over trials, sd that of the trials, as published the one that
-    divides by their number), unknown (items with a word that the model cannot express), and accuracy without them.
+    condition or part), items, accuracy (0 to 1), low, high (Wilson's 95% interval over new items), ties (of
+    sensitivity, counted as wrong: `>` in the paper; contexts that are one to a model, as <unk> can make them), trials
+    and sd (of conditions drawn at random: accuracy is the mean over trials, sd that of the trials, as published the one
+    that divides by their number), unknown (items with a word that the model cannot express), accuracy without them.
     """
     outcomes = _OUTCOMES_OF[benchmark](cloze)
     rows = []
@@ -44,6 +45,7 @@ def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {
                 "level": level, "name": name, "items": items, "accuracy": accuracy, "low": low, "high": high,
+                "ties": int(group["tie"].sum()),
                 "trials": len(by_trial) if drawn else 0, "sd": float(by_trial.std(ddof=0)) if drawn else np.nan,
                 "unknown": group.loc[~group["known"], "item"].nunique(), "known_items": known["item"].nunique(),
                 "known": float(known["right"].mean()) if len(known) else np.nan,
@@ -124,7 +126,7 @@ def _accuracy(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
     best = rows.groupby(["name", "trial", "item"], sort=False, dropna=False, as_index=False).agg(
         rank=("rank", "min"), known=("expressible", "any")
     )
-    return pd.concat([best.assign(level=f"accuracy@{k}", right=best["rank"] <= k) for k in AT])[_OUTCOMES]
+    return pd.concat([best.assign(level=f"accuracy@{k}", right=best["rank"] <= k, tie=False) for k in AT])[_OUTCOMES]
 
 
 def _sensitivity(margin: pd.Series, name: str) -> pd.DataFrame:
@@ -133,7 +135,7 @@ def _sensitivity(margin: pd.Series, name: str) -> pd.DataFrame:
     An item can be there twice, once in each polarity.
     """
     rows = pd.DataFrame({"margin": margin.to_numpy(), "item": [f"{at}:{i}" for at, i in enumerate(margin.index)]})
-    rows = rows.assign(name=name, trial=np.nan, known=rows["margin"].notna())
+    rows = rows.assign(name=name, trial=np.nan, tie=rows["margin"] == 0, known=rows["margin"].notna())
     levels = (("sensitivity", 0.0), (f"sensitivity>{THRESHOLD:.2f}".replace("0.", "."), THRESHOLD))
     return pd.concat([rows.assign(level=level, right=rows["margin"] > limit) for level, limit in levels])[_OUTCOMES]
 

@@ -40,8 +40,8 @@ def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int)
     theirs = {(row["level"], row["name"], row["model"]): _share(row["accuracy"], row["sd"]) for row in published}
     beside = BESIDE if width >= WIDTH else ()
     caption = (
-        "per cent; ±: deviation of trials; 95% intervals: for new items of this kind; a word that the model cannot "
-        "express is wrong; known: without such items"
+        "per cent; ±: deviation of trials; 95% intervals: for new items of this kind; a tie is wrong, and a word "
+        "that the model cannot express; known: without such items"
     )
     table = Table(
         title=Text(title), caption=Text(caption), title_justify="left", caption_justify="left",
@@ -49,10 +49,11 @@ def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int)
     )  # fmt: skip
     table.add_column("measure", no_wrap=True)
     table.add_column("contexts", no_wrap=True)
-    for heading in ("items", "share", "95%", "known", "items", *beside):
+    for heading in ("items", "share", "95%", "ties", "known", "items", *beside):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in measures(benchmark, cloze).to_dict("records"):
         cells = [str(row["items"]), _share(row["accuracy"], row["sd"]), f"{_share(row['low'])}–{_share(row['high'])}"]
+        cells.append(str(row["ties"] or ""))
         cells += [_share(row["known"]), str(row["known_items"])] if row["unknown"] else ["", ""]
         others = [theirs.get((row["level"], row["name"], model), "") for model in beside]
         table.add_row(row["level"], row["name"].replace("_", " "), *cells, *others)

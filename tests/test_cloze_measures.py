@@ -86,8 +86,9 @@ def test_a_difference_must_be_above_the_threshold():
         found = shares(measures("cprag", frame(rows)))
         assert found["sensitivity", "original"] == 1.0
         assert found["sensitivity>.01", "original"] == right
-    rows = [row("0", "original", role, role, 0.1, 1) for role in roles]
-    assert shares(measures("cprag", frame(rows)))["sensitivity", "original"] == 0.0  # a tie is no preference
+    found = measures("cprag", frame([row("0", "original", role, role, 0.1, 1) for role in roles]))
+    assert shares(found)["sensitivity", "original"] == 0.0  # a tie is no preference
+    assert found["ties"].tolist() == [0, 0, 1, 1]
 
 
 def role():
