@@ -13,6 +13,7 @@ import pandas as pd
 from analysis.collect import Study, flatten, varies, written
 from corpora.errors import RunError
 from eval.accuracy import outcome, unk_free
+from eval.config import DIAGNOSTICS
 from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
 
 UNSCORED = "unscored"
@@ -63,15 +64,23 @@ class Judgements:
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
     """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32"; of one benchmark if given.
 
-    Raises RunError when there are none.
+    Those of diagnostics are left out: what they ask of a model are no pairs. Raises RunError when there are none.
     """
     labels = {
         path.name for run in study.runs.index for path in study.folders[run].scores("").glob("*") if path.is_dir()
     }
-    chosen = sorted(label for label in labels if benchmark is None or label.partition("+")[0] == benchmark)
+    of = {label: label.partition("+")[0] for label in labels}
+    chosen = sorted(
+        label for label in labels if of[label] not in DIAGNOSTICS and (benchmark is None or of[label] == benchmark)
+    )
+    if benchmark in DIAGNOSTICS:
+        raise RunError(
+            f"benchmark={benchmark}: a diagnostic has no learning curves; its tables: "
+            f"python -m eval study={study.name} benchmark={benchmark}"
+        )
     if not chosen:
         there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
-        asked = f"benchmark={benchmark}" if benchmark else "any benchmark"
+        asked = f"benchmark={benchmark}" if benchmark else "a benchmark of pairs"
         raise RunError(f"study={study.name}: no run has scores of {asked}{there}; python -m eval study={study.name}")
     return chosen
 

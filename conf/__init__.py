@@ -32,7 +32,7 @@ from corpora.config import (
     ToyCorpusConfig,
 )
 from corpora.errors import ConfigError, PairscaleError
-from eval.config import BenchmarkConfig, PretrainedConfig
+from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
 from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig, UntrainedConfig
 from train.runs import RunFolder, run_id
 
@@ -53,7 +53,7 @@ _SCHEMAS: dict[str, dict[str, type]] = {
         "adam_cosine_schema": AdamCosineConfig,
         "untrained_schema": UntrainedConfig,
     },
-    "benchmark": {"benchmark_schema": BenchmarkConfig},
+    "benchmark": {"benchmark_schema": BenchmarkConfig, "diagnostic_schema": DiagnosticConfig},
     "logger": {"logger_schema": LoggerConfig},
 }
 

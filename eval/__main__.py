@@ -2,6 +2,7 @@
 
 python -m eval study=NAME benchmark=blimp      every run of the study that is done and lacks scores
 python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
+python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
@@ -20,6 +20,8 @@ KINDS = ("causal", "masked")
 DTYPES = ("fp32", "bf16", "fp16")
 PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
+QUOTES = ("as_published", "straight")
+PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 
 # What the fields of a benchmark are for: the form of its files, and the fields that a reader of that form looks at.
 FORMS = {
@@ -28,6 +30,8 @@ FORMS = {
     "climp": ("path",),
     "toy": ("seed", "per_paradigm"),
 }
+# Benchmarks of what a model expects next: no pairs, no methods.
+DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
 _NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
@@ -121,6 +125,8 @@ class ColumnsConfig:
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
+    forms: ClassVar[dict[str, tuple[str, ...]]] = FORMS
+
     name: str = MISSING
     form: str | None = None  # one of FORMS; null: that of its name, or else pairs
     path: str | None = None  # a local folder, or a file
@@ -141,12 +147,12 @@ class BenchmarkConfig:
 
     def __post_init__(self) -> None:
         if self.form is None:
-            self.form = self.name if self.name in FORMS else "pairs"
-        check_choice("benchmark.form", self.form, FORMS)
+            self.form = self.name if self.name in self.forms else "pairs"
+        check_choice("benchmark.form", self.form, self.forms)
         if not _NAME.fullmatch(self.name):
             raise ConfigError(f"benchmark.name={self.name}: must be letters, digits, _ . and -, and name a folder")
         usual = BenchmarkConfig.__dataclass_fields__
-        for name in sorted({name for fields in FORMS.values() for name in fields} - set(FORMS[self.form])):
+        for name in sorted({name for fields in FORMS.values() for name in fields} - set(self.forms[self.form])):
             if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
                 raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
         if self.paradigms == []:
@@ -159,6 +165,33 @@ class BenchmarkConfig:
             raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
         if self.language is not None and not _LANGUAGE.fullmatch(self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
+
+
+@dataclass
+class DiagnosticConfig(BenchmarkConfig):
+    """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
+
+    forms = DIAGNOSTICS
+
+    shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
+    quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
+    top_words: int = MISSING  # most probable words of each context to keep in topk.parquet
+    show: int = MISSING  # items whose most probable words are printed
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("benchmark.quote_marks", self.quote_marks, QUOTES)
+        check_above("benchmark.top_words", self.top_words, 0)
+        for key in ("shuffles", "seed", "show"):
+            if (value := getattr(self, key)) is not None and value < 0:
+                raise ConfigError(f"benchmark.{key}={value}: must be 0 or more")
+        if self.shuffles and self.seed is None:
+            raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
+        for key in ("pairs", "paradigms", "dataset"):
+            if getattr(self, key) is not None:
+                raise ConfigError(
+                    f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder"
+                )
 
 
 @dataclass

@@ -21,7 +21,8 @@ from corpora.errors import ConfigError, RunError, StoreError
 from corpora.files import write_text
 from corpora.words import count_words
 from eval.benchmarks import Benchmark, load_benchmark
-from eval.config import BenchmarkConfig, ColumnsConfig, EvalConfig, PretrainedConfig
+from eval.cloze_run import ClozeWork, count_contexts
+from eval.config import BenchmarkConfig, ColumnsConfig, DiagnosticConfig, EvalConfig, PretrainedConfig
 from eval.scores import (
     TOKENS,
     check_same_pairs,
@@ -66,18 +67,23 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
     """Score a run by the methods that its score files lack, and print the table of the first method.
 
+    A diagnostic has no methods: what it asks is scored where it lacks, and all of its tables are printed.
     `scorer` is that of the run, where it is loaded already. Raises RunError where the run is not trained, is in use, or
     has a damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
     """
-    if not config.method:
+    if not config.method and not isinstance(config.benchmark, DiagnosticConfig):
         raise ConfigError("method=[]: must name at least one")
     if not run.done:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
     with run.locked():
-        work = _Work.of(run, config, scorer)
+        work = _work(run, config, scorer)
         if work.lacking:
             work.score()
+    if isinstance(work, ClozeWork):
+        for part in work.tables(console.width):
+            console.print(part)
+        return
     method = next(iter(config.method))
     scores, _ = read_scores(score_path(work.folder, method))
     title = f"{run.path.name} · {work.folder.name} · {method}" + ("" if work.lacking else " (scored already)")
@@ -103,7 +109,8 @@ def score_study(config: EvalConfig) -> None:
     for run in done:
         try:
             if config.dry_run:
-                _Work.of(run, config).describe()
+                work = _work(run, config)
+                console.print(f"{run.path.name} · {work.folder.name}: {work.described()}", markup=False)
             else:
                 score_run(run, config)
         except (RunError, StoreError) as error:  # of this run's files: the others can be scored
@@ -116,10 +123,22 @@ def score_study(config: EvalConfig) -> None:
 def scoring_tokens(config: EvalConfig, tokens_per_word: float) -> float:
     """About how many tokens the run of `config` has yet to read, for estimates of time: 0 where it is scored."""
     run = RunFolder.of(config)
-    if run.done and not _Work.of(run, config).lacking:
+    if run.done and not _work(run, config).lacking:
         return 0.0
-    counts = _word_counts(_key(config.benchmark), config.corpus.reference)
-    return sum(counts.values()) * tokens_per_word + len(counts)
+    if isinstance(config.benchmark, DiagnosticConfig):
+        counts = count_contexts(config.benchmark, config.corpus.reference)
+    else:
+        counts = list(_word_counts(_key(config.benchmark), config.corpus.reference).values())
+    return sum(counts) * tokens_per_word + len(counts)
+
+
+def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work | ClozeWork:
+    from eval.scorers import load_scorer
+
+    if scorer is None:
+        scorer = load_scorer(run, config.scoring.batch_tokens, _device(config), config.trainer.progress)
+    kind = ClozeWork if isinstance(config.benchmark, DiagnosticConfig) else _Work
+    return kind.of(run, config, scorer)
 
 
 @dataclass(frozen=True)
@@ -135,14 +154,12 @@ class _Work:
     lacking: list[str]
 
     @classmethod
-    def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work:
+    def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer) -> _Work:
         import torch
 
         from eval.methods import check_method
-        from eval.scorers import load_scorer, resolved_score_eos
+        from eval.scorers import resolved_score_eos
 
-        if scorer is None:
-            scorer = load_scorer(run, config.scoring.batch_tokens, _device(config), config.trainer.progress)
         described = yaml.safe_load(run.config.read_text(encoding="utf-8"))
         benchmark = _loaded(_key(config.benchmark))
         folder = run.scores(score_label(config.benchmark, config.policy))
@@ -168,11 +185,10 @@ class _Work:
                 lacking.append(name)
         return cls(run, config, scorer, benchmark, folder, metadata, lacking)
 
-    def describe(self) -> None:
-        """Say what would be scored."""
+    def described(self) -> str:
+        """What would be scored."""
         pairs = f"{len(self.benchmark.pairs):,} pairs"
-        told = f"would score {', '.join(self.lacking)} on {pairs}" if self.lacking else "scored already"
-        console.print(f"{self.run.path.name} · {self.folder.name}: {told}", markup=False)
+        return f"would score {', '.join(self.lacking)} on {pairs}" if self.lacking else "scored already"
 
     def score(self) -> None:
         """One pass over the model; a score file for each method that lacks, the pairs, and a sample of the tokens."""

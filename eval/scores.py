@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from corpora.errors import RunError
 from corpora.files import atomic_path, sha256_json
-from eval.config import BenchmarkConfig, PolicyConfig
+from eval.config import PUBLISHED_SHUFFLES, BenchmarkConfig, DiagnosticConfig, PolicyConfig
 
 SCORES_VERSION = 1
 ITEMS_FILE = "items.parquet"
@@ -103,13 +103,16 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     parts = [benchmark.name]
     if benchmark.subset is not None:
         parts.append("subset-" + re.sub(r"[^\w.-]", "_", benchmark.subset))
-    for name in ("seed", "per_paradigm"):  # of pairs that are made
-        if (value := getattr(benchmark, name)) is not None:
-            parts.append(f"{name}-{value}")
+    if benchmark.form == "toy":  # whose pairs are made
+        parts += [f"seed-{benchmark.seed}", f"per_paradigm-{benchmark.per_paradigm}"]
     if benchmark.paradigms is not None:
         parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
     if benchmark.pairs is not None:
         parts.append(f"pairs-{benchmark.pairs}")
+    if isinstance(benchmark, DiagnosticConfig) and benchmark.quote_marks != "as_published":
+        parts.append(f"quote_marks-{benchmark.quote_marks}")
+    if isinstance(benchmark, DiagnosticConfig) and benchmark.shuffles not in (None, PUBLISHED_SHUFFLES):
+        parts.append(f"shuffles-{benchmark.shuffles}")
     if policy.context == "eos":
         parts.append(f"context-eos-{policy.context_tokens}")
     if policy.context == "text":
@@ -143,12 +146,12 @@ def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) 
     missing = [key for key in METADATA if key not in metadata]
     if missing:
         raise ValueError(f"{path.name}: metadata without {', '.join(missing)}")
-    _write(path, scores, SCORES, metadata)
+    write_table(path, scores, SCORES, metadata)
 
 
 def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Rows (columns of SCORES) and metadata (keys of METADATA) of one score file. Raises RunError for a damaged one."""
-    frame, metadata = _read(path, SCORES)
+    frame, metadata = read_table(path, SCORES)
     missing = [key for key in METADATA if key not in metadata]
     if missing:
         raise RunError(f"{path}: metadata without {', '.join(missing)}; remove the file to score again")
@@ -165,12 +168,12 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str) -> None:
     """Write items.parquet: the pairs of a benchmark, whose name and digest are its metadata."""
-    _write(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest}})
+    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest}})
 
 
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Pairs (columns of ITEMS) and metadata ({"benchmark": {"name", "digest"}}). Raises RunError for a damaged file."""
-    return _read(folder / ITEMS_FILE, ITEMS)
+    return read_table(folder / ITEMS_FILE, ITEMS)
 
 
 def check_same_pairs(folder: Path, name: str, digest: str) -> None:
@@ -187,22 +190,24 @@ def check_same_pairs(folder: Path, name: str, digest: str) -> None:
 
 def write_tokens(folder: Path, tokens: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Write tokens.parquet, columns of TOKENS."""
-    _write(folder / TOKENS_FILE, tokens, TOKENS, metadata)
+    write_table(folder / TOKENS_FILE, tokens, TOKENS, metadata)
 
 
 def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Per-token log-probabilities (columns of TOKENS) and metadata. Raises RunError for a damaged file."""
-    return _read(folder / TOKENS_FILE, TOKENS)
+    return read_table(folder / TOKENS_FILE, TOKENS)
 
 
-def _write(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
+def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
+    """Write the columns of `schema`, with `metadata` and the version of score files, in one move."""
     described = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
     table = pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False)
     with atomic_path(path) as temporary:
         pq.write_table(table.replace_schema_metadata({_METADATA_KEY: described.encode()}), temporary)
 
 
-def _read(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
+def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or not ours."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:

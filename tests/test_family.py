@@ -9,6 +9,7 @@ import yaml
 from conf import FOLDER, compose
 from corpora.errors import InputError
 from eval.benchmarks import load_benchmark
+from eval.config import DIAGNOSTICS
 
 LANGUAGES = {
     "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "climp": "zh", "jblimp": "ja", "local": None,
@@ -39,6 +40,7 @@ def write_csv(file, header, rows, delimiter=",", end="\n"):
 
 def test_every_entry_is_here_and_says_its_language():
     entries = {path.stem: yaml.safe_load(path.read_text()) for path in (FOLDER / "benchmark").glob("*.yaml")}
+    assert {entries.pop(name)["language"] for name in DIAGNOSTICS} == {"en"}
     assert {name: entry["language"] for name, entry in entries.items()} == LANGUAGES
 
 

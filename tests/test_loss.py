@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import train.loss
-from train.loss import cross_entropy, token_logprobs
+from train.loss import all_logprobs, cross_entropy, token_logprobs
 
 
 @pytest.fixture
@@ -32,6 +32,14 @@ def test_value_and_gradients_equal_autograds(problem, rows, monkeypatch):
     got = torch.autograd.grad(ours / 23, (hidden, weight, bias))
     for ours_gradient, theirs_gradient in zip(got, expected, strict=True):
         torch.testing.assert_close(ours_gradient, theirs_gradient, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 100])
+def test_logprobs_of_all_tokens(problem, rows, monkeypatch):
+    monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 8 * 31)
+    hidden, weight, bias, _ = problem
+    expected = F.log_softmax(hidden @ weight.T + bias, dim=-1)
+    torch.testing.assert_close(all_logprobs(hidden, weight, bias), expected.detach(), rtol=1e-12, atol=1e-14)
 
 
 def test_repeated_targets_are_each_counted(problem):

@@ -49,6 +49,19 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     return result
 
 
+@torch.no_grad()
+def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """ln p of every token, in nats: (N, V), float32 or better, without gradient. Shapes as in `cross_entropy`.
+
+    The caller keeps N small: `CHUNK_BYTES` says what a chunk of such rows may take.
+    """
+    low, low_weight, exact = hidden.to(_fast(hidden)), weight.to(_fast(weight)), _exact(hidden)
+    result = torch.empty(len(hidden), len(weight), dtype=exact, device=hidden.device)
+    for part, logprobs in _logprob_chunks(low, low_weight, bias, exact):
+        result[part] = logprobs
+    return result
+
+
 class _CrossEntropy(torch.autograd.Function):
     """The derivative of -ln softmax(z)[t] by z is softmax(z) - onehot(t): known as soon as the softmax is."""
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from train.config import LstmConfig, ModelConfig, TxlConfig
-from train.loss import cross_entropy, token_logprobs
+from train.loss import all_logprobs, cross_entropy, token_logprobs
 
 State = tuple[Tensor, ...]  # all that a model remembers of the text before; its meaning is the model's own
 
@@ -63,6 +63,10 @@ class LanguageModel(nn.Module, ABC):
         `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
         """
         return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
+
+    def all_logprobs(self, hidden: Tensor) -> Tensor:
+        """ln p in nats of every token of the vocabulary after hidden states (N, D), without gradient: (N, V)."""
+        return all_logprobs(hidden, self.output_weight, self.output_bias)
 
 
 def ancestors(parents: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -9,12 +10,13 @@ import pandas as pd
 COLUMNS = ("level", "name", "model", "accuracy")
 
 
-def read_published(benchmark: str) -> pd.DataFrame:
+def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataFrame:
     """Columns level (paradigm, phenomenon, overall), name, model, accuracy (0 to 1); no rows where there are none.
 
-    Phenomena have our names. The model `people` is the share of single persons' forced choices that were right.
+    Phenomena have our names. The model `people` is the share of single persons' forced choices that were right. Of
+    diagnostics, level and name are those of eval.cloze_measures; there is an sd too, of conditions drawn at random.
     """
     path = Path(__file__).with_name(f"{benchmark}.csv")
     if not path.exists():
-        return pd.DataFrame(columns=list(COLUMNS)).astype({"accuracy": float})
-    return pd.read_csv(path)[list(COLUMNS)]
+        return pd.DataFrame(columns=list(columns)).astype({"accuracy": float})
+    return pd.read_csv(path)[list(columns)]

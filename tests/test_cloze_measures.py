@@ -1,0 +1,236 @@
+"""What the paper reports, from made-up answers whose measures are known by hand; cloze files and their tables."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from corpora.errors import RunError
+from eval.accuracy import wilson
+from eval.cloze_measures import inexpressible, measures
+from eval.cloze_scores import (
+    CLOZE,
+    METADATA,
+    TOPK,
+    cloze_metadata,
+    read_cloze,
+    read_topk,
+    write_cloze,
+)
+from eval.cloze_table import cloze_tables
+
+NO = (None, None)  # probability and rank of a word that cannot be expressed
+
+
+def row(item, condition, candidate, role, prob, rank, trial=None, group=None, cloze=None):
+    values = (item, condition, trial, group, f"{item} {condition} {trial or ''}", candidate, role, cloze, prob, rank)
+    return (*values, 1, prob is not None)
+
+
+def frame(rows):
+    return pd.DataFrame(rows, columns=CLOZE.names).astype({"prob": float, "rank": float, "trial": float})
+
+
+def shares(found):
+    return {(row["level"], row["name"]): row["accuracy"] for row in found.to_dict("records")}
+
+
+def cprag():
+    """Item 0: first and clear; 1: third, by less than .01; 2: sixth, less probable; 3: no such word."""
+    words = [
+        ("0", [(0.5, 1), (0.1, 2), (0.05, 3)]),
+        ("1", [(0.105, 3), (0.1, 4), (0.02, 9)]),
+        ("2", [(0.03, 6), (0.01, 9), (0.05, 5)]),
+        ("3", [NO, (0.1, 2), (0.2, 1)]),
+    ]
+    rows = []
+    for item, three in words:
+        for (prob, rank), role in zip(three, ("expected", "within_category", "between_category"), strict=True):
+            rows.append(row(item, "original", role, role, prob, rank))
+        drawn = {"0": (1, 1, 7), "1": (2, 9, 1), "2": (9, 9, 9), "3": (None, None, None)}[item]
+        for trial, rank in enumerate(drawn, start=1):
+            prob = None if rank is None else 0.1
+            rows.append(row(item, "shuffled", "word", "expected", prob, rank, trial))
+    return frame(rows)
+
+
+def test_cprag():
+    found = measures("cprag", cprag())
+    assert shares(found) == {
+        ("accuracy@1", "original"): 1 / 4,
+        ("accuracy@1", "shuffled"): pytest.approx((1 / 4 + 1 / 4 + 1 / 4) / 3),
+        ("accuracy@5", "original"): 2 / 4,
+        ("accuracy@5", "shuffled"): pytest.approx((2 / 4 + 1 / 4 + 1 / 4) / 3),
+        ("sensitivity", "original"): 2 / 4,  # the fitting word above both others
+        ("sensitivity>.01", "original"): 1 / 4,
+    }
+    rows = found.set_index(["level", "name"])
+    assert rows.loc[("accuracy@5", "original"), ["low", "high"]].tolist() == list(wilson(0.5, 4))
+    drawn = rows.loc[("accuracy@5", "shuffled")]
+    assert (drawn["items"], drawn["trials"]) == (4, 3)
+    assert drawn["sd"] == pytest.approx(np.std([0.5, 0.25, 0.25]))
+    assert rows.loc[("accuracy@1", "shuffled"), "sd"] == 0
+    whole = rows.loc[("sensitivity", "original")]
+    assert (whole["unknown"], whole["known_items"], whole["known"]) == (1, 3, pytest.approx(2 / 3))
+    assert np.isnan(whole["sd"])
+    assert inexpressible(cprag()).to_numpy().tolist() == [["3", "expected", "expected"], ["3", "expected", "word"]]
+
+
+def test_a_difference_must_be_above_the_threshold():
+    roles = ("expected", "within_category", "between_category")
+    for better, right in ((0.2601, 1.0), (0.2599, 0.0)):
+        probs = (better, 0.25, 0.1)
+        rows = [row("0", "original", role, role, prob, 1) for role, prob in zip(roles, probs, strict=True)]
+        found = shares(measures("cprag", frame(rows)))
+        assert found["sensitivity", "original"] == 1.0
+        assert found["sensitivity>.01", "original"] == right
+    found = measures("cprag", frame([row("0", "original", role, role, 0.1, 1) for role in roles]))
+    assert shares(found)["sensitivity", "original"] == 0.0  # a tie is no preference
+    assert found["ties"].tolist() == [0, 0, 1, 1]
+
+
+def role():
+    """Four pairs; cloze of the contexts .1 to .8; the target is more probable after -a in pairs 1, 2 and 3."""
+    rows = []
+    for number, (a, b) in enumerate([(0.5, 0.1), (0.4, 0.395), (0.3, 0.2), (0.1, 0.2)], start=1):
+        for side, prob, cloze in (("a", a, number / 10), ("b", b, (number + 4) / 10)):
+            item, rank = f"{number}-{side}", 1 if side == "a" else 6
+            rows.append(row(item, "original", "seen", "expected", 0.1, rank, cloze=cloze))
+            rows.append(row(item, "original", "fed", "target", prob, 1, cloze=0.0))
+            if number == 1:  # a second expected word
+                rows.append(row(item, "original", "hired", "expected", *(NO if side == "a" else (0.1, 2)), cloze=cloze))
+            rows.append(row(item, "generic_both", "seen", "expected", 0.1, 2, cloze=cloze))
+    return frame(rows)
+
+
+def test_role():
+    found = measures("role", role())
+    # Quarters of .1 ... .8 end at .275, .45, .625 and .8.
+    assert shares(found) == {
+        ("accuracy@1", "original"): 4 / 8,
+        ("accuracy@1", "generic_both"): 0,
+        ("accuracy@1", "cloze ≤ 0.28"): 2 / 2,
+        ("accuracy@1", "cloze ≤ 0.45"): 2 / 2,
+        ("accuracy@1", "cloze ≤ 0.62"): 0 / 2,
+        ("accuracy@1", "cloze ≤ 0.80"): 0 / 2,
+        ("accuracy@5", "original"): 5 / 8,  # 1-b through its second word
+        ("accuracy@5", "generic_both"): 1,
+        ("accuracy@5", "cloze ≤ 0.28"): 2 / 2,
+        ("accuracy@5", "cloze ≤ 0.45"): 2 / 2,
+        ("accuracy@5", "cloze ≤ 0.62"): 1 / 2,
+        ("accuracy@5", "cloze ≤ 0.80"): 0 / 2,
+        ("sensitivity", "original"): 3 / 4,
+        ("sensitivity>.01", "original"): 2 / 4,
+    }
+    assert list(shares(found))[:3] == [
+        ("accuracy@1", "original"), ("accuracy@1", "generic_both"), ("accuracy@1", "cloze ≤ 0.28"),
+    ]  # fmt: skip
+    rows = found.set_index(["level", "name"])
+    assert rows.loc[("sensitivity", "original"), "items"] == 4
+    assert (found["unknown"] == 0).all()  # 1-a has another word that can be expressed
+    assert len(inexpressible(role())) == 1
+
+
+def neg():
+    rows = []
+    prefers_true = {
+        ("SIMP-0", "simp_affirmative", None): True,
+        ("SIMP-0", "simp_negative", None): False,
+        ("SIMP-1", "simp_affirmative", None): True,
+        ("SIMP-1", "simp_negative", None): False,
+        ("NAT-0", "nat_affirmative", "Y"): True,
+        ("NAT-0", "nat_negative", "Y"): True,
+        ("NAT-1", "nat_affirmative", "N"): True,
+        ("NAT-1", "nat_negative", "N"): False,
+    }
+    for (item, condition, group), right in prefers_true.items():
+        rank = {"SIMP-0": 1, "SIMP-1": 5}.get(item, 9)
+        rows.append(row(item, condition, "one", "true", 0.5 if right else 0.1, rank, group=group))
+        rows.append(row(item, condition, "two", "false", 0.3, 2, group=group))
+    return frame(rows)
+
+
+def test_neg():
+    found = measures("neg", neg())
+    sensitivity = {
+        "simp affirmative": 1.0, "simp negative": 0.0, "natural affirmative": 1.0, "natural negative": 1.0,
+        "less natural affirmative": 1.0, "less natural negative": 0.0, "natural both": 1.0, "less natural both": 0.5,
+    }  # fmt: skip
+    assert shares(found) == {
+        ("accuracy@1", "simp affirmative"): 1 / 2,
+        ("accuracy@5", "simp affirmative"): 1.0,
+        **{("sensitivity", name): share for name, share in sensitivity.items()},
+        **{("sensitivity>.01", name): share for name, share in sensitivity.items()},
+    }
+    assert found.set_index(["level", "name"]).loc[("sensitivity", "less natural both"), "items"] == 2
+
+
+def metadata(**values):
+    default = dict.fromkeys(METADATA, "x") | {"policy": {"context": "none"}, "step": None}
+    return default | values
+
+
+def topk(cloze):
+    fixed = cloze[cloze["trial"].isna()].drop_duplicates(["item", "condition", "context"])
+    rows = [
+        (row["item"], row["condition"], row["context"], place, word, 0.5 / place)
+        for row in fixed.to_dict("records")
+        for place, word in enumerate(["car", "house"], start=1)
+    ]
+    return pd.DataFrame(rows, columns=TOPK.names)
+
+
+def test_files_come_back_as_they_were_written(tmp_path):
+    for made in (cprag(), role(), neg()):
+        write_cloze(tmp_path, made, topk(made), metadata())
+        found, told = read_cloze(tmp_path)
+        assert told == metadata()
+        assert found["expressible"].tolist() == made["expressible"].tolist()
+        for column in ("prob", "rank", "trial", "cloze"):
+            expected = made[column].to_numpy(dtype=float)
+            assert np.array_equal(found[column].to_numpy(dtype=float), expected, equal_nan=True)
+        assert read_topk(tmp_path)["word"].tolist() == topk(made)["word"].tolist()
+    for name, made in (("cprag", cprag()), ("role", role()), ("neg", neg())):
+        write_cloze(tmp_path, made, topk(made), metadata())
+        assert measures(name, read_cloze(tmp_path)[0]).equals(measures(name, made))
+
+
+def test_both_files_must_be_of_one_writing(tmp_path):
+    assert cloze_metadata(tmp_path) is None
+    write_cloze(tmp_path, neg(), topk(neg()), metadata())
+    assert cloze_metadata(tmp_path) == metadata()
+    (tmp_path / "topk.parquet").unlink()
+    assert cloze_metadata(tmp_path) is None
+    with pytest.raises(RunError, match=r"topk\.parquet: no such score file"):
+        read_topk(tmp_path)
+    (tmp_path / "topk.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RunError, match=r"topk\.parquet: damaged \(.*; remove the file to score again"):
+        cloze_metadata(tmp_path)
+    with pytest.raises(ValueError, match=r"metadata without torch"):
+        write_cloze(tmp_path, neg(), topk(neg()), {key: "x" for key in METADATA if key != "torch"})
+
+
+def printed(name, made, show, width=120):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    for part in cloze_tables("a run · x", name, made, topk(made), show, width):
+        console.print(part)
+    return console.file.getvalue()
+
+
+def test_tables():
+    told = printed("cprag", cprag(), 1)
+    lines = {tuple(line.split()[:2]): line.split() for line in told.splitlines() if line.strip()}
+    assert lines["accuracy@5", "original"] == [
+        "accuracy@5", "original", "4", "50.0", "15.0–85.0", "66.7", "3", "52.9", "52.9",
+    ]  # fmt: skip
+    assert lines["accuracy@5", "shuffled"][2:6] == ["4", "33.3", "±", "11.8"]
+    assert lines["accuracy@5", "shuffled"][-6:] == ["36.1", "±", "2.8", "39.2", "±", "3.9"]
+    assert "not expressible, 2 words of 1 items: expected (3), word (3)" in told
+    assert "car 50.0, house 25.0" in told
+    assert "of 1 of 4 items" in told
+    assert "most probable" not in printed("cprag", cprag(), 0)
+    assert "BERT" not in printed("role", role(), 2, width=100)
+    assert "not expressible, 1 words" in printed("role", role(), 2)
+    assert "not expressible" not in printed("neg", neg(), 2)

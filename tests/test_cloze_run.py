@@ -1,0 +1,139 @@
+"""Scoring runs on the diagnostics: what lacks is scored, once; the command; the analysis of such runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.collect import collect
+from analysis.judgements import score_labels
+from conf import compose
+from corpora.errors import RunError
+from eval.cloze_run import count_contexts
+from eval.cloze_scores import read_cloze, read_topk
+from eval.run import add_pretrained, score_run, score_study, scoring_tokens
+from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
+from tests.made_up_pretrained import MASKED, MODELS, byte_level, made
+from tests.made_up_study import MadeUpStudy
+from tests.test_diagnostics import write_files
+
+NAMES = ["cprag", "role", "neg"]
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """The diagnostics' files, and the configuration of a run with overrides."""
+    write_files(tmp_path / "lm_diagnostics")
+    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+    return lambda *overrides: compose("eval", ["trainer.progress=false", *paths, *overrides])
+
+
+@pytest.mark.parametrize("model", [LSTM, TXL], ids=["lstm", "txl"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_of_ours(configured, name, model, capsys):
+    config = configured(f"benchmark={name}", "method=[]")
+    run = made_up_run(config, made_up_model(model))
+    score_run(run, config)
+    told = capsys.readouterr().out
+    assert "accuracy@5" in told
+    assert "not expressible" in told  # its words are those of a few sentences
+    cloze, metadata = read_cloze(run.scores(name))
+    assert metadata["benchmark"]["name"] == name
+    assert metadata["policy"] == {"context": "none", "context_tokens": 32, "precision": "fp32"}
+    assert metadata["sample_words"] == 1000
+    assert not cloze["expressible"].all()
+    assert cloze["prob"].isna().equals(~cloze["expressible"])
+    assert cloze["rank"].isna().equals(~cloze["expressible"])
+    assert set(read_topk(run.scores(name))["place"]) == {1, 2, 3, 4, 5}
+
+
+def test_shuffles_are_read_but_have_no_top_words(configured):
+    config = configured("benchmark=cprag", "benchmark.shuffles=7")
+    run = made_up_run(config, made_up_model(LSTM))
+    score_run(run, config)
+    cloze, _ = read_cloze(run.scores("cprag+shuffles-7"))
+    assert cloze.groupby("condition").size().to_dict() == {
+        "original": 6, "truncated": 2, "shuffled": 14, "shuffled_truncated": 14,
+    }  # fmt: skip
+    assert set(read_topk(run.scores("cprag+shuffles-7"))["condition"]) == {"original", "truncated"}
+
+
+def test_what_is_scored_is_left_alone(configured, capsys):
+    config = configured("benchmark=neg")
+    run = made_up_run(config, made_up_model(LSTM))
+    # Two contexts of an item; four where its two words have different articles.
+    assert count_contexts(config.benchmark, "treebank") == [4, 5, 4, 4, 5, 5, 7, 8]
+    assert scoring_tokens(config, 1.5) == 42 * 1.5 + 8
+    score_study(configured("benchmark=neg", "dry_run=true"))
+    assert "neg: would score 8 contexts of 3 items" in capsys.readouterr().out
+
+    def written():
+        return {path.name: path.stat().st_mtime_ns for path in run.scores("neg").iterdir()}
+
+    score_run(run, config)
+    first = written()
+    assert set(first) == {"cloze.parquet", "topk.parquet"}
+    score_run(run, configured("benchmark=neg", "benchmark.show=0", "method=[lp]"))
+    assert written() == first
+    assert scoring_tokens(config, 1.5) == 0
+    assert "(scored already)" in capsys.readouterr().out
+    score_run(run, configured("benchmark=neg", "benchmark.top_words=7"))
+    assert all(at != first[name] for name, at in written().items())
+    again = written()
+    made_up_run(config, made_up_model(LSTM, seed=1))
+    score_run(run, config)
+    assert all(at != again[name] for name, at in written().items())
+    (run.scores("neg") / "cloze.parquet").write_bytes(b"")
+    with pytest.raises(RunError, match=r"cloze\.parquet: damaged"):
+        score_run(run, config)
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+@pytest.mark.parametrize("name", NAMES)
+def test_models_of_the_hub(configured, tmp_path, name, kind):
+    network, tokenizer = (MODELS["gpt2"], byte_level) if kind == "causal" else MASKED["roberta"]
+    tokenizer = tokenizer()
+    network = made(network, tokenizer)
+    if kind == "causal":  # texts of bytes are long
+        network.config.n_positions = 400
+        network.transformer.wpe.weight.data = network.transformer.wpe.weight.data.repeat(5, 1)
+    else:
+        network.config.max_position_embeddings = 402
+        embeddings = network.roberta.embeddings
+        embeddings.position_embeddings.weight.data = embeddings.position_embeddings.weight.data.repeat(6, 1)[:402]
+        for buffer in ("position_ids", "token_type_ids"):
+            delattr(embeddings, buffer)
+    network.save_pretrained(tmp_path / kind)
+    tokenizer.save_pretrained(tmp_path / kind)
+    config = configured(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}", f"benchmark={name}")
+    run, config, scorer = add_pretrained(config)
+    score_run(run, config, scorer)
+    cloze, metadata = read_cloze(run.scores(name))
+    assert cloze["expressible"].all()
+    assert (cloze["n_tokens"] > 1).any()
+    assert cloze["prob"].between(0, 1).all()
+    assert (cloze["rank"] >= 1).all()
+    assert metadata["model"]["name"] == f"{tmp_path}/{kind}"
+    assert np.isfinite(read_topk(run.scores(name))["prob"]).all()
+
+
+def test_the_analysis_passes_over_diagnostics(configured, tmp_path):
+    folders = MadeUpStudy(sizes=("125k",), seeds=(1,)).write(tmp_path / "runs")
+    for folder in folders:
+        folder.scores("neg").mkdir()
+    study = collect(tmp_path / "runs", "made_up")
+    assert score_labels(study) == ["blimp"]
+    with pytest.raises(RunError, match=r"benchmark=neg: a diagnostic has no learning curves; its tables: python -m"):
+        score_labels(study, "neg")
+
+
+def test_the_command(configured, tmp_path):
+    made_up_run(configured(), made_up_model(LSTM))
+    arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "eval", *arguments], cwd=Path(__file__).parents[1], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "generic object" in done.stdout
