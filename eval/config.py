@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, check_above, check_choice
 from train.config import PRECISIONS, ModelConfig, RunConfig
 
 CONTEXTS = ("none", "eos", "text")
@@ -20,6 +20,7 @@ KINDS = ("causal", "masked")
 DTYPES = ("fp32", "bf16", "fp16")
 PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
+SCORED = ("input", "target")
 
 
 @dataclass
@@ -56,6 +57,7 @@ class BenchmarkConfig:
     pairs: int | None = None  # the first so many of each paradigm; null: all
     seed: int | None = None  # toy: of the pairs
     per_paradigm: int | None = None  # toy: pairs to make of each paradigm
+    language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
     def __post_init__(self) -> None:
         if self.pairs is not None and self.pairs < 1:
@@ -63,15 +65,44 @@ class BenchmarkConfig:
 
 
 @dataclass
+class TemplateConfig:
+    """One way to put the sentences of a pair; `text` has the placeholders of its method (eval/templates.py)."""
+
+    name: str = MISSING
+    text: str = MISSING  # of a prompt: the user's message
+
+
+@dataclass
+class TemplatesConfig:
+    """Templates of one kind and language (conf/template/); what only prompts have stays null elsewhere."""
+
+    system: str | None = None  # message that describes the task
+    answers: list[str] | None = None  # yes_no: for and against; ab_prompt: the first and the second sentence
+    cue: str | None = None  # what a base model's prompt ends with
+    space: str | None = None  # between the cue and an answer
+    templates: list[TemplateConfig] = field(default_factory=list)
+
+
+@dataclass
 class MethodConfig:
     """One judgement method; the fields that it does not use stay null."""
 
-    alpha: float | None = None  # pen_lp: exponent of the length penalty
+    alpha: float | None = None  # pen_lp, in_template_pen_lp: exponent of the length penalty
     prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
+    scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
+    by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/
+    templates: Any = None  # the user's instead: a list of texts, or a YAML file (eval/templates.py)
+    chat: bool | None = None  # ab_prompt, yes_no: null: where the model's tokenizer has a chat template
+    seed: int | None = None  # ab_prompt: of the order; vote_*: of the draws
+    trials: int | None = None  # vote_*: how many draws
+    voters: dict[str, int] | None = None  # vote_*: predictions to draw of each method
 
     def __post_init__(self) -> None:
         if self.prefix_span is not None:
             check_choice("prefix_span", self.prefix_span, PREFIX_SPANS)
+        if self.scored is not None:
+            check_choice("scored", self.scored, SCORED)
+        check_above("trials", self.trials, 0)
 
 
 @dataclass

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from corpora.errors import ConfigError, InputError
 from corpora.hub import import_transformers
 from eval.config import PolicyConfig, PretrainedConfig
+from eval.continuations import CausalAnswering
 from eval.scorers import Ids, Scorer, TokenScores, length_batches, resolved_score_eos, tracked
 from train.loss import token_logprobs
 
@@ -30,7 +31,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 PROBE_TOLERANCE = 1e-4  # nats: between a model's own log-probabilities and those made of its hidden states
 
 
-class CausalScorer:
+class CausalScorer(CausalAnswering):
     """A causal model. Sentences begin after its BOS, else its EOS, else `model.begin`, so the first word counts."""
 
     masked = False
@@ -105,8 +106,10 @@ class CausalScorer:
         if self.positions is not None and longest > self.positions:
             raise InputError(f"{self.name} reads {self.positions} tokens at most; the longest text has {longest}")
 
-    def _logprobs(self, before: list[int], targets: list[Ids], policy: PolicyConfig) -> list[npt.NDArray[np.float64]]:
-        """ln p of each token of each sentence after `before` and the tokens before it."""
+    def _logprobs(
+        self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """ln p of each token of each sentence after `before` and the tokens before it; from `first` on."""
         results = [np.empty(0)] * len(targets)
         lengths = np.asarray([len(ids) for ids in targets])
         batches = list(length_batches(lengths, self.batch_tokens, len(before)))
@@ -115,7 +118,7 @@ class CausalScorer:
             for batch in tracked(batches, self.name, self.progress):
                 values = self._read(before, [targets[i] for i in batch])
                 for i, part in zip(batch, np.split(values, np.cumsum(lengths[batch])[:-1]), strict=True):
-                    results[i] = part
+                    results[i] = part if first is None else part[first[i] :]
         return results
 
     def _read(self, before: list[int], targets: list[Ids]) -> npt.NDArray[np.float64]:

@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.errors import ConfigError, RunError, StoreError
-from corpora.files import write_text
+from corpora.files import sha256_json, write_text
 from corpora.words import count_words
 from eval.benchmarks import Benchmark, load_benchmark
 from eval.config import BenchmarkConfig, EvalConfig, PretrainedConfig
@@ -33,11 +33,12 @@ from eval.scores import (
     write_scores,
     write_tokens,
 )
-from eval.table import WIDTH, accuracy_table
+from eval.table import WIDTH, accuracy_table, methods_table
 from train.provenance import versions
 from train.runs import DONE, RunFolder, config_digest, study_runs
 
 if TYPE_CHECKING:
+    from eval.judging import Plan
     from eval.methods import Side
     from eval.scorers import Scorer
 
@@ -62,7 +63,7 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
-    """Score a run by the methods that its score files lack, and print the table of the first method.
+    """Score a run by the methods that its score files lack; print the first one's table and the overall accuracies.
 
     `scorer` is that of the run, where it is loaded already. Raises RunError where the run is not trained, is in use, or
     has a damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
@@ -76,11 +77,14 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
         work = _Work.of(run, config, scorer)
         if work.lacking:
             work.score()
-    method = next(iter(config.method))
-    scores, _ = read_scores(score_path(work.folder, method))
-    title = f"{run.path.name} · {work.folder.name} · {method}" + ("" if work.lacking else " (scored already)")
+    scores = {name: read_scores(score_path(work.folder, name))[0] for name in config.method}
+    method = next(iter(scores))
+    where = f"{run.path.name} · {work.folder.name}"
+    title = f"{where} · {method}" + ("" if work.lacking else " (scored already)")
     pairs = work.benchmark.pairs
-    console.print(accuracy_table(title, config.benchmark.name, scores, pairs, config.ties, console.width))
+    console.print(accuracy_table(title, config.benchmark.name, scores[method], pairs, config.ties, console.width))
+    if len(scores) > 1:
+        console.print(methods_table(f"{where} · overall by method", scores, pairs, config.ties))
 
 
 def score_study(config: EvalConfig) -> None:
@@ -117,7 +121,10 @@ def scoring_tokens(config: EvalConfig, tokens_per_word: float) -> float:
     if run.done and not _Work.of(run, config).lacking:
         return 0.0
     counts = _word_counts(_key(config.benchmark), config.corpus.reference)
-    return sum(counts.values()) * tokens_per_word + len(counts)
+    from eval.judging import template_reading
+
+    more = template_reading(config.method, config.benchmark.language, counts, config.corpus.reference)
+    return (sum(counts.values()) + more[0]) * tokens_per_word + len(counts) + more[1]
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,7 @@ class _Work:
     scorer: Scorer
     benchmark: Benchmark
     folder: Path
+    plans: dict[str, Plan]
     metadata: dict[str, dict[str, Any]]
     lacking: list[str]
 
@@ -136,7 +144,8 @@ class _Work:
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work:
         import torch
 
-        from eval.methods import check_method
+        from eval.judging import Plan
+        from eval.methods import VOTES
         from eval.scorers import load_scorer, resolved_score_eos
 
         if scorer is None:
@@ -154,16 +163,22 @@ class _Work:
             "step": None,
             "sample_words": scorer.sample_words,
         }
-        metadata, lacking = {}, []
+        plans = {}
         for name, parameters in config.method.items():
-            check_method(name, scorer.masked)
+            plans[name] = Plan.of(name, parameters, scorer, config.benchmark.language)
             _check_flagged(name, benchmark, config.benchmark.paradigms)
-            given = {key: value for key, value in dataclasses.asdict(parameters).items() if value is not None}
-            metadata[name] = {"method": name, "parameters": given, **common, "torch": torch.__version__}
+        metadata: dict[str, dict[str, Any]] = {}
+        lacking: list[str] = []
+        for name, plan in sorted(plans.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
+            metadata[name] = {**plan.metadata(), **common, "torch": torch.__version__}
+            voters = plan.config.voters or {}
+            if voters:
+                metadata[name]["voters"] = {voter: _voter(name, voter, folder, metadata, common) for voter in voters}
             path = score_path(folder, name)
-            if not path.exists() or _comparable(read_metadata(path)) != _comparable(metadata[name]):
+            scored = path.exists() and _comparable(read_metadata(path)) == _comparable(metadata[name])
+            if not scored or any(voter in lacking for voter in voters):
                 lacking.append(name)
-        return cls(run, config, scorer, benchmark, folder, metadata, lacking)
+        return cls(run, config, scorer, benchmark, folder, plans, metadata, lacking)
 
     def describe(self) -> None:
         """Say what would be scored."""
@@ -172,28 +187,52 @@ class _Work:
         console.print(f"{self.run.path.name} · {self.folder.name}: {told}", markup=False)
 
     def score(self) -> None:
-        """One pass over the model; a score file for each method that lacks, the pairs, and a sample of the tokens."""
+        """Read what lacks in one pass; write a score file for each method, the pairs, and a sample of the tokens."""
         import torch
 
-        from eval.methods import Side, judge
+        from eval.judging import judge_pairs
+        from eval.voting import vote
 
         pairs = self.benchmark.pairs
         if self.config.trainer.threads:
             torch.set_num_threads(self.config.trainer.threads)
-        sentences = [*pairs["good"], *pairs["bad"]]
-        scores = self.scorer.score(sentences, self.config.policy)
-        good = Side.of("good", pairs, scores[: len(pairs)], self.config.policy)
-        bad = Side.of("bad", pairs, scores[len(pairs) :], self.config.policy)
-        reference = next(iter(self.metadata.values()))["reference"]
-        words = _word_counts(_key(self.config.benchmark), reference)
-        counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")})
-        judged = {name: judge(name, self.config.method[name], good, bad).join(counts) for name in self.lacking}
-        write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
-        chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
-        shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
-        write_tokens(self.folder, _token_rows(pairs, chosen, {"good": good, "bad": bad}), shared)
-        for name, rows in judged.items():
-            write_scores(score_path(self.folder, name), rows, self.metadata[name])
+        plans = [self.plans[name] for name in self.lacking if not self.plans[name].config.voters]
+        if plans:
+            judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)
+            reference = next(iter(self.metadata.values()))["reference"]
+            words = _word_counts(_key(self.config.benchmark), reference)
+            counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")})
+            write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
+            chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
+            shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
+            sides = {"good": judged.good, "bad": judged.bad}
+            write_tokens(self.folder, _token_rows(pairs, chosen, sides), shared)
+            for name, rows in judged.rows.items():
+                told = self.metadata[name] | ({"prompts": judged.told[name]} if judged.told[name] else {})
+                write_scores(score_path(self.folder, name), rows.join(counts), told)
+        for name in self.lacking:
+            given = self.plans[name].config
+            if given.voters and given.trials is not None and given.seed is not None:
+                cast = {voter: read_scores(score_path(self.folder, voter))[0] for voter in given.voters}
+                rows, drawn = vote(cast, given.voters, given.trials, given.seed)
+                write_scores(score_path(self.folder, name), rows, self.metadata[name] | {"drawn": drawn})
+
+
+def _voter(method: str, voter: str, folder: Path, asked: dict[str, dict[str, Any]], common: dict[str, Any]) -> str:
+    """Digest of what a vote counts: the scores of another method, asked for in the same command or there already.
+
+    Raises RunError where they are neither, or of another model or benchmark.
+    """
+    if voter in asked:
+        return sha256_json(_comparable(asked[voter]))[:16]
+    path = score_path(folder, voter)
+    advice = f"score both: method=[{voter},{method}]"
+    if not path.exists():
+        raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
+    metadata = _comparable(read_metadata(path))
+    if any(metadata.get(key) != value for key, value in _comparable(common).items()):
+        raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
+    return sha256_json(metadata)[:16]
 
 
 def token_sample(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
@@ -238,9 +277,13 @@ def _check_flagged(method: str, benchmark: Benchmark, asked: list[str] | None) -
 
 
 def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
-    """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made."""
+    """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made.
+
+    What is known only after scoring (prompts, drawn) follows from the rest.
+    """
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
-    return {key: value for key, value in metadata.items() if key != "torch"} | {"policy": policy}
+    kept = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn")}
+    return kept | {"policy": policy}
 
 
 def _key(config: BenchmarkConfig) -> str:

@@ -21,6 +21,7 @@ from torch import Tensor
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PolicyConfig, PretrainedConfig
+from eval.continuations import ModelAnswering
 from train.export import LoadedModel, load_model
 from train.models import LanguageModel, State
 from train.runs import RunFolder
@@ -56,7 +57,7 @@ def resolved_score_eos(policy: PolicyConfig, word_level: bool) -> bool:
     return word_level if policy.score_eos is None else policy.score_eos
 
 
-class ModelScorer:
+class ModelScorer(ModelAnswering):
     """Our own language models. A sentence begins after `<eos>`, as in training, where that ended the one before."""
 
     masked = False
@@ -96,8 +97,10 @@ class ModelScorer:
         }
         return [found[sentence] for sentence in sentences]
 
-    def _logprobs(self, targets: list[Ids], policy: PolicyConfig) -> list[npt.NDArray[np.float64]]:
-        """ln p of each token of each sentence after the begin symbol and the tokens before it."""
+    def _logprobs(
+        self, targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """ln p of each token of each sentence after the begin symbol and the tokens before it; from `first` on."""
         results = [np.empty(0)] * len(targets)
         batches = list(length_batches(np.asarray([len(ids) for ids in targets]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
@@ -107,7 +110,7 @@ class ModelScorer:
                 values = self._read([targets[i] for i in batch], context)
                 ends = np.cumsum([len(targets[i]) for i in batch])[:-1]
                 for i, part in zip(batch, np.split(values, ends), strict=True):
-                    results[i] = part
+                    results[i] = part if first is None else part[first[i] :]
         return results
 
     def _context_state(self, policy: PolicyConfig) -> State:
