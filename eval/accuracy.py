@@ -47,6 +47,13 @@ def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
     return {"": np.ones(len(scores), dtype=np.bool_)}
 
 
+def repeats_text(scores: pd.DataFrame) -> str:
+    """What a method's accuracy is a mean over: "5 templates", "10 trials", or "" for nothing."""
+    repeats = repeats_of(scores)
+    noun = "template" if scores["template"].notna().any() else "trial"
+    return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
+
+
 def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
     """Accuracy of each template or trial: rows as those of `accuracies` by (level, name), a column for each."""
     found = {

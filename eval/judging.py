@@ -41,6 +41,8 @@ class Plan:
             raise ConfigError(f"method.{method}.seed=null: must be a number")
         if reads == VOTES and (config.seed is None or config.trials is None or not config.voters):
             raise ConfigError(f"method.{method}: seed, trials and voters must be given")
+        for voter in config.voters or {}:
+            check_choice(f"method.{method}.voters", voter, _OF_MANY)
         templates = templates_of(method, reads, config, language) if reads in PLACEHOLDERS else None
         asker = Asker.of(method, scorer, templates, config.chat) if templates and reads in PROMPTS else None
         return cls(method, config, templates, asker)
@@ -62,7 +64,8 @@ class Plan:
         return {"method": self.method, "parameters": found, "templates": described}
 
 
-_OF_TEMPLATES = ("by_language", "templates")
+_OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way
+_OF_MANY = [name for name, method in METHODS.items() if method.reads in PLACEHOLDERS]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from eval.accuracy import accuracies, best_template, by_repeat, repeats_of, share_of_a, unk_free
+from eval.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free
 from eval.published import read_published
 
 WIDTH = 120  # characters: what output has that is no terminal; a narrower terminal gets only our numbers
@@ -97,17 +97,13 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         overall = repeats.loc["overall"].iloc[0]
         best = best_template(rows, repeats)
         cells = [_percent(whole["accuracy"]), _percent(_known(float(overall.std(ddof=1))))]
-        cells += [_percent(float(overall[best])) if best else "", over(rows) + (f", best: {best}" if best else "")]
+        cells += [
+            _percent(float(overall[best])) if best else "",
+            repeats_text(rows) + (f", best: {best}" if best else ""),
+        ]
         cells += [f"{whole['ties']:,}", *([_percent(_known(share_of_a(rows)))] if asked else [])]
         table.add_row(Text(method), *map(Text, cells))
     return table
-
-
-def over(scores: pd.DataFrame) -> str:
-    """What a method's accuracy is a mean over: "5 templates", "10 trials", or "" for nothing."""
-    repeats = repeats_of(scores)
-    noun = "template" if scores["template"].notna().any() else "trial"
-    return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
 
 
 def _known(value: float) -> float | None:
@@ -119,7 +115,7 @@ def _percent(share: float | None) -> str:
 
 
 def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> Text:
-    several = over(scores)
+    several = repeats_text(scores)
     measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
     measured += f"; best: {best}, the best overall" if best else ""
     told = f"per cent; overall: mean over {paradigms} paradigms; {measured}; a tie is {ties}"
