@@ -182,9 +182,13 @@ def _check_prompts(where: str, found: TemplatesConfig) -> None:
 def within(scores: TokenScores, span: Span) -> TokenScores:
     """The tokens of a sentence that stands at `span` of a longer text.
 
-    A token counts where it covers a character of the sentence, so also one that begins before it (with the space or the
-    line's end before the first word, where a tokenizer joins them), and the empty ones of a character's first bytes.
+    A token counts where it covers a character of the sentence: so also one that begins before it, with the space or the
+    line's end that a tokenizer joins to the first word. Tokens without a width are the first bytes of the character
+    after them and count with it; but the one at the beginning of the sentence is a space cut from the offsets, where no
+    other token covers what stands before the sentence.
     """
     start, end = scores.spans[:, 0], scores.spans[:, 1]
-    inside: npt.NDArray[np.bool_] = (start < span[1]) & ((end > span[0]) | (start >= span[0]))
+    first, last = span
+    cut = first > 0 and not bool(((start < first) & (end >= first)).any())
+    inside: npt.NDArray[np.bool_] = (start < last) & ((end > first) | (start >= first + cut))
     return TokenScores(scores.logprobs[inside], scores.spans[inside], scores.unk[inside])
