@@ -75,7 +75,7 @@ def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
 
 def share_of_a(scores: pd.DataFrame) -> float:
     """Share of judgements, ties apart, that chose the sentence A (Ide et al. 2024, table 10); NaN of other methods."""
-    decided = scores[scores["order"].notna() & (scores["good"] != scores["bad"])]
+    decided = scores[scores["order"].notna() & ((scores["good"] - scores["bad"]).abs() > 0)]
     chose_a = (decided["order"] == "A") == (decided["good"] > decided["bad"])
     return float(chose_a.mean()) if len(decided) else float("nan")
 
