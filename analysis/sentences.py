@@ -185,6 +185,7 @@ def _policies(judged: Judgements) -> list[str]:
         unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
         text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
         told.setdefault(text, []).append(group)
+    what = f"What {judged.method} reads of a pair is" if judged.over else "Sentences are"
     if len(told) == 1:
-        return [f"Sentences are scored alone: {next(iter(told))}."]
-    return [f"Sentences are scored alone. {joined(groups)}: {text}." for text, groups in told.items()]
+        return [f"{what} scored alone: {next(iter(told))}."]
+    return [f"{what} scored alone. {joined(groups)}: {text}." for text, groups in told.items()]

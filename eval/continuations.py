@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.errors import ConfigError, RunError
+from corpora.progress import track
 from corpora.tokenizers import UNK, Tokenizer
 from eval.config import PolicyConfig
 
@@ -41,6 +42,7 @@ class Answering(ABC):
     """Scorers that can be asked something."""
 
     name: str
+    progress: bool
 
     @property
     def has_chat(self) -> bool:
@@ -80,8 +82,9 @@ class Answering(ABC):
         """
         texts: dict[tuple[bytes, int], Ids] = {}
         keys: list[tuple[bytes, int]] = []
-        for start in range(0, len(prompts), ENCODED):
-            part = prompts[start : start + ENCODED]
+        parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
+        counted = ((len(part), part) for part in parts)
+        for part in track(counted, f"encoding for {self.name}", len(prompts), "prompts") if self.progress else parts:
             alone = self._ids(part)
             whole = self._ids([prompt + answer for prompt in part for answer in answers])
             for number, prompt in enumerate(alone):

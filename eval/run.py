@@ -173,7 +173,7 @@ class _Work:
             metadata[name] = {**plan.metadata(), **common, "torch": torch.__version__}
             voters = plan.config.voters or {}
             if voters:
-                metadata[name]["voters"] = {voter: _voter(name, voter, folder, metadata, common) for voter in voters}
+                metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common)
             path = score_path(folder, name)
             scored = path.exists() and _comparable(read_metadata(path)) == _comparable(metadata[name])
             if not scored or any(voter in lacking for voter in voters):
@@ -218,21 +218,27 @@ class _Work:
                 write_scores(score_path(self.folder, name), rows, self.metadata[name] | {"drawn": drawn})
 
 
-def _voter(method: str, voter: str, folder: Path, asked: dict[str, dict[str, Any]], common: dict[str, Any]) -> str:
-    """Digest of what a vote counts: the scores of another method, asked for in the same command or there already.
+def _voters(
+    method: str, voters: list[str], folder: Path, asked: dict[str, dict[str, Any]], common: dict[str, Any]
+) -> dict[str, str]:
+    """Digests of what a vote counts: the scores of other methods, asked for in the same command or there already.
 
     Raises RunError where they are neither, or of another model or benchmark.
     """
-    if voter in asked:
-        return sha256_json(_comparable(asked[voter]))[:16]
-    path = score_path(folder, voter)
-    advice = f"score both: method=[{voter},{method}]"
-    if not path.exists():
-        raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
-    metadata = _comparable(read_metadata(path))
-    if any(metadata.get(key) != value for key, value in _comparable(common).items()):
-        raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
-    return sha256_json(metadata)[:16]
+    advice = f"score all: method=[{','.join([*voters, method])}]"
+    found = {}
+    for voter in voters:
+        path = score_path(folder, voter)
+        if voter in asked:
+            metadata = _comparable(asked[voter])
+        elif path.exists():
+            metadata = _comparable(read_metadata(path))
+            if any(metadata.get(key) != value for key, value in _comparable(common).items()):
+                raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
+        else:
+            raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
+        found[voter] = sha256_json(metadata)[:16]
+    return found
 
 
 def token_sample(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:

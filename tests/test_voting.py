@@ -200,7 +200,7 @@ def test_votes_need_the_scores_that_they_count(configured):
     score_run(run, configured("method=[vote_l,in_template_lp]"))
     assert len(read_scores(score_path(run.scores("blimp"), "vote_l"))[0]) == 60
     made_up_run(config, made_up_model(LSTM, seed=1))
-    with pytest.raises(RunError, match=r"in_template_lp\.parquet is of another model, benchmark or policy; score both"):
+    with pytest.raises(RunError, match=r"in_template_lp\.parquet is of another model, benchmark or policy; score all"):
         score_run(run, config)
     config.method["vote_l"].voters = {"lp": 1}
     with pytest.raises(ConfigError, match=r"method\.vote_l\.voters=lp: must be one of ab_prompt, "):
