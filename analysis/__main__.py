@@ -39,7 +39,8 @@ def run(config: AnalysisConfig) -> None:
             curves = fit_curves(judged, config.analysis)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         sections.append(Section(judged, curves, read_published(benchmark)))
-        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{config.study} · {label} · {judged.method}"))
+        made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
+        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{config.study} · {label} · {made_by}"))
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
         for text in [*warnings(judged), *sorted(notes)]:
             quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)

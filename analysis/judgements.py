@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.collect import Study, flatten, varies, written
 from corpora.errors import RunError
-from eval.accuracy import outcome, unk_free
+from eval.accuracy import outcome, repeats_of, repeats_text, unk_free
 from eval.config import DIAGNOSTICS
 from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
 
@@ -25,8 +25,9 @@ class Judgements:
 
     runs: R rows of Study.runs, with the policy in `group` where it differs.
     pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
-    outcome: (R, P) what each pair adds to accuracy; tie, unk: (R, P) whether its two scores are equal, whether either
-    sentence holds <unk>.
+    outcome: (R, P) what each pair adds to accuracy: a mean over templates or trials, where the method has them, so that
+    a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
+    unk: (R, P) whether either sentence holds <unk>. over: what an outcome is a mean over, "5 templates", or "".
     """
 
     label: str
@@ -36,17 +37,26 @@ class Judgements:
     runs: pd.DataFrame
     pairs: pd.DataFrame
     outcome: npt.NDArray[np.float32]
-    tie: npt.NDArray[np.bool_]
+    tie: npt.NDArray[np.float32]
     unk: npt.NDArray[np.bool_]
     problems: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    over: str = ""
 
     def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
         """The same on some of the pairs: `pairs` (P,) says which."""
         cut = {name: getattr(self, name)[:, pairs] for name in ("outcome", "tie", "unk")}
         kept = self.pairs[pairs].reset_index(drop=True)
         return Judgements(
-            self.label, self.method, self.digest, self.policies, self.runs, kept, problems=self.problems, **cut
+            self.label,
+            self.method,
+            self.digest,
+            self.policies,
+            self.runs,
+            kept,
+            problems=self.problems,
+            over=self.over,
+            **cut,
         )
 
     @property
@@ -118,17 +128,23 @@ def judgements(
     if keys.has_duplicates:
         raise RunError(f"{paths[scored[0]].parent}: items.parquet names a pair twice: {keys[keys.duplicated()][0]}")
     shape = (len(scored), len(pairs))
-    right, tie, unk = np.empty(shape, np.float32), np.empty(shape, np.bool_), np.empty(shape, np.bool_)
+    right, tie, unk = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.bool_)
+    over: dict[str, None] = {}
     for row, run in enumerate(scored):
         scores, _ = read_scores(paths[run])
-        order = keys.get_indexer(pd.MultiIndex.from_frame(scores[["paradigm", "pair_id"]]))
-        if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
-            told = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
-            raise RunError(f"{paths[run]}: {told}; remove the file to score again")
-        good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
-        right[row, order] = outcome(good, bad, ties)
-        tie[row, order] = good == bad
-        unk[row, order] = ~unk_free(scores).to_numpy()
+        repeats = repeats_of(scores)
+        over[repeats_text(scores)] = None
+        for part in (scores[rows] for rows in repeats.values()):
+            order = keys.get_indexer(pd.MultiIndex.from_frame(part[["paradigm", "pair_id"]]))
+            if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
+                told = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
+                raise RunError(f"{paths[run]}: {told}; remove the file to score again")
+            good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
+            right[row, order] += outcome(good, bad, ties)
+            tie[row, order] += good == bad
+            unk[row, order] |= ~unk_free(part).to_numpy()
+        right[row] /= len(repeats)
+        tie[row] /= len(repeats)
         progress(run)
     runs = study.runs.loc[scored].copy()
     policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
@@ -136,7 +152,8 @@ def judgements(
     by_group = {str(runs.at[run, "group"]): policy for run, policy in policies.items()}
     problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
     notes = [*study.notes, *notes, *_uneven(runs)]
-    return Judgements(label, method, digest, by_group, runs, pairs, right, tie, unk, problems, notes)
+    told = " or ".join(filter(None, over))
+    return Judgements(label, method, digest, by_group, runs, pairs, right, tie, unk, problems, notes, told)
 
 
 def _one_digest(label: str, metadata: Mapping[str, Mapping[str, Any]]) -> str:

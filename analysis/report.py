@@ -161,8 +161,9 @@ def _write_files(folder: Path, section: Section, figures: set[str], config: Curv
 def _caption(section: Section, pairs: str, config: CurvesConfig, ties: str) -> str:
     """What a table of slopes holds, for a paper."""
     intervals = sorted(set(section.curves.slopes["method"]))
+    made_by = config.method + (f", mean over {section.judged.over}" if section.judged.over else "")
     return (
-        f"Learning curves on {section.label}, {pairs} pairs: accuracy ({config.method}, ties {ties}) per doubling of "
+        f"Learning curves on {section.label}, {pairs} pairs: accuracy ({made_by}, ties {ties}) per doubling of "
         f"the training text, with {config.confidence:.0%} intervals for these pairs ({sentences.joined(intervals)})."
     )
 

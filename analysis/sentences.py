@@ -124,6 +124,12 @@ def unknown_words(judged: Judgements) -> str:
     return f"{left:,} of {len(judged.pairs):,} pairs hold no <unk> in any of the runs compared."
 
 
+_OVER = (
+    "Each pair is judged with {0}, and what it adds to accuracy is the mean over them: all accuracies are means over "
+    "{0}, and a pair is one unit wherever pairs are resampled."
+)
+
+
 def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
     """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
     counts = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}[ties]
@@ -133,6 +139,7 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
         f"{counts}. {judged.label} has {plural(len(judged.pairs), 'pair')} in {plural(paradigms, 'paradigm')}; "
         "accuracies of phenomena and of the whole are means over paradigms.",
+        *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
         f"Curves are least-squares lines of a run's accuracy on log2 of its distinct training {judged.unit} (of the "
         f"reference tokenizer, {joined(references)}, not the model's tokens): the slope is accuracy gained per "
@@ -177,6 +184,7 @@ def _policies(judged: Judgements) -> list[str]:
         unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
         text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
         told.setdefault(text, []).append(group)
+    what = f"What {judged.method} reads of a pair is" if judged.over else "Sentences are"
     if len(told) == 1:
-        return [f"Sentences are scored alone: {next(iter(told))}."]
-    return [f"Sentences are scored alone. {joined(groups)}: {text}." for text, groups in told.items()]
+        return [f"{what} scored alone: {next(iter(told))}."]
+    return [f"{what} scored alone. {joined(groups)}: {text}." for text, groups in told.items()]

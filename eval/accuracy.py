@@ -36,20 +36,68 @@ def unk_free(scores: pd.DataFrame) -> pd.Series:
     return (scores["good_unk"] == 0) & (scores["bad_unk"] == 0)
 
 
+def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
+    """How often each pair is judged: name of the template or trial -> its rows; {"": all} for a method without either.
+
+    Each is a judgement of all pairs, and never a further pair.
+    """
+    for column in ("template", "trial"):
+        if column in scores and scores[column].notna().any():
+            return {str(name): (scores[column] == name).to_numpy() for name in scores[column].unique()}
+    return {"": np.ones(len(scores), dtype=np.bool_)}
+
+
+def repeats_text(scores: pd.DataFrame) -> str:
+    """What a method's accuracy is a mean over: "5 templates", "10 trials", or "" for nothing."""
+    repeats = repeats_of(scores)
+    noun = "template" if scores["template"].notna().any() else "trial"
+    return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
+
+
+def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
+    """Accuracy of each template or trial: rows as those of `accuracies` by (level, name), a column for each."""
+    found = {
+        name: accuracies(scores[rows], ties).set_index(["level", "name"])["accuracy"]
+        for name, rows in repeats_of(scores).items()
+    }
+    return pd.DataFrame(found)
+
+
+def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
+    """The template with the highest overall accuracy, where there are several (the oracle of Ide et al. 2024).
+
+    `repeats` is `by_repeat` of `scores`.
+    """
+    if repeats.shape[1] == 1 or scores["template"].isna().all():
+        return None
+    return str(repeats.loc["overall"].iloc[0].idxmax())
+
+
+def share_of_a(scores: pd.DataFrame) -> float:
+    """Share of judgements, ties apart, that chose the sentence A (Ide et al. 2024, table 10); NaN of other methods."""
+    decided = scores[scores["order"].notna() & ((scores["good"] - scores["bad"]).abs() > 0)]
+    chose_a = (decided["order"] == "A") == (decided["good"] > decided["bad"])
+    return float(chose_a.mean()) if len(decided) else float("nan")
+
+
 def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.95) -> pd.DataFrame:
     """Accuracy of each paradigm, of each phenomenon and overall, the last two as means over their paradigms.
 
-    `scores` has the columns paradigm, phenomenon, good, bad: one row per pair. Returns the columns level (paradigm,
-    phenomenon, overall), name, paradigms, pairs, ties, accuracy, low, high; in this order of levels, then by name.
+    `scores` has the columns paradigm, phenomenon, good, bad: one row per pair, and template or trial where it has the
+    columns of that name; the accuracy is then the mean over templates or trials, and ties count all of their judgements
+    (Ide et al. 2024, section 5). Returns the columns level (paradigm, phenomenon, overall), name, paradigms, pairs,
+    ties, accuracy, low, high; in this order of levels, then by name.
     The interval is over new pairs of the same paradigms: Wilson's, for a mean over K paradigms of n_k pairs with
-    K^2 / sum(1/n_k) trials (all pairs, where the paradigms are equally large).
+    K^2 / sum(1/n_k) trials (all pairs, where the paradigms are equally large). A mean over templates varies less.
     """
+    repeats = len(repeats_of(scores))
     pairs = scores[["paradigm", "phenomenon"]].assign(
         outcome=outcome(scores["good"], scores["bad"], ties), tie=scores["good"].to_numpy() == scores["bad"].to_numpy()
     )
     paradigms = pairs.groupby(["phenomenon", "paradigm"], as_index=False).agg(
         pairs=("outcome", "size"), ties=("tie", "sum"), accuracy=("outcome", "mean")
     )
+    paradigms["pairs"] //= repeats
     groups = [("paradigm", name, group) for name, group in paradigms.groupby("paradigm")]
     groups += [("phenomenon", name, group) for name, group in paradigms.groupby("phenomenon")]
     groups += [("overall", "overall", paradigms)]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from corpora.errors import ConfigError, InputError
 from eval.config import PolicyConfig
+from eval.continuations import CausalAnswering
 from eval.hf_tokenizers import begin_symbol, check_fast, encoded, tokenizer_digest
 from eval.scorers import TokenScores, begun, resolved_score_eos, tracked, weights_digest
 from eval.trees import Forest, Ids, forests
@@ -27,7 +28,7 @@ TREE_TOKENS = 256  # of a tree, whose attention is over all its tokens: more cos
 LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
 
 
-class CausalScorer:
+class CausalScorer(CausalAnswering):
     """A causal model. Sentences begin after its BOS, else its EOS, else `model.begin`, so the first word counts."""
 
     masked = False

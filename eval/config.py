@@ -34,6 +34,7 @@ FORMS = {
 DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
 _NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
+SCORED = ("input", "target")
 
 
 @dataclass
@@ -171,7 +172,7 @@ class BenchmarkConfig:
 class DiagnosticConfig(BenchmarkConfig):
     """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
 
-    forms = DIAGNOSTICS
+    forms: ClassVar[dict[str, tuple[str, ...]]] = dict(DIAGNOSTICS)
 
     shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
     quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
@@ -195,15 +196,44 @@ class DiagnosticConfig(BenchmarkConfig):
 
 
 @dataclass
+class TemplateConfig:
+    """One way to put the sentences of a pair; `text` has the placeholders of its method (eval/templates.py)."""
+
+    name: str = MISSING
+    text: str = MISSING  # of a prompt: the user's message
+
+
+@dataclass
+class TemplatesConfig:
+    """Templates of one kind and language (conf/template/); what only prompts have stays null elsewhere."""
+
+    system: str | None = None  # message that describes the task
+    answers: list[str] | None = None  # yes_no: for and against; ab_prompt: the first and the second sentence
+    cue: str | None = None  # what a base model's prompt ends with
+    space: str | None = None  # between the cue and an answer
+    templates: list[TemplateConfig] = field(default_factory=list)
+
+
+@dataclass
 class MethodConfig:
     """One judgement method; the fields that it does not use stay null."""
 
-    alpha: float | None = None  # pen_lp: exponent of the length penalty
+    alpha: float | None = None  # pen_lp, in_template_pen_lp: exponent of the length penalty
     prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
+    scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
+    by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/
+    templates: Any = None  # the user's instead: a list of texts, or a YAML file (eval/templates.py)
+    chat: bool | None = None  # ab_prompt, yes_no: null: where the model's tokenizer has a chat template
+    seed: int | None = None  # ab_prompt: of the order; vote_*: of the draws
+    trials: int | None = None  # vote_*: how many draws
+    voters: dict[str, int] | None = None  # vote_*: predictions to draw of each method
 
     def __post_init__(self) -> None:
         if self.prefix_span is not None:
             check_choice("prefix_span", self.prefix_span, PREFIX_SPANS)
+        if self.scored is not None:
+            check_choice("scored", self.scored, SCORED)
+        check_above("trials", self.trials, 0)
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Judgement methods: how what a model says of a good and a bad sentence becomes two scores, the higher of which wins.
 
-A method sees one side (good or bad) of all pairs at once, after one pass over the model that all methods share. A new
-method is a function in METHODS.
+A method sees one side (good or bad) of all pairs at once, after one pass over the model that all methods share. METHODS
+says what each is and needs; eval/judging.py brings methods and model together.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def mean_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
 def pen_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """LP / ((5 + n) / 6)^alpha for n tokens: PenLP of Lau et al. 2020 (the penalty of Wu et al. 2016)."""
     if config.alpha is None:
-        raise ConfigError("method.pen_lp.alpha=null: must be a number, 0.8 in the paper")
+        raise ConfigError("alpha=null of a pen_lp method: must be a number, 0.8 in the paper")
     return side.lp / ((5 + side.tokens) / 6) ** config.alpha
 
 
@@ -143,23 +143,49 @@ def _critical_span(method: str, side: Side, pair: int, prefix: str, words: str) 
     raise InputError(f"method={method}: {where}: {sentence!r} does not begin with {prefix!r} and {words!r}")
 
 
-# Each gives the scores (P,) of one side; it may look at the other side, where it matters how the two differ.
-METHODS: dict[str, Callable[[Side, Side, MethodConfig], FloatArray]] = {
-    "lp": lp,
-    "mean_lp": mean_lp,
-    "pen_lp": pen_lp,
-    "pll": pll,
-    "one_prefix": one_prefix,
-    "two_prefix": two_prefix,
-}
+Scores = Callable[[Side, Side, MethodConfig], FloatArray]
 
-OF_MASKED_MODELS = ("pll",)  # the others read what a model says of a token after those before it
+
+@dataclass(frozen=True)
+class Method:
+    """What a method is: what it reads, and how two sides of that become scores.
+
+    reads: sentences; masked (their tokens, each hidden); a kind of template (eval.templates.PLACEHOLDERS), filled;
+    scores of other methods. score: gives the scores (P,) of one side; it may look at the other side, where it matters
+    how the two differ. None for prompts (eval/prompting.py) and votes (eval/voting.py), which have no tokens to sum.
+    """
+
+    reads: str
+    score: Scores | None = None
+
+
+SENTENCES, MASKED, VOTES = "sentences", "masked", "scores"
+
+METHODS: dict[str, Method] = {
+    "lp": Method(SENTENCES, lp),
+    "mean_lp": Method(SENTENCES, mean_lp),
+    "pen_lp": Method(SENTENCES, pen_lp),
+    "pll": Method(MASKED, pll),
+    "one_prefix": Method(SENTENCES, one_prefix),
+    "two_prefix": Method(SENTENCES, two_prefix),
+    # Ide et al. 2024: sections 3.2 (in a template), 3.3 (prompts) and 6 (votes).
+    "in_template_lp": Method("in_template", lp),
+    "in_template_mean_lp": Method("in_template", mean_lp),
+    "in_template_pen_lp": Method("in_template", pen_lp),
+    "in_template_comparative_lp": Method("comparative", lp),
+    "ab_prompt": Method("ab"),
+    "yes_no": Method("yes_no"),
+    "vote_p": Method(VOTES),
+    "vote_mix_p3": Method(VOTES),
+    "vote_mix_l3": Method(VOTES),
+    "vote_l": Method(VOTES),
+}
 
 
 def check_method(method: str, masked: bool) -> None:
     """Raise ConfigError for an unknown method, or one that does not fit the kind of model."""
     check_choice("method", method, METHODS)
-    fitting = [name for name in METHODS if (name in OF_MASKED_MODELS) == masked]
+    fitting = [name for name, of in METHODS.items() if (of.reads == MASKED) == masked]
     if method not in fitting:
         kind = "a masked model has no probability of a token after those before it" if masked else "not a masked model"
         raise ConfigError(f"method={method}: {kind}; methods for it: {', '.join(fitting)}")
@@ -171,29 +197,37 @@ def judge(method: str, config: MethodConfig, good: Side, bad: Side) -> pd.DataFr
     Raises ConfigError for an unknown method.
     """
     check_choice("method", method, METHODS)
-    pairs = good.pairs
-    judged = judged_pairs(method, pairs)
-    rows = pd.DataFrame(
+    rows = about(good, bad).assign(template=None, trial=None, order=None, **summed(method, config, good, bad))
+    return rows[judged_pairs(method, good.pairs)]
+
+
+def about(good: Side, bad: Side) -> pd.DataFrame:
+    """(P rows) what is the same for every method: names of the pairs, characters and unknown words of sentences."""
+    return pd.DataFrame(
         {
-            "pair_id": pairs["pair_id"],
-            "paradigm": pairs["paradigm"],
-            "template": None,
-            "trial": None,
-            "good": METHODS[method](good, bad, config),
-            "bad": METHODS[method](bad, good, config),
-            "good_lp": good.lp,
-            "bad_lp": bad.lp,
-            "good_tokens": good.tokens,
-            "bad_tokens": bad.tokens,
+            "pair_id": good.pairs["pair_id"],
+            "paradigm": good.pairs["paradigm"],
             "good_chars": [count_characters(sentence) for sentence in good.sentences],
             "bad_chars": [count_characters(sentence) for sentence in bad.sentences],
             "good_unk": good.unk,
             "bad_unk": bad.unk,
             "crit_unk": critical_unk(good, bad),
-            "order": None,
         }
     )
-    return rows[judged]
+
+
+def summed(method: str, config: MethodConfig, good: Side, bad: Side) -> dict[str, FloatArray | Counts]:
+    """The columns (P,) of a method that makes its scores of log-probabilities of tokens."""
+    score = METHODS[method].score
+    assert score is not None, method
+    return {
+        "good": score(good, bad, config),
+        "bad": score(bad, good, config),
+        "good_lp": good.lp,
+        "bad_lp": bad.lp,
+        "good_tokens": good.tokens,
+        "bad_tokens": bad.tokens,
+    }
 
 
 def critical_unk(good: Side, bad: Side) -> Counts:

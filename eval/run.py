@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.errors import ConfigError, RunError, StoreError
-from corpora.files import write_text
+from corpora.files import sha256_json, write_text
 from corpora.words import count_words
 from eval.benchmarks import Benchmark, load_benchmark
 from eval.cloze_run import ClozeWork, count_contexts
@@ -35,11 +35,12 @@ from eval.scores import (
     write_scores,
     write_tokens,
 )
-from eval.table import WIDTH, accuracy_table
+from eval.table import WIDTH, accuracy_table, methods_table
 from train.provenance import versions
 from train.runs import DONE, RunFolder, config_digest, study_runs
 
 if TYPE_CHECKING:
+    from eval.judging import Plan
     from eval.methods import Side
     from eval.scorers import Scorer
 
@@ -65,7 +66,7 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
-    """Score a run by the methods that its score files lack, and print the table of the first method.
+    """Score a run by the methods that its score files lack; print the first one's table and the overall accuracies.
 
     A diagnostic has no methods: what it asks is scored where it lacks, and all of its tables are printed.
     `scorer` is that of the run, where it is loaded already. Raises RunError where the run is not trained, is in use, or
@@ -84,11 +85,14 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
         for part in work.tables(console.width):
             console.print(part)
         return
-    method = next(iter(config.method))
-    scores, _ = read_scores(score_path(work.folder, method))
-    title = f"{run.path.name} · {work.folder.name} · {method}" + ("" if work.lacking else " (scored already)")
+    scores = {name: read_scores(score_path(work.folder, name))[0] for name in config.method}
+    method = next(iter(scores))
+    where = f"{run.path.name} · {work.folder.name}"
+    title = f"{where} · {method}" + ("" if work.lacking else " (scored already)")
     pairs = work.benchmark.pairs
-    console.print(accuracy_table(title, config.benchmark.name, scores, pairs, config.ties, console.width))
+    console.print(accuracy_table(title, config.benchmark.name, scores[method], pairs, config.ties, console.width))
+    if len(scores) > 1:
+        console.print(methods_table(f"{where} · overall by method", scores, pairs, config.ties))
 
 
 def score_study(config: EvalConfig) -> None:
@@ -126,10 +130,13 @@ def scoring_tokens(config: EvalConfig, tokens_per_word: float) -> float:
     if run.done and not _work(run, config).lacking:
         return 0.0
     if isinstance(config.benchmark, DiagnosticConfig):
-        counts = count_contexts(config.benchmark, config.corpus.reference)
-    else:
-        counts = list(_word_counts(_key(config.benchmark), config.corpus.reference).values())
-    return sum(counts) * tokens_per_word + len(counts)
+        contexts = count_contexts(config.benchmark, config.corpus.reference)
+        return sum(contexts) * tokens_per_word + len(contexts)
+    from eval.judging import template_reading
+
+    counts = _word_counts(_key(config.benchmark), config.corpus.reference)
+    more = template_reading(config.method, config.benchmark.language, counts, config.corpus.reference)
+    return (sum(counts.values()) + more[0]) * tokens_per_word + len(counts) + more[1]
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work | ClozeWork:
@@ -150,6 +157,7 @@ class _Work:
     scorer: Scorer
     benchmark: Benchmark
     folder: Path
+    plans: dict[str, Plan]
     metadata: dict[str, dict[str, Any]]
     lacking: list[str]
 
@@ -157,7 +165,8 @@ class _Work:
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer) -> _Work:
         import torch
 
-        from eval.methods import check_method
+        from eval.judging import Plan
+        from eval.methods import VOTES
         from eval.scorers import resolved_score_eos
 
         described = yaml.safe_load(run.config.read_text(encoding="utf-8"))
@@ -174,16 +183,22 @@ class _Work:
             "step": None,
             "sample_words": scorer.sample_words,
         }
-        metadata, lacking = {}, []
+        plans = {}
         for name, parameters in config.method.items():
-            check_method(name, scorer.masked)
+            plans[name] = Plan.of(name, parameters, scorer, config.benchmark.language)
             _check_flagged(name, benchmark, config.benchmark.paradigms)
-            given = {key: value for key, value in dataclasses.asdict(parameters).items() if value is not None}
-            metadata[name] = {"method": name, "parameters": given, **common, "torch": torch.__version__}
+        metadata: dict[str, dict[str, Any]] = {}
+        lacking: list[str] = []
+        for name, plan in sorted(plans.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
+            metadata[name] = {**plan.metadata(), **common, "torch": torch.__version__}
+            voters = plan.config.voters or {}
+            if voters:
+                metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common)
             path = score_path(folder, name)
-            if not path.exists() or _comparable(read_metadata(path)) != _comparable(metadata[name]):
+            scored = path.exists() and _comparable(read_metadata(path)) == _comparable(metadata[name])
+            if not scored or any(voter in lacking for voter in voters):
                 lacking.append(name)
-        return cls(run, config, scorer, benchmark, folder, metadata, lacking)
+        return cls(run, config, scorer, benchmark, folder, plans, metadata, lacking)
 
     def described(self) -> str:
         """What would be scored."""
@@ -191,28 +206,58 @@ class _Work:
         return f"would score {', '.join(self.lacking)} on {pairs}" if self.lacking else "scored already"
 
     def score(self) -> None:
-        """One pass over the model; a score file for each method that lacks, the pairs, and a sample of the tokens."""
+        """Read what lacks in one pass; write a score file for each method, the pairs, and a sample of the tokens."""
         import torch
 
-        from eval.methods import Side, judge
+        from eval.judging import judge_pairs
+        from eval.voting import vote
 
         pairs = self.benchmark.pairs
         if self.config.trainer.threads:
             torch.set_num_threads(self.config.trainer.threads)
-        sentences = [*pairs["good"], *pairs["bad"]]
-        scores = self.scorer.score(sentences, self.config.policy)
-        good = Side.of("good", pairs, scores[: len(pairs)], self.config.policy)
-        bad = Side.of("bad", pairs, scores[len(pairs) :], self.config.policy)
-        reference = next(iter(self.metadata.values()))["reference"]
-        words = _word_counts(_key(self.config.benchmark), reference)
-        counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")})
-        judged = {name: judge(name, self.config.method[name], good, bad).join(counts) for name in self.lacking}
-        write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
-        chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
-        shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
-        write_tokens(self.folder, _token_rows(pairs, chosen, {"good": good, "bad": bad}), shared)
-        for name, rows in judged.items():
-            write_scores(score_path(self.folder, name), rows, self.metadata[name])
+        plans = [self.plans[name] for name in self.lacking if not self.plans[name].config.voters]
+        if plans:
+            judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)
+            reference = next(iter(self.metadata.values()))["reference"]
+            words = _word_counts(_key(self.config.benchmark), reference)
+            counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")})
+            write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
+            chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
+            shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
+            sides = {"good": judged.good, "bad": judged.bad}
+            write_tokens(self.folder, _token_rows(pairs, chosen, sides), shared)
+            for name, rows in judged.rows.items():
+                told = self.metadata[name] | ({"prompts": judged.told[name]} if judged.told[name] else {})
+                write_scores(score_path(self.folder, name), rows.join(counts), told)
+        for name in self.lacking:
+            given = self.plans[name].config
+            if given.voters and given.trials is not None and given.seed is not None:
+                cast = {voter: read_scores(score_path(self.folder, voter))[0] for voter in given.voters}
+                rows, drawn = vote(cast, given.voters, given.trials, given.seed)
+                write_scores(score_path(self.folder, name), rows, self.metadata[name] | {"drawn": drawn})
+
+
+def _voters(
+    method: str, voters: list[str], folder: Path, asked: dict[str, dict[str, Any]], common: dict[str, Any]
+) -> dict[str, str]:
+    """Digests of what a vote counts: the scores of other methods, asked for in the same command or there already.
+
+    Raises RunError where they are neither, or of another model or benchmark.
+    """
+    advice = f"score all: method=[{','.join([*voters, method])}]"
+    found = {}
+    for voter in voters:
+        path = score_path(folder, voter)
+        if voter in asked:
+            metadata = _comparable(asked[voter])
+        elif path.exists():
+            metadata = _comparable(read_metadata(path))
+            if any(metadata.get(key) != value for key, value in _comparable(common).items()):
+                raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
+        else:
+            raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
+        found[voter] = sha256_json(metadata)[:16]
+    return found
 
 
 def token_sample(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
@@ -257,9 +302,13 @@ def _check_flagged(method: str, benchmark: Benchmark, asked: list[str] | None) -
 
 
 def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
-    """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made."""
+    """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made.
+
+    What is known only after scoring (prompts, drawn) follows from the rest.
+    """
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
-    return {key: value for key, value in metadata.items() if key != "torch"} | {"policy": policy}
+    kept = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn")}
+    return kept | {"policy": policy}
 
 
 def _key(config: BenchmarkConfig) -> str:

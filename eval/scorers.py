@@ -22,6 +22,7 @@ from torch import nn
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PolicyConfig, PretrainedConfig
+from eval.continuations import ModelAnswering
 from eval.trees import Forest, Ids, forests
 from train.export import LoadedModel, load_model
 from train.models import LanguageModel, State
@@ -58,7 +59,7 @@ def resolved_score_eos(policy: PolicyConfig, word_level: bool) -> bool:
     return word_level if policy.score_eos is None else policy.score_eos
 
 
-class ModelScorer:
+class ModelScorer(ModelAnswering):
     """Our own language models. A sentence begins after `<eos>`, as in training, where that ended the one before."""
 
     masked = False

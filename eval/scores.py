@@ -1,7 +1,7 @@
 """Score files: their schema, writer and readers. Accuracy is computed from them (eval/accuracy.py), never stored.
 
     runs/.../scores/<label>/          label: `score_label`, the benchmark's name unless policy or pairs differ
-        <method>.parquet              SCORES, one row per pair (and template and trial, where a method has them)
+        <method>.parquet              SCORES, one row per pair (and template or trial, where a method has them)
         <method>@<step>.parquet       the same at one point of a trajectory
         items.parquet                 ITEMS, the pairs themselves
         tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
@@ -39,10 +39,12 @@ SCORES = pa.schema(
         ("pair_id", pa.string()),
         ("paradigm", pa.string()),
         ("template", pa.string()),  # null: the method has no templates
-        ("trial", pa.int32()),  # null: the method has no trials
+        ("trial", pa.int32()),  # of votes, from 1; null: the method has no trials
         *((side, pa.float64()) for side in _SIDES),  # the method's own score: the higher one wins
+        # Of what is scored: the sentence, a filled template, or the answer to a prompt; null for votes.
         *((f"{side}_lp", pa.float64()) for side in _SIDES),  # nats
         *((f"{side}_tokens", pa.int32()) for side in _SIDES),  # scored tokens, <eos> among them where it is scored
+        # Of the sentence alone, whatever the method reads.
         *((f"{side}_words", pa.int32()) for side in _SIDES),  # of the corpus's reference tokenizer
         *((f"{side}_chars", pa.int32()) for side in _SIDES),  # that are not white space
         *((f"{side}_unk", pa.int32()) for side in _SIDES),  # tokens that were <unk>, skipped ones too
@@ -93,6 +95,8 @@ METADATA = (
     "sample_words",  # null: unknown
     "torch",  # version
 )
+# Further keys, of methods that have them: templates (in full), prompts (an example, and the tokens that the answers
+# became), voters (digests of what the score files that vote are of) and drawn (the templates of each trial).
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:

@@ -33,7 +33,7 @@ def side(*sentences, unk="score", name="good", **items):
 
 
 def scored(method, side, other=None, **parameters):
-    return METHODS[method](side, other or side, MethodConfig(**parameters))
+    return METHODS[method].score(side, other or side, MethodConfig(**parameters))
 
 
 def test_the_three_sentence_methods():
@@ -159,7 +159,7 @@ def test_methods_fit_the_kind_of_model():
 
 
 def test_what_cannot_be_judged():
-    with pytest.raises(ConfigError, match=r"method=best: .* one of lp, mean_lp, one_prefix, pen_lp, pll, two_prefix"):
+    with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, lp, mean_lp, one_prefix, "):
         judge("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
     with pytest.raises(ConfigError, match=r"alpha=null"):
         scored("pen_lp", side(GOOD))

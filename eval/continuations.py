@@ -1,0 +1,222 @@
+"""What a model that reads from left to right would answer: log-probabilities of continuations of a prompt."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import jinja2
+import numpy as np
+import numpy.typing as npt
+
+from corpora.errors import ConfigError, RunError
+from corpora.progress import track
+from corpora.tokenizers import UNK, Tokenizer
+from eval.config import PolicyConfig
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+Ids = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+ENCODED = 4096  # prompts whose tokens are made at a time
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """Of N prompts and A answers.
+
+    logprobs: (N, A) ln p of the answer's tokens after those of the prompt, summed. counts: (N, A) how many they are.
+    tokens: for each answer the tokens that it became; more than one string of them where prompts end differently.
+    """
+
+    logprobs: FloatArray
+    counts: npt.NDArray[np.int64]
+    tokens: list[list[list[str]]]
+
+
+class Answering(ABC):
+    """Scorers that can be asked something."""
+
+    name: str
+    progress: bool
+
+    @property
+    def has_chat(self) -> bool:
+        """Whether `chat` can be asked for."""
+        return False
+
+    @abstractmethod
+    def _ids(self, texts: Sequence[str]) -> list[Ids]:
+        """Tokens of each text, without any symbol that the tokenizer would add."""
+
+    @abstractmethod
+    def _token(self, index: int) -> str: ...
+
+    @property
+    @abstractmethod
+    def _unknown(self) -> int | None:
+        """The id of `<unk>`."""
+
+    @abstractmethod
+    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
+        """ln p of the tokens of each text from its `first` on."""
+
+    def chat(self, system: str | None, user: str) -> str:
+        """The prompt that the model's chat template makes of two messages."""
+        raise ConfigError(f"{self.name} has no chat template")
+
+    def continuations(
+        self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig, chat: bool = False
+    ) -> Continuations:
+        """ln p (nats) of each answer as the tokenizer's own continuation of each prompt.
+
+        The tokens of prompt and answer are those of the two in one text. An answer begins where these part from the
+        tokens of the prompt alone, for the first of the answers to do so: all answers of a prompt follow the same
+        tokens, also where a tokenizer joins the prompt's end to an answer. `chat`: prompts are of a chat template,
+        and nothing is put before them.
+        Raises RunError where the model cannot tell the answers apart, or one is unknown to it.
+        """
+        texts: dict[tuple[bytes, int], Ids] = {}
+        keys: list[tuple[bytes, int]] = []
+        parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
+        counted = ((len(part), part) for part in parts)
+        for part in track(counted, f"encoding for {self.name}", len(prompts), "prompts") if self.progress else parts:
+            alone = self._ids(part)
+            whole = self._ids([prompt + answer for prompt in part for answer in answers])
+            for number, prompt in enumerate(alone):
+                given = whole[number * len(answers) : (number + 1) * len(answers)]
+                first = min(_common(prompt, ids) for ids in given)
+                for ids in given:
+                    keys.append((ids.tobytes(), first))
+                    texts[keys[-1]] = ids
+        told = self._tokens(keys, texts, answers)
+        values = self._continued(list(texts.values()), [first for _, first in texts], policy, chat)
+        found = {key: (float(value.sum()), len(value)) for key, value in zip(texts, values, strict=True)}
+        shape = (len(prompts), len(answers))
+        return Continuations(
+            np.asarray([found[key][0] for key in keys], dtype=np.float64).reshape(shape),
+            np.asarray([found[key][1] for key in keys], dtype=np.int64).reshape(shape),
+            told,
+        )
+
+    def _tokens(
+        self, keys: list[tuple[bytes, int]], texts: dict[tuple[bytes, int], Ids], answers: Sequence[str]
+    ) -> list[list[list[str]]]:
+        """What each answer became, in the order of its appearance."""
+        told = []
+        for number, answer in enumerate(answers):
+            became = dict.fromkeys(tuple(texts[key][key[1] :].tolist()) for key in keys[number :: len(answers)])
+            if any(self._unknown in ids for ids in became) or () in became:
+                raise RunError(f"{self.name}: has no tokens for the answer {answer!r} (<unk>)")
+            told.append([[self._token(index) for index in ids] for ids in became])
+        forms = [tuple(tokens) for one in told for tokens in one]
+        if len(set(forms)) < len(forms):
+            raise RunError(f"{self.name}: the answers {' and '.join(map(repr, answers))} are the same tokens to it")
+        return told
+
+
+class ModelAnswering(Answering):
+    """Our own models: a prompt begins after `<eos>`, as a sentence does."""
+
+    tokenizer: Tokenizer
+
+    @abstractmethod
+    def _logprobs(
+        self, targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[FloatArray]: ...
+
+    def _ids(self, texts: Sequence[str]) -> list[Ids]:
+        return [np.asarray(self.tokenizer.encode_raw(text)[0], dtype=np.int64) for text in texts]
+
+    def _token(self, index: int) -> str:
+        return self.tokenizer.token(index)
+
+    @property
+    def _unknown(self) -> int | None:
+        return UNK
+
+    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
+        return self._logprobs(texts, policy, first)
+
+
+class CausalAnswering(Answering):
+    """Hugging Face models: a prompt begins after the begin symbol, one of a chat template as the template says."""
+
+    tokenizer: PreTrainedTokenizerFast
+
+    @abstractmethod
+    def _before(self, policy: PolicyConfig) -> list[int]: ...
+
+    @abstractmethod
+    def _check_lengths(self, before: list[int], targets: list[Ids]) -> None: ...
+
+    @abstractmethod
+    def _logprobs(
+        self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+    ) -> list[FloatArray]: ...
+
+    def _ids(self, texts: Sequence[str]) -> list[Ids]:
+        found = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        return [np.asarray(ids, dtype=np.int64) for ids in found]
+
+    def _token(self, index: int) -> str:
+        return str(self.tokenizer.convert_ids_to_tokens(index))
+
+    @property
+    def _unknown(self) -> int | None:
+        unk: int | None = self.tokenizer.unk_token_id
+        return unk
+
+    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
+        before = self._before(policy)
+        if not chat:
+            self._check_lengths(before, texts)
+            return self._logprobs(before, texts, policy, first)
+        if policy.context != "none":
+            raise ConfigError(f"policy.context={policy.context}: a chat template says itself what a prompt begins with")
+        # The first token is read and not asked for; it is BOS or the mark of a message, and one for all prompts.
+        results = [np.empty(0)] * len(texts)
+        for begin in dict.fromkeys(int(ids[0]) for ids in texts):
+            of = [i for i, ids in enumerate(texts) if ids[0] == begin]
+            after = [texts[i][1:] for i in of]
+            self._check_lengths([begin], after)
+            values = self._logprobs([begin], after, policy, [first[i] - 1 for i in of])
+            for i, value in zip(of, values, strict=True):
+                results[i] = value
+        return results
+
+    @property
+    def has_chat(self) -> bool:
+        return self.tokenizer.chat_template is not None
+
+    @cached_property
+    def system_role(self) -> bool:
+        """Whether the chat template takes a system message: some raise an error for one, some leave it out."""
+        try:
+            return "a probe" in self._rendered([("system", "a probe"), ("user", "a question")])
+        except jinja2.TemplateError:
+            return False
+
+    def chat(self, system: str | None, user: str) -> str:
+        """The text of the chat template, up to where the answer begins; a system message that it refuses goes first in
+        the user's."""
+        if not system:
+            return self._rendered([("user", user)])
+        if self.system_role:
+            return self._rendered([("system", system), ("user", user)])
+        return self._rendered([("user", f"{system}\n{user}")])
+
+    def _rendered(self, messages: list[tuple[str, str]]) -> str:
+        conversation = [{"role": role, "content": content} for role, content in messages]
+        return str(self.tokenizer.apply_chat_template(conversation, tokenize=False, add_generation_prompt=True))
+
+
+def _common(one: Ids, other: Ids) -> int:
+    """Number of tokens that two texts begin with in common."""
+    length = min(len(one), len(other))
+    differing = np.flatnonzero(one[:length] != other[:length])
+    return int(differing[0]) if len(differing) else length

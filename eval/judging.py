@@ -1,0 +1,168 @@
+"""Methods meet a model: what each needs is read in as few passes as can be, and becomes the rows of score files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from corpora.errors import ConfigError, check_choice
+from corpora.files import sha256_json
+from corpora.words import count_words
+from eval.config import SCORED, MethodConfig, PolicyConfig
+from eval.methods import METHODS, VOTES, Side, about, check_method, judge, summed
+from eval.prompting import Asker, ab_prompt, yes_no
+from eval.scorers import Scorer, TokenScores
+from eval.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
+
+ASKED = {"yes_no": yes_no, "ab": ab_prompt}  # kinds of prompts
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One method as it is applied to one model."""
+
+    method: str
+    config: MethodConfig
+    templates: Templates | None
+    asker: Asker | None
+
+    @classmethod
+    def of(cls, method: str, config: MethodConfig, scorer: Scorer, language: str | None) -> Plan:
+        """Raises ConfigError where method, model and values do not fit together, and what templates_of raises."""
+        check_method(method, scorer.masked)
+        reads = METHODS[method].reads
+        if reads == "in_template" and config.scored is None:
+            raise ConfigError(f"method.{method}.scored=null: must be one of {', '.join(SCORED)}")
+        if reads == "ab" and config.seed is None:
+            raise ConfigError(f"method.{method}.seed=null: must be a number")
+        if reads == VOTES and (config.seed is None or config.trials is None or not config.voters):
+            raise ConfigError(f"method.{method}: seed, trials and voters must be given")
+        for voter in config.voters or {}:
+            check_choice(f"method.{method}.voters", voter, _OF_MANY)
+        templates = templates_of(method, reads, config, language) if reads in PLACEHOLDERS else None
+        asker = Asker.of(method, scorer, templates, config.chat) if templates and reads in PROMPTS else None
+        return cls(method, config, templates, asker)
+
+    @property
+    def reads(self) -> str:
+        return METHODS[self.method].reads
+
+    def metadata(self) -> dict[str, Any]:
+        """What a score file says of the method: its values in force, and its templates, by digest and in full."""
+        given = dataclasses.asdict(self.config)
+        found = {key: value for key, value in given.items() if value is not None and key not in _OF_TEMPLATES}
+        if self.templates is None:
+            return {"method": self.method, "parameters": found}
+        described = self.templates.described()
+        found["templates"] = sha256_json(described)[:8]
+        if self.asker is not None:
+            found["chat"] = self.asker.chat
+        return {"method": self.method, "parameters": found, "templates": described}
+
+
+_OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way
+_OF_MANY = [name for name, method in METHODS.items() if method.reads in PLACEHOLDERS]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What methods say of P pairs.
+
+    rows: of each method, columns of eval.scores.SCORES without the counts of words; their index is the pair's position.
+    told: of each method what is known only after scoring, for its metadata. good, bad: the sentences alone.
+    """
+
+    rows: dict[str, pd.DataFrame]
+    told: dict[str, dict[str, Any]]
+    good: Side
+    bad: Side
+
+
+def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], policy: PolicyConfig) -> Judged:
+    """Judge all pairs (columns of eval.scores.ITEMS, index 0..P-1) by methods other than votes.
+
+    Sentences and filled templates of all methods are scored in one call, as they share much of their text.
+    """
+    filled = _filled(pairs, plans)
+    texts = [*pairs["good"], *pairs["bad"], *(text for inputs in filled.values() for text, _ in inputs)]
+    scores = scorer.score(texts, policy)
+    plain, of_templates = scores[: 2 * len(pairs)], scores[2 * len(pairs) :]
+    good, bad = _sides(pairs, plain, policy)
+    starts = dict(zip(filled, range(0, len(of_templates), 2 * len(pairs)), strict=True))
+    same = about(good, bad)
+    rows: dict[str, pd.DataFrame] = {}
+    told: dict[str, dict[str, Any]] = {}
+    for plan in plans:
+        told[plan.method] = {}
+        if plan.templates is None:
+            rows[plan.method] = judge(plan.method, plan.config, good, bad)
+            continue
+        if plan.asker is not None:
+            parts, told[plan.method] = ASKED[plan.reads](plan.asker, pairs, plan.config, policy)
+        else:
+            parts = []
+            for template in plan.templates.templates:
+                inputs, start = filled[template], starts[template]
+                found = of_templates[start : start + len(inputs)]
+                if plan.config.scored == "target":
+                    found = [within(score, span) for score, (_, span) in zip(found, inputs, strict=True)]
+                whole = [text for text, _ in inputs]
+                as_read = pairs.assign(good=whole[: len(pairs)], bad=whole[len(pairs) :])
+                columns = summed(plan.method, plan.config, *_sides(as_read, found, policy))
+                parts.append(pd.DataFrame(columns, index=pairs.index).assign(order=None))
+        rows[plan.method] = pd.concat(
+            same.assign(template=template.name, trial=None).join(part)
+            for template, part in zip(plan.templates.templates, parts, strict=True)
+        )
+    return Judged(rows, told, good, bad)
+
+
+def _filled(pairs: pd.DataFrame, plans: Sequence[Plan]) -> dict[Template, list[tuple[str, Span]]]:
+    """Every template that is to be scored, once, filled for the good sentences and then for the bad ones (2P)."""
+    filled: dict[Template, list[tuple[str, Span]]] = {}
+    for plan in plans:
+        if plan.templates is None or plan.asker is not None:
+            continue
+        both = len(PLACEHOLDERS[plan.reads]) == 2
+        good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
+        targets = [*good, *bad]
+        for template in plan.templates.templates:
+            if both:
+                filled[template] = list(map(template.fill, targets, [*bad, *good]))
+            else:
+                filled[template] = list(map(template.fill, targets))
+    return filled
+
+
+def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> tuple[Side, Side]:
+    """Both sides from 2P scores; `as_read` holds the texts that were scored as the good and the bad ones."""
+    half = len(as_read)
+    return Side.of("good", as_read, scores[:half], policy), Side.of("bad", as_read, scores[half:], policy)
+
+
+def template_reading(
+    methods: Mapping[str, MethodConfig], language: str | None, words: Mapping[str, int], reference: str
+) -> tuple[int, int]:
+    """About how many words and texts the templates of `methods` add to the sentences alone, for estimates of time.
+
+    `words`: of each different sentence of the benchmark. Raises as templates_of.
+    """
+    templates: set[Template] = set()
+    for method, config in methods.items():
+        check_choice("method", method, METHODS)
+        if METHODS[method].reads in PLACEHOLDERS:
+            templates.update(templates_of(method, METHODS[method].reads, config, language).templates)
+    of_words, of_texts = 0, 0
+    for template in templates:
+        places = len(PLACEHOLDERS[template.kind])
+        texts = len(words) * (
+            2 if template.kind == "yes_no" else 1
+        )  # with each answer; ab asks of two sentences at once
+        own = count_words(template.fill(*[""] * places)[0], reference)
+        of_words += texts * own + places * texts * sum(words.values()) // max(1, len(words))
+        of_texts += texts
+    return of_words, of_texts
