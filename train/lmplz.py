@@ -118,8 +118,11 @@ def build() -> Path:
     return folder
 
 
-def run_program(command: Sequence[str | Path], folder: Path | None = None) -> None:
-    """Run a program to its end. Raises RunError in one line with what it said when it fails or cannot be started."""
+def run_program(command: Sequence[str | Path], folder: Path | None = None) -> str:
+    """Run a program to its end; returns what it printed on standard error.
+
+    Raises RunError in one line with what it said when it fails or cannot be started.
+    """
     name = Path(command[0]).name if command[0] != sys.executable else " ".join(map(str, command[2:4]))
     try:
         done = subprocess.run(
@@ -130,6 +133,7 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> No
         raise RunError(f"{name} cannot be started ({error.strerror})") from None
     if done.returncode:
         raise RunError(f"{name} failed: {_reason(done.stderr or done.stdout, done.returncode)}")
+    return done.stderr
 
 
 def _reason(said: str, code: int) -> str:

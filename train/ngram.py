@@ -5,8 +5,9 @@
     tokenizer/    what corpora.tokenizers saves
 
 The model's words are the tokens of the run's tokenizer, `<unk>` among them as a word like any other, which has been
-seen where the vocabulary lacks what the text has. A word of the vocabulary that the sample lacks has an even share of
-what smoothing leaves (KenLM's own <unk>), so that the probabilities of a vocabulary sum to 1.
+seen where the vocabulary lacks what the text has. Words of the vocabulary that the sample lacks share evenly what
+smoothing leaves (each has the probability of KenLM's own <unk>), so that the probabilities of a vocabulary sum to 1;
+a little less where the sample lacks none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -100,7 +102,7 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     )
     started = time.monotonic()
     words = kenlm_words(corpus.tokenizer)
-    ngrams = _estimate(programs, config.model, sample, words, folder)
+    ngrams, substituted = _estimate(programs, config.model, sample, words, folder)
     corpus.tokenizer.save(folder.tokenizer)
     digests = sha256_file(folder.ngrams), tokenizer_digest(folder.tokenizer)
     model = _opened(folder.ngrams, config.model.order)
@@ -119,6 +121,7 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         ended=datetime.now(UTC).isoformat(timespec="seconds"),
         parameters=sum(ngrams),
         ngrams=ngrams,
+        fallback_discounts=substituted,
         words_seen=sample.words,
         words_per_s=round(sample.words / seconds),
         wall_s=round(seconds, 1),
@@ -128,6 +131,8 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     )
     if config.trainer.progress:
         told = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f}"
+        if substituted:
+            told += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
         console.print(f"estimated {folder.path.name} in {seconds:.0f} s: {told}", markup=False, soft_wrap=True)
 
 
@@ -161,8 +166,8 @@ def _kenlm_word(token: str) -> str:
 
 def _estimate(
     programs: Programs, config: NgramConfig, sample: SampleTokens, words: list[str], folder: RunFolder
-) -> list[int]:
-    """Write model.kenlm; returns the number of n-grams of each order."""
+) -> tuple[list[int], list[int]]:
+    """Write model.kenlm; returns the number of n-grams of each order, and the orders that have fallback discounts."""
     options = ["--order", config.order, "--prune", *config.prune, "--vocab_pad", len(words)]
     if config.discount_fallback is not None:
         options += ["--discount_fallback", *config.discount_fallback]
@@ -170,11 +175,11 @@ def _estimate(
         text, arpa = place / "text.txt", place / "model.arpa"
         _write_text(text, sample.tokens, words)
         sorting = ["-T", f"{place}/", "-S", config.lmplz_memory]
-        run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
+        said = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
         ngrams = _arpa_counts(arpa)
         with atomic_path(folder.ngrams) as temporary:
             run_program([programs.build_binary, *sorting, "trie", arpa, temporary])
-    return ngrams
+    return ngrams, [int(order) + 1 for order in re.findall(r"fallback discounts for order (\d)", said)]
 
 
 @contextmanager
