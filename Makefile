@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint check peers bench system clean
+.PHONY: help venv demo test lint check peers bench lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,10 +46,17 @@ peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose sco
 bench: venv  ## speed of training and scoring (tests/bench/README.md)
 	$(BIN)/python tests/bench/speed.py
 
-system:  ## what some tests need of Debian: Chromium (the report in a browser) and GNU time (peak memory)
-	@if [ ! -x /usr/bin/chromium ] || [ ! -x /usr/bin/time ]; then \
+lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
+	$(BIN)/python -m train.lmplz
+
+# Chromium opens the report, GNU time measures memory, the rest builds lmplz (train/lmplz.py).
+DEBIAN := chromium time g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev \
+  libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev
+
+system:  ## what some tests, and building lmplz, need of Debian
+	@if ! dpkg-query --show $(DEBIAN) >/dev/null 2>&1; then \
 	  if [ "$$(id -u)" -ne 0 ]; then sudo=sudo; fi; \
-	  $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends chromium time; \
+	  $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends $(DEBIAN); \
 	fi
 
 clean:  ## remove .venv and caches; prepared corpora, runs and reports stay

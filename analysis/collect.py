@@ -29,7 +29,10 @@ _ONE_TRAINING = (
 _NO_PLACE = "comes trained on a text whose size is not known, so it has no place on a curve"
 
 # Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
-_NO_AXIS = ("seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every")
+_NO_AXIS = (
+    "seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every",
+    "model.lmplz", "model.lmplz_memory",
+)  # fmt: skip
 _NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "corpus.path", "corpus.url")
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
 _SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis")
@@ -230,14 +233,14 @@ def _by_text(
     """Group names with the digest of the text, or of the tokenizer, where runs of one group were trained on different
     ones (a text that was replaced under its old name), and notes on that.
 
-    A tokenizer that is fitted on each sample differs by design.
+    A tokenizer that is fitted on each sample, as an open vocabulary is, differs by design.
     """
     notes = []
     for what in ("text", "tokenizer"):
         digests = pd.Series(
             [
                 manifest["corpus"][what][:8]
-                if "corpus" in manifest and (what == "text" or configs[str(run)]["tokenizer"]["fit_on"] == "train")
+                if "corpus" in manifest and (what == "text" or not _fitted_on_samples(configs[str(run)]))
                 else ""
                 for run, manifest in manifests.items()
             ],
@@ -247,6 +250,10 @@ def _by_text(
             groups = groups + f", {what} " + digests
             notes.append(f"Runs of one name were trained on different {what}s; each {what} has a curve of its own.")
     return groups, notes
+
+
+def _fitted_on_samples(config: Mapping[str, Any]) -> bool:
+    return bool(config["tokenizer"]["fit_on"] == "sample" or config["model"].get("vocabulary") == "open")
 
 
 def varies(values: pd.Series, by: list[pd.Series]) -> bool:

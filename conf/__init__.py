@@ -33,7 +33,16 @@ from corpora.config import (
 )
 from corpora.errors import ConfigError, PairscaleError
 from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
-from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig, UntrainedConfig
+from train.config import (
+    AdamCosineConfig,
+    CountedConfig,
+    LoggerConfig,
+    LstmConfig,
+    NgramConfig,
+    SgdPlateauConfig,
+    TxlConfig,
+    UntrainedConfig,
+)
 from train.runs import RunFolder, run_id
 
 FOLDER = Path(__file__).parent
@@ -47,10 +56,16 @@ _SCHEMAS: dict[str, dict[str, type]] = {
     },
     "sample": {"sample_schema": SampleConfig},
     "tokenizer": {"tokenizer_schema": TokenizerConfig},
-    "model": {"lstm_schema": LstmConfig, "txl_schema": TxlConfig, "pretrained_schema": PretrainedConfig},
+    "model": {
+        "lstm_schema": LstmConfig,
+        "txl_schema": TxlConfig,
+        "ngram_schema": NgramConfig,
+        "pretrained_schema": PretrainedConfig,
+    },
     "recipe": {
         "sgd_plateau_schema": SgdPlateauConfig,
         "adam_cosine_schema": AdamCosineConfig,
+        "counted_schema": CountedConfig,
         "untrained_schema": UntrainedConfig,
     },
     "benchmark": {"benchmark_schema": BenchmarkConfig, "diagnostic_schema": DiagnosticConfig},

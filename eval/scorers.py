@@ -155,6 +155,11 @@ def load_scorer(
     described = yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]
     if "path" in described:
         return load_pretrained(PretrainedConfig(**described), batch_tokens, device, progress)
+    if "order" in described:
+        from eval.ngram import NgramScorer
+        from train.ngram import load_ngram
+
+        return NgramScorer(load_ngram(run), run.path.name, progress)
     return ModelScorer(load_model(run), run.path.name, batch_tokens, device, progress)
 
 

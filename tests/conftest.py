@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -54,6 +55,18 @@ def chromium() -> str:
 def gnu_time() -> str:
     """Path of GNU time, which measures the peak memory of a command."""
     return _program("time")
+
+
+@pytest.fixture(scope="session")
+def lmplz() -> Any:
+    """KenLM's programs, which estimate n-gram models (train.lmplz.Programs)."""
+    from corpora.errors import ConfigError
+    from train.lmplz import find_programs
+
+    try:
+        return find_programs()
+    except ConfigError:
+        pytest.skip("needs KenLM's lmplz: `make lmplz` builds it")
 
 
 @pytest.hookimpl(wrapper=True)

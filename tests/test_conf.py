@@ -75,6 +75,7 @@ NEEDED = {
     ("corpus", "wikitext103"): ["tokenizer=whitespace"],
     ("model", "hf_causal"): ["model.path=gpt2"],
     ("model", "hf_masked"): ["model.path=bert"],
+    ("recipe", "ngram"): ["model=ngram"],
 }
 
 
@@ -117,6 +118,16 @@ def test_each_model_has_the_recipe_of_its_name():
         ("recipe.divide_by=1", "recipe.divide_by=1.0: must be above 1"),
         ("recipe=adam_cosine recipe.warmup=2", "recipe.warmup=2.0: must be a share of the steps"),
         ("tokenizer.vocab_size=0", "tokenizer.vocab_size=0: must be above 0"),
+        ("model=ngram model.order=1", "model.order=1: must be a number from 2 to 7"),
+        ("model=ngram model.order=8", "model.order=8: must be a number from 2 to 7"),
+        ("model=ngram model.vocabulary=all", "model.vocabulary=all: must be one of closed, open"),
+        ("model=ngram model.prune=[0,2,1]", "model.prune=[0, 2, 1]: must be at most 5 thresholds"),
+        ("model=ngram model.prune=[1]", "that begin with 0 and never fall, such as [0,0,1]"),
+        ("model=ngram model.order=2 model.prune=[0,0,1]", "model.prune=[0, 0, 1]: must be at most 2 thresholds"),
+        ("model=ngram model.discount_fallback=[0.5,1]", "model.discount_fallback=[0.5, 1.0]: must be three discounts"),
+        ("model=ngram model.lmplz_memory=1", "model.lmplz_memory=1: must be a number with K, M, G, T or %"),
+        ("model=ngram recipe=lstm", "recipe=lstm with model=ngram: an n-gram model is counted, not trained"),
+        ("recipe=ngram", "recipe=ngram with model=lstm: is for n-gram models"),
     ],
 )
 def test_a_wrong_override_is_told_in_one_line(override, told):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,8 @@ from corpora.errors import ConfigError, check_above, check_choice
 PRECISIONS = ("fp32", "bf16")
 EXPORTS = ("best", "last")
 LOGGERS = ("csv", "wandb", "tensorboard")
+VOCABULARIES = ("closed", "open")
+ORDERS = range(2, 8)
 
 
 @dataclass
@@ -76,6 +79,41 @@ class TxlConfig(ModelConfig):
             raise ConfigError(f"model.memory={self.memory}: must be at least 0, with model.same_length=true at least 1")
         if self.clamp_len is not None and self.clamp_len < 1:
             raise ConfigError(f"model.clamp_len={self.clamp_len}: must be at least 1, or null for no limit")
+
+
+@dataclass
+class NgramConfig(ModelConfig):
+    """An n-gram model with modified, interpolated Kneser-Ney smoothing (Chen & Goodman 1999; Heafield et al. 2013)."""
+
+    order: int = MISSING
+    vocabulary: str = MISSING  # closed: the tokenizer's; open: every word of the sample
+    prune: list[int] = MISSING  # by order: n-grams seen so often or less are left out; the last holds for all above
+    discount_fallback: list[float] | None = None  # discounts of n-grams seen once, twice, more, where not estimable
+    lmplz: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # path; null: train.lmplz looks for it
+    lmplz_memory: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # "1G": for sorting
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise ConfigError(f"model.order={self.order}: must be a number from {ORDERS[0]} to {ORDERS[-1]}")
+        check_choice("model.vocabulary", self.vocabulary, VOCABULARIES)
+        fits = 1 <= len(self.prune) <= self.order and self.prune == sorted(self.prune) and self.prune[0] == 0
+        if not fits:
+            raise ConfigError(
+                f"model.prune={self.prune}: must be at most {self.order} thresholds, one for each order from 1 on, "
+                "that begin with 0 and never fall, such as [0,0,1]"
+            )
+        discounts = self.discount_fallback
+        if discounts is not None and not (
+            len(discounts) == 3 and all(0 <= d <= n + 1 for n, d in enumerate(discounts))
+        ):
+            raise ConfigError(
+                f"model.discount_fallback={discounts}: must be three discounts, of n-grams seen once, twice and more "
+                "often, from 0 to 1, 2 and 3, such as [0.5,1,1.5]; or null"
+            )
+        if not re.fullmatch(r"[1-9]\d*[KMGT%]", self.lmplz_memory):
+            raise ConfigError(
+                f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %, such as 1G"
+            )
 
 
 @dataclass
@@ -155,6 +193,23 @@ class UntrainedConfig(RecipeConfig):
 
 
 @dataclass
+class CountedConfig(RecipeConfig):
+    """The recipe of a model that is counted, not trained: it reads its sample once, and `validation_words` after it.
+
+    What a study says of budgets, batches and rates is for its other models: here it is put aside, so that it neither
+    stands in a run's configuration as if it had been followed nor makes another run.
+    """
+
+    def __post_init__(self) -> None:
+        self.budget = BudgetConfig(epochs=1.0)
+        self.batch = self.bptt = 0
+        self.lr = self.clip = 0.0
+        self.export = "last"
+        self.validate_every = self.checkpoint_every = None
+        check_above("recipe.validation_words", self.validation_words, 0)
+
+
+@dataclass
 class LoggerConfig:
     """Where metrics go besides metrics.csv."""
 
@@ -191,3 +246,7 @@ class RunConfig(CorporaConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("precision", self.precision, PRECISIONS)
+        counted = isinstance(self.model, NgramConfig)
+        if counted != isinstance(self.recipe, CountedConfig):
+            told = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"
+            raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {told}; leave the recipe away")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from corpora.prepare import known_sizes
 from train.batches import Batches
-from train.config import AdamCosineConfig, RunConfig
+from train.config import AdamCosineConfig, NgramConfig, RunConfig
 from train.loss import CHUNK_BYTES
 from train.models import build_model, parameter_count
 from train.recipes import build_optimizer
@@ -26,6 +27,10 @@ WORDS_PER_SENTENCE = 24  # each sentence adds an <eos>
 START_SECONDS = 3.0  # reading the corpus, checkpoints, export
 MEASURED_STEPS = 6
 MEASURED_SECONDS = 4.0
+# Of n-gram models of English words, measured on two cores; what they need beyond that is what lmplz sorts.
+NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
+NGRAM_BYTES = 11  # of model.kenlm, for each n-gram
+ARPA_BYTES = 42  # of the files beside it while it is estimated
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ def estimate(config: RunConfig) -> Estimate:
     per_unit = (sizes.words_per_unit if sizes else GUESSED_WORDS_PER_UNIT)[config.sample.count]
     words = round(config.sample.number * per_unit)
     tokens = round(words * (per_word + 1 / WORDS_PER_SENTENCE))
+    if isinstance(config.model, NgramConfig):
+        return _ngram_estimate(config, config.model, words, tokens, vocabulary, per_word, sizes is None)
     batches = Batches(np.zeros(tokens, np.uint16), words, config.recipe)
     parameters = parameter_count(config.model, vocabulary)
     # weights, gradients, and Adam's two moments
@@ -87,6 +94,40 @@ def estimate(config: RunConfig) -> Estimate:
         speed=speed,
         guessed=sizes is None,
     )
+
+
+def _ngram_estimate(
+    config: RunConfig, model: NgramConfig, words: int, tokens: int, vocabulary: int, per_word: float, guessed: bool
+) -> Estimate:
+    """The same of an n-gram model, from rates measured before; numbers of n-grams, and so of bytes, are upper limits.
+
+    Each position of the text adds one n-gram of each order above 1 at most.
+    """
+    ngrams = vocabulary + tokens * (model.order - 1)
+    speed = Speed(NGRAM_TOKENS_PER_SECOND["estimating"], NGRAM_TOKENS_PER_SECOND["scoring"])
+    return Estimate(
+        run=run_id(config),
+        done=RunFolder.of(config).done,
+        words=words,
+        words_seen=words,
+        tokens=tokens,
+        steps=1,
+        parameters=ngrams,
+        memory_bytes=_sorting_bytes(model.lmplz_memory),
+        disk_bytes=ngrams * (NGRAM_BYTES + ARPA_BYTES),
+        seconds=START_SECONDS + tokens / speed.training,
+        tokens_per_word=per_word,
+        speed=speed,
+        guessed=guessed,
+    )
+
+
+def _sorting_bytes(text: str) -> int:
+    """ "1G" or "50%", as lmplz reads it."""
+    number, unit = int(text[:-1]), text[-1]
+    if unit == "%":
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * number // 100
+    return number << {"K": 10, "M": 20, "G": 30, "T": 40}[unit]
 
 
 _speeds: dict[str, Speed] = {}
@@ -157,11 +198,14 @@ def print_estimate(config: RunConfig, scoring_seconds: float = 0.0) -> None:
     )
     about = " (a guess: the corpus is not prepared)" if found.guessed else ""
     table.add_row("sample", f"{found.words:,} words, {found.tokens:,} tokens{about}")
-    table.add_row("training", f"{found.words_seen:,} words seen in {found.steps:,} steps: {state}")
+    counted = isinstance(config.model, NgramConfig)
+    how = "counted in one pass" if counted else f"seen in {found.steps:,} steps"
+    table.add_row("training", f"{found.words_seen:,} words {how}: {state}")
     if scoring_seconds:
         table.add_row("scoring", _clock(scoring_seconds))
-    table.add_row("model", f"{found.parameters:,} parameters, {found.memory_bytes / 2**20:,.0f} MiB with optimiser")
-    table.add_row("disk", f"{found.disk_bytes / 2**20:,.0f} MiB")
+    size, kept = ("n-grams at most", "for sorting") if counted else ("parameters", "with optimiser")
+    table.add_row("model", f"{found.parameters:,} {size}, {found.memory_bytes / 2**20:,.0f} MiB {kept}")
+    table.add_row("disk", f"{found.disk_bytes / 2**20:,.0f} MiB{' at most' if counted else ''}")
     table.add_row(
         "so far", f"{_total['runs']:,} runs, {_clock(_total['seconds'])}, {_total['disk'] / 2**20:,.0f} MiB of disk"
     )

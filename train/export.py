@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,7 @@ def save_model(
 
 def load_model(folder: RunFolder) -> LoadedModel:
     """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
-    description = _read_description(folder)
+    description = read_description(folder, KINDS)
     if not folder.weights.is_file():
         raise RunError(
             f"{folder.weights}: missing, though {folder.model.name} is there; remove the run's folder to train it again"
@@ -94,8 +95,8 @@ def load_model(folder: RunFolder) -> LoadedModel:
     return LoadedModel(model.eval(), tokenizer, config, description["info"], digest, tokenizer_digest(folder.tokenizer))
 
 
-def _read_description(folder: RunFolder) -> dict[str, Any]:
-    """Contents of model.json, checked for version, keys and kind."""
+def read_description(folder: RunFolder, kinds: Collection[str]) -> dict[str, Any]:
+    """Contents of model.json, checked for version and keys, and for its kind to be one of `kinds`."""
     try:
         description = json.loads(folder.model.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -111,7 +112,7 @@ def _read_description(folder: RunFolder) -> dict[str, Any]:
     for key, expected in types.items():
         if not isinstance(description.get(key), expected):
             raise RunError(f"{folder.model}: {key} is {description.get(key)!r}, must be a {expected.__name__}")
-    if description["kind"] not in KINDS:
-        raise RunError(f"{folder.model}: kind {description['kind']}, must be one of {', '.join(KINDS)}")
+    if description["kind"] not in kinds:
+        raise RunError(f"{folder.model}: kind {description['kind']}, must be one of {', '.join(kinds)}")
     checked: dict[str, Any] = description
     return checked

@@ -10,7 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "rjieba", "transformers", "pairscale")
+PACKAGES = (
+    "torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "rjieba", "transformers", "ufal-kenlm",
+    "kenlm", "pairscale",
+)  # fmt: skip
 DIFFERENCE_LIMIT = 100_000  # characters of `git diff` that are kept
 
 

@@ -18,7 +18,7 @@ from corpora.files import write_text
 from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
 from corpora.text import text_manifest
-from train.config import RunConfig
+from train.config import NgramConfig, RunConfig
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
 
@@ -52,7 +52,12 @@ def train_run(config: RunConfig) -> RunFolder:
             reason=None,
         )
         try:
-            _train(config, folder)
+            if isinstance(config.model, NgramConfig):
+                from train.ngram import train_ngram
+
+                train_ngram(config, folder)
+            else:
+                _train(config, folder)
         except Exception as error:
             folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
             raise

@@ -5,7 +5,7 @@
         manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
         checkpoints/last.ckpt   everything that resuming needs, and nothing else reads
-        model.safetensors, model.json, tokenizer/   everything that scoring needs
+        model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
         scores/<benchmark>/  score files (eval/scores.py)
 
 Imports no torch, so that the analysis can read run folders.
@@ -88,6 +88,10 @@ class RunFolder:
     @property
     def weights(self) -> Path:
         return self.path / "model.safetensors"
+
+    @property
+    def ngrams(self) -> Path:
+        return self.path / "model.kenlm"
 
     @property
     def model(self) -> Path:

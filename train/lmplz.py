@@ -1,0 +1,168 @@
+"""KenLM's programs: `lmplz` estimates an n-gram model, `build_binary` makes it a file that is queried in place.
+
+    python -m train.lmplz       builds them, unless they are there: a minute
+
+No wheel holds a working lmplz. The source package does: pip downloads it, its digest is compared, CMake builds it, and
+the programs go into the virtual environment that runs this (outside of one, into the user's cache).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from corpora.errors import ConfigError, PairscaleError, RunError
+from corpora.files import sha256_file
+
+VERSION = "0.3.0"  # of the source package `kenlm`
+SHA256 = "c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8"  # of its archive
+PROGRAMS = ("lmplz", "build_binary")
+MAX_ORDER = 7
+DEBIAN = (
+    "g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev "
+    "zlib1g-dev libbz2-dev liblzma-dev"
+)
+
+console = Console(stderr=True, highlight=False)
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Where KenLM's programs are. `version` is known for those that were built here."""
+
+    lmplz: Path
+    build_binary: Path
+    version: str | None
+
+    def describe(self) -> dict[str, str | None]:
+        """What a run's manifest says of the program that estimated it."""
+        return {"version": self.version, "digest": sha256_file(self.lmplz)}
+
+
+def build_folder() -> Path:
+    """Where `python -m train.lmplz` puts the programs: of one version, in the virtual environment or the cache."""
+    if sys.prefix != sys.base_prefix:
+        return Path(sys.prefix) / f"kenlm-{VERSION}"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "pairscale" / f"kenlm-{VERSION}"
+
+
+def find_programs(given: str | None = None) -> Programs:
+    """lmplz at `given` (model.lmplz), else on the PATH, else where it was built; build_binary beside it, else likewise.
+
+    Raises ConfigError, with how to get them, where one is missing.
+    """
+    built = build_folder()
+    if given is None:
+        lmplz = _program("lmplz") or _program("lmplz", built)
+        if lmplz is None:
+            raise ConfigError(
+                f"model=ngram: needs KenLM's lmplz, which is neither on the PATH nor in {built}; "
+                "`python -m train.lmplz` builds it in a minute, or give model.lmplz=PATH"
+            )
+    else:
+        path = Path(given).expanduser()
+        lmplz = _program(path.name, path.parent)
+        if lmplz is None:
+            raise ConfigError(
+                f"model.lmplz={given}: no program there; `python -m train.lmplz` builds one, which needs no model.lmplz"
+            )
+    binary = _program("build_binary", lmplz.parent) or _program("build_binary") or _program("build_binary", built)
+    if binary is None:
+        raise ConfigError(
+            f"model=ngram: KenLM's build_binary is neither beside {lmplz} nor on the PATH; `python -m train.lmplz` "
+            "builds both programs"
+        )
+    return Programs(lmplz, binary, VERSION if lmplz.parent == built.resolve() else None)
+
+
+def _program(name: str, folder: Path | None = None) -> Path | None:
+    found = shutil.which(name, path=None if folder is None else str(folder))
+    return Path(found).resolve() if found else None
+
+
+def build() -> Path:
+    """Download, build and install both programs; returns their folder. Raises RunError when that fails."""
+    folder = build_folder()
+    with tempfile.TemporaryDirectory(prefix="kenlm-") as name:
+        place = Path(name)
+        console.print(f"downloading the source package kenlm {VERSION}")
+        wanted = place / "requirements.txt"
+        wanted.write_text(f"kenlm=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+        run_program([*pip, "--no-deps", "--no-binary", "kenlm", "--dest", str(place), "-r", str(wanted)])
+        with tarfile.open(place / f"kenlm-{VERSION}.tar.gz") as archive:
+            archive.extractall(place, filter="data")
+        console.print("building lmplz and build_binary: a minute or two")
+        configure = ["cmake", "-S", f"kenlm-{VERSION}", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"]
+        make = ["cmake", "--build", "build", "--parallel", str(os.cpu_count() or 1), "--target", *PROGRAMS]
+        try:
+            for command in ([*configure, f"-DKENLM_MAX_ORDER={MAX_ORDER}"], make):
+                run_program(command, place)
+        except RunError as error:
+            raise RunError(f"{error}; the build needs, by Debian's names: apt-get install {DEBIAN}") from None
+        folder.mkdir(parents=True, exist_ok=True)
+        for program in PROGRAMS:
+            # Beside its place first: another process may be looking for it.
+            shutil.copy2(place / "build" / "bin" / program, folder / f".{program}.{os.getpid()}")
+            os.replace(folder / f".{program}.{os.getpid()}", folder / program)
+    return folder
+
+
+def run_program(command: Sequence[str | Path], folder: Path | None = None) -> str:
+    """Run a program to its end; returns what it printed on standard error.
+
+    Raises RunError in one line with what it said when it fails or cannot be started.
+    """
+    name = Path(command[0]).name if command[0] != sys.executable else " ".join(map(str, command[2:4]))
+    try:
+        done = subprocess.run(
+            list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace",
+        )  # fmt: skip
+    except OSError as error:
+        raise RunError(f"{name} cannot be started ({error.strerror})") from None
+    if done.returncode:
+        raise RunError(f"{name} failed: {_reason(done.stderr or done.stdout, done.returncode)}")
+    return done.stderr
+
+
+def _reason(said: str, code: int) -> str:
+    """One line of what a failed program printed: KenLM gives its reason after the line on where it threw."""
+    lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+    thrown = [index for index, line in enumerate(lines) if " threw " in line]
+    errors = [index for index, line in enumerate(lines) if "error" in line.lower()]
+    if thrown:
+        told = lines[thrown[-1] + 1 :][:1] or [lines[thrown[-1]].partition(" threw ")[2]]
+    elif code < 0:
+        told = [f"ended by signal {-code}" + (", as for want of memory" if code == -9 else "")]
+    else:
+        told = [lines[index] for index in errors[:1]] or lines[-1:] or [f"exit code {code}"]
+    return told[0][:300]
+
+
+def main() -> int:
+    """Build the programs unless they are there; 0, or 2 after one line on what was in the way."""
+    folder = build_folder()
+    try:
+        if all(_program(program, folder) for program in PROGRAMS):
+            console.print(f"there already: {folder}", soft_wrap=True, markup=False)
+        else:
+            console.print(f"built: {build()}", soft_wrap=True, markup=False)
+    except PairscaleError as error:
+        print(f"pairscale lmplz: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+"""N-gram models: counted and smoothed by KenLM, kept in its binary format, asked one sentence at a time.
+
+    model.kenlm   KenLM's trie: n-grams with their log10 probabilities and back-off weights
+    model.json    as of every model (train/export.py), with the number of n-grams of each order
+    tokenizer/    what corpora.tokenizers saves
+
+The model's words are the tokens of the run's tokenizer, `<unk>` among them as a word like any other, which has been
+seen where the vocabulary lacks what the text has. Words of the vocabulary that the sample lacks share evenly what
+smoothing leaves (each has the probability of KenLM's own <unk>), so that the probabilities of a vocabulary sum to 1;
+a little less where the sample lacks none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import kenlm
+import numpy as np
+from rich.console import Console
+
+from corpora.config import TokenizerConfig
+from corpora.errors import ConfigError, RunError
+from corpora.files import atomic_path, sha256_file, write_json
+from corpora.prepare import HeldOut, SampleTokens, prepare
+from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
+from train.config import NgramConfig, RunConfig
+from train.export import MODEL_VERSION, read_description
+from train.lmplz import VERSION, Programs, find_programs, run_program
+from train.metrics import MetricsFile
+from train.perplexity import Perplexity
+from train.provenance import machine
+from train.runs import DONE, RunFolder, config_digest
+
+KIND = "ngram"
+LN10 = math.log(10)
+CHUNK = 1_000_000  # tokens that are written to the text for lmplz at a time
+
+console = Console(stderr=True, highlight=False)
+_SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # words that mean something to KenLM
+
+
+@dataclass(frozen=True)
+class Ngram:
+    """An n-gram model for scoring. `digest` is the SHA-256 of model.kenlm, `ngrams` their number by order from 1 on."""
+
+    model: Any  # kenlm.Model
+    tokenizer: Tokenizer
+    words: list[str]  # what the model calls each token
+    config: NgramConfig
+    info: dict[str, Any]
+    ngrams: list[int]
+    digest: str
+    tokenizer_digest: str
+
+    def logprobs(self, tokens: Iterable[int]) -> list[float]:
+        """ln p in nats of each token of a sentence after `<s>` and the tokens before it; `<eos>` is its end."""
+        words, score = self.words, self.model.BaseScore
+        before, after = kenlm.State(), kenlm.State()
+        self.model.BeginSentenceWrite(before)
+        nats = []
+        for token in tokens:
+            nats.append(LN10 * score(before, words[token], after))
+            before, after = after, before
+        return nats
+
+
+def train_ngram(config: RunConfig, folder: RunFolder) -> None:
+    """Estimate the n-gram model of a run, measure its perplexity, and note all in the manifest.
+
+    Raises ConfigError where KenLM's programs are missing, RunError with their reason where they fail.
+    """
+    assert isinstance(config.model, NgramConfig)
+    programs = find_programs(config.model.lmplz)
+    _check_order(config.model.order)
+    corpus = prepare(dataclasses.replace(config, tokenizer=_tokenizer(config.model, config.tokenizer)))
+    sample = corpus.sample()
+    held_out = corpus.held_out("valid", config.recipe.validation_words)
+    info: dict[str, Any] = {
+        "sample_words": sample.words,
+        "sample_digest": sample.digest,
+        "config_digest": config_digest(config),
+    }
+    folder.update_manifest(
+        **info,
+        vocabulary=len(corpus.tokenizer),
+        tokens=len(sample.tokens),
+        corpus=corpus.manifest,
+        machine=machine("cpu", os.cpu_count() or 1),
+        lmplz=programs.describe(),
+    )
+    started = time.monotonic()
+    words = kenlm_words(corpus.tokenizer)
+    ngrams, substituted = _estimate(programs, config.model, sample, words, folder)
+    corpus.tokenizer.save(folder.tokenizer)
+    digests = sha256_file(folder.ngrams), tokenizer_digest(folder.tokenizer)
+    model = _opened(folder.ngrams, config.model.order)
+    info |= {"step": 1, "words_seen": sample.words}
+    ngram = Ngram(model, corpus.tokenizer, words, config.model, info, ngrams, *digests)
+    perplexity = measure(ngram, held_out)
+    info |= perplexity.metrics()
+    _describe(ngram, folder)
+    metrics = MetricsFile(folder.metrics)
+    metrics.forget_after(0)
+    metrics.add(1, {"words_seen": sample.words, "epoch": 1.0, **perplexity.metrics()})
+    metrics.write()
+    seconds = time.monotonic() - started
+    folder.update_manifest(
+        status=DONE,
+        ended=datetime.now(UTC).isoformat(timespec="seconds"),
+        parameters=sum(ngrams),
+        ngrams=ngrams,
+        fallback_discounts=substituted,
+        words_seen=sample.words,
+        words_per_s=round(sample.words / seconds),
+        wall_s=round(seconds, 1),
+        export=config.recipe.export,
+        last=perplexity.metrics(),
+        best_nats_per_word=perplexity.nats / perplexity.words,
+    )
+    if config.trainer.progress:
+        told = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f}"
+        if substituted:
+            told += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
+        console.print(f"estimated {folder.path.name} in {seconds:.0f} s: {told}", markup=False, soft_wrap=True)
+
+
+def _tokenizer(model: NgramConfig, tokenizer: TokenizerConfig) -> TokenizerConfig:
+    """The run's tokenizer: the study's, or with vocabulary=open one of the same kind that knows every word of the
+    sample.
+    """
+    if model.vocabulary == "closed":
+        return tokenizer
+    if tokenizer.kind in ("unigram", "bpe"):
+        raise ConfigError(
+            f"model.vocabulary=open with tokenizer={tokenizer.name}: pieces leave no word unknown; leave it closed"
+        )
+    return dataclasses.replace(tokenizer, vocab_size=None, fit_on="sample")
+
+
+def kenlm_words(tokenizer: Tokenizer) -> list[str]:
+    """What KenLM calls each token: the token itself, unless that is none of its words (a space, "<s>"), then a
+    backslash and the token's bytes in hexadecimal.
+    """
+    words = [_kenlm_word(tokenizer.token(index)) for index in range(len(tokenizer))]
+    words[EOS], words[UNK] = "</s>", "\\unk"
+    return words
+
+
+def _kenlm_word(token: str) -> str:
+    # KenLM cuts at bytes up to the space only; a NO-BREAK SPACE is a letter to it.
+    plain = token and token not in _SPECIAL and token[0] != "\\" and min(token) > " "
+    return token if plain else "\\" + token.encode().hex()
+
+
+def _estimate(
+    programs: Programs, config: NgramConfig, sample: SampleTokens, words: list[str], folder: RunFolder
+) -> tuple[list[int], list[int]]:
+    """Write model.kenlm; returns the number of n-grams of each order, and the orders that have fallback discounts."""
+    options = ["--order", config.order, "--prune", *config.prune, "--vocab_pad", len(words)]
+    if config.discount_fallback is not None:
+        options += ["--discount_fallback", *config.discount_fallback]
+    with _workplace(folder.path / "estimation") as place:
+        text, arpa = place / "text.txt", place / "model.arpa"
+        _write_text(text, sample.tokens, words)
+        sorting = ["-T", f"{place}/", "-S", config.lmplz_memory]
+        said = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
+        ngrams = _arpa_counts(arpa)
+        with atomic_path(folder.ngrams) as temporary:
+            run_program([programs.build_binary, *sorting, "trie", arpa, temporary])
+    return ngrams, [int(order) + 1 for order in re.findall(r"fallback discounts for order (\d)", said)]
+
+
+@contextmanager
+def _workplace(path: Path) -> Iterator[Path]:
+    """An empty folder for files that are larger than the model; one that a killed process left is emptied first."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
+    """The sample in KenLM's words, a sentence a line."""
+    spelled = [f"{word} " for word in words]
+    spelled[EOS] = "\n"
+    with path.open("w", encoding="utf-8") as file:
+        for start in range(0, len(tokens), CHUNK):
+            file.write("".join(map(spelled.__getitem__, tokens[start : start + CHUNK].tolist())))
+
+
+def _arpa_counts(path: Path) -> list[int]:
+    """Numbers of n-grams in the header of an ARPA file: lines "ngram 2=382094" up to an empty one."""
+    counts = []
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("ngram "):
+                counts.append(int(line.partition("=")[2]))
+            elif not line.strip():
+                break
+    return counts
+
+
+def _describe(ngram: Ngram, folder: RunFolder) -> None:
+    """Write model.json, which vouches for the rest."""
+    description = {
+        "version": MODEL_VERSION,
+        "kind": KIND,
+        "config": dataclasses.asdict(ngram.config),
+        "vocabulary": len(ngram.tokenizer),
+        "tokenizer": ngram.tokenizer_digest,
+        "ngrams": ngram.ngrams,
+        "info": ngram.info,
+        "digest": ngram.digest,
+    }
+    write_json(folder.model, description)
+
+
+def load_ngram(folder: RunFolder) -> Ngram:
+    """Read what `train_ngram` wrote. Raises RunError in one line for anything missing, damaged or foreign.
+
+    KenLM maps the file and executes nothing of it; its digest is compared first, as it trusts offsets within it.
+    """
+    description = read_description(folder, (KIND,))
+    again = "remove the run's folder to train it again"
+    if not folder.ngrams.is_file():
+        raise RunError(f"{folder.ngrams}: missing, though {folder.model.name} is there; {again}")
+    digest = sha256_file(folder.ngrams)
+    if digest != description["digest"]:
+        raise RunError(
+            f"{folder.ngrams}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
+            f"{description['digest'][:8]}: cut short or changed since; {again}"
+        )
+    tokenizer, found = load_tokenizer(folder.tokenizer), tokenizer_digest(folder.tokenizer)
+    if len(tokenizer) != description["vocabulary"] or found != description.get("tokenizer"):
+        raise RunError(
+            f"{folder.tokenizer}: {len(tokenizer)} tokens ({found[:8]}), {folder.model} was estimated over "
+            f"{description['vocabulary']} ({str(description.get('tokenizer'))[:8]}); {again}"
+        )
+    try:
+        config = NgramConfig(**description["config"])
+    except (TypeError, ConfigError) as error:
+        raise RunError(f"{folder.model}: not the configuration of an {KIND} model ({error})") from None
+    model, words = _opened(folder.ngrams, config.order), kenlm_words(tokenizer)
+    return Ngram(model, tokenizer, words, config, description["info"], description["ngrams"], digest, found)
+
+
+def _opened(path: Path, order: int) -> Any:
+    """KenLM's model in a file. Raises RunError in one line where it is none, or of another order."""
+    try:
+        model = kenlm.Model(str(path))
+    except OSError as error:
+        reason = _TOO_LOW.format(order=order) if _LIMIT in str(error) else " ".join(str(error).split())[:300]
+        raise RunError(f"{path}: cannot be read by KenLM ({reason})") from None
+    if model.order != order:
+        raise RunError(f"{path}: an n-gram model of order {model.order}, it should be of order {order}")
+    return model
+
+
+_LIMIT = "KENLM_MAX_ORDER"  # what KenLM advises where it was compiled for lower orders
+_TOO_LOW = (
+    "the installed module kenlm was compiled for orders below {order}; `pip uninstall ufal-kenlm`, then "
+    "`MAX_ORDER={order} pip install --no-binary kenlm kenlm==" + VERSION + "` compiles another in a minute"
+)
+
+
+def _check_order(order: int) -> None:
+    """Raise ConfigError where the module kenlm could not read a model of this order once it is estimated."""
+    with tempfile.TemporaryDirectory() as folder:
+        header = Path(folder) / "header.arpa"
+        counts = "".join(f"ngram {n}=3\n" for n in range(1, order + 1))
+        header.write_text(f"\\data\\\n{counts}\n", encoding="utf-8")
+        quiet = kenlm.Config()
+        quiet.arpa_complain, quiet.show_progress = kenlm.ARPALoadComplain.NONE, False
+        try:
+            kenlm.Model(str(header), quiet)
+        except OSError as error:  # always: there is no n-gram in it; but an order that is too high is told first
+            if _LIMIT in str(error):
+                raise ConfigError(f"model.order={order}: {_TOO_LOW.format(order=order)}") from None
+
+
+def measure(ngram: Ngram, held_out: HeldOut) -> Perplexity:
+    """Perplexity on held-out text, each sentence after `<s>`: no n-gram reaches beyond the end of a sentence."""
+    tokens = held_out.tokens.astype(np.int64)
+    nats = []
+    for sentence in np.split(tokens, np.flatnonzero(tokens == EOS) + 1):
+        nats += ngram.logprobs(sentence.tolist())
+    losses = -np.asarray(nats)
+    return Perplexity(
+        nats=float(losses.sum()),
+        eos_nats=float(losses[tokens == EOS].sum()),
+        unk_nats=float(losses[tokens == UNK].sum()),
+        words=held_out.words,
+        sentences=held_out.sentences,
+        tokens=len(tokens) - held_out.sentences,
+        unk=held_out.unk,
+    )
