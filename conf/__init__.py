@@ -33,7 +33,15 @@ from corpora.config import (
 )
 from corpora.errors import ConfigError, PairscaleError
 from eval.config import BenchmarkConfig, PretrainedConfig
-from train.config import AdamCosineConfig, LoggerConfig, LstmConfig, SgdPlateauConfig, TxlConfig, UntrainedConfig
+from train.config import (
+    AdamCosineConfig,
+    ImportedConfig,
+    LoggerConfig,
+    LstmConfig,
+    SgdPlateauConfig,
+    TxlConfig,
+    UntrainedConfig,
+)
 from train.runs import RunFolder, run_id
 
 FOLDER = Path(__file__).parent
@@ -47,7 +55,12 @@ _SCHEMAS: dict[str, dict[str, type]] = {
     },
     "sample": {"sample_schema": SampleConfig},
     "tokenizer": {"tokenizer_schema": TokenizerConfig},
-    "model": {"lstm_schema": LstmConfig, "txl_schema": TxlConfig, "pretrained_schema": PretrainedConfig},
+    "model": {
+        "lstm_schema": LstmConfig,
+        "txl_schema": TxlConfig,
+        "pretrained_schema": PretrainedConfig,
+        "imported_schema": ImportedConfig,
+    },
     "recipe": {
         "sgd_plateau_schema": SgdPlateauConfig,
         "adam_cosine_schema": AdamCosineConfig,
