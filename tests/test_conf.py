@@ -75,6 +75,7 @@ NEEDED = {
     ("corpus", "wikitext103"): ["tokenizer=whitespace"],
     ("model", "hf_causal"): ["model.path=gpt2"],
     ("model", "hf_masked"): ["model.path=bert"],
+    ("model", "imported"): ["model.checkpoint=model.pt"],
 }
 
 

@@ -94,7 +94,7 @@ def read_contents(path: Path) -> Contents:
         raise InputError(f"{path}: holds a {type(root).__name__}, must hold a model or a state_dict")
     tensors = {name.removeprefix("module."): file.tensor(record) for name, record in records.items()}
     if not tensors:
-        raise InputError(f"{path}: no tensor in it")
+        raise InputError(f"{path}: holds neither a model nor a state_dict: no tensor under a name")
     return Contents(path, {name: tensor.to(torch.float32) for name, tensor in tensors.items()}, attributes)
 
 

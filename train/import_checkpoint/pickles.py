@@ -194,8 +194,12 @@ def _unpickled(file: io.BytesIO, path: Path) -> tuple[Any, dict[str, int]]:
     except InputError:
         raise
     except Exception as error:  # a pickle of someone else's can go wrong in any way
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
-        raise InputError(f"{path}: cut short, damaged or not written by torch.save ({reason})") from None
+        raise InputError(f"{path}: cut short, damaged or not written by torch.save ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    """An error of another library in one short line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:120]
 
 
 class TorchFile:
@@ -221,8 +225,8 @@ class TorchFile:
     def _open_archive(self) -> None:
         try:
             self._archive = zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise InputError(f"{self.path}: cut short or damaged ({error})") from None
+        except Exception as error:  # a file of someone else's can be wrong in any way
+            raise InputError(f"{self.path}: cut short or damaged ({_reason(error)})") from None
         names = [name for name in self._archive.namelist() if name.endswith("/data.pkl") and name.count("/") == 1]
         if len(names) != 1:
             raise InputError(f"{self.path}: an archive, but not one of torch.save (no data.pkl)")
@@ -246,8 +250,10 @@ class TorchFile:
                     f"{self.path}: {name} in it has {info.file_size:,} bytes, at most {limit:,} belong there"
                 )
             return self._archive.read(info)
-        except (KeyError, zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-            raise InputError(f"{self.path}: cut short or damaged at {name} ({error})") from None
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.path}: cut short or damaged at {name} ({_reason(error)})") from None
 
     def _open_sequence(self) -> None:
         """Magic number, protocol, system, the structure, the keys of the arrays; then each array after its length."""
@@ -311,8 +317,7 @@ class TorchFile:
             # Copied where it is no plain block, so that nothing but the size matters from here on.
             return torch.as_strided(array, tuple(size), tuple(stride), array.storage_offset() + offset).contiguous()
         except (AttributeError, LookupError, TypeError, ValueError, RuntimeError, OverflowError) as error:
-            reason = " ".join(str(error).split())[:120]
-            raise InputError(f"{self.path}: damaged: a tensor that it cannot hold ({reason})") from None
+            raise InputError(f"{self.path}: damaged: a tensor that it cannot hold ({_reason(error)})") from None
 
 
 def is_archive(path: Path) -> bool:

@@ -40,32 +40,30 @@ def import_run(config: RunConfig) -> RunFolder:
         raise InputError(f"model.checkpoint={model.checkpoint}: no such file")
     digest = sha256_file(path)
     folder = RunFolder.of(config)
+    if folder.done:
+        _check_source(folder, path, digest)
+        console.print(f"[green]done already[/] {folder.path}", soft_wrap=True)
+        return folder
+    contents = read_contents(path)
+    importer = _importer(contents)
+    vocabulary = read_vocabulary(model, one_a_line=importer == TXL)
+    read = read_lstm if importer == LSTM else read_txl
+    imported = read(contents, model, vocabulary)
+    tokenizer = vocabulary.tokenizer(model)
+    with torch.device("meta"):  # the weights are replaced at once: draw none
+        built = build_model(imported.config, len(tokenizer))
+    built.load_state_dict(imported.weights, assign=True)
+    parameters = sum(parameter.numel() for parameter in built.parameters())
+    source = {
+        "importer": importer,
+        "checkpoint": str(path),
+        "checkpoint_sha256": digest,
+        "vocabulary": str(vocabulary.path),
+        "vocabulary_sha256": sha256_file(vocabulary.path),
+    }
     with folder.locked():
-        if folder.done:
-            _check_source(folder, path, digest)
-            console.print(f"[green]done already[/] {folder.path}")
-            return folder
-        contents = read_contents(path)
-        importer = _importer(contents)
-        vocabulary = read_vocabulary(model, one_a_line=importer == TXL)
-        read = read_lstm if importer == LSTM else read_txl
-        imported = read(contents, model, vocabulary)
-        tokenizer = vocabulary.tokenizer(model)
-        with torch.device("meta"):  # the weights are replaced at once: draw none
-            built = build_model(imported.config, len(tokenizer))
-        built.load_state_dict(imported.weights, assign=True)
-        source = {
-            "importer": importer,
-            "checkpoint": str(path),
-            "checkpoint_sha256": digest,
-            "vocabulary": str(vocabulary.path),
-            "vocabulary_sha256": sha256_file(vocabulary.path),
-            "eos": model.eos,
-            "unk": model.unk,
-        }
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
         save_model(folder, built, imported.config, tokenizer, {"source": source})
-        parameters = sum(parameter.numel() for parameter in built.parameters())
         folder.update_manifest(
             status=DONE,
             config_digest=config_digest(config),
@@ -76,7 +74,8 @@ def import_run(config: RunConfig) -> RunFolder:
             parameters=parameters,
             vocabulary=len(tokenizer),
         )
-    console.print(f"[green]imported[/] {folder.path}: {parameters:,} parameters, {len(tokenizer):,} words ({importer})")
+    told = f"{parameters:,} parameters, {len(tokenizer):,} words, of {importer}"
+    console.print(f"[green]imported[/] {folder.path}: {told}", soft_wrap=True)
     return folder
 
 
