@@ -1,6 +1,6 @@
-"""Where the four commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
+"""Where the commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-python -m corpora | train | eval | analysis   [-m] [group=name] [key=value] ...
+python -m corpora | train | train.import_checkpoint | eval | analysis   [-m] [group=name] [key=value] ...
 """
 
 from __future__ import annotations

@@ -44,6 +44,11 @@ class AdaptiveVocabulary(nn.Module):
         self.projections = nn.ParameterList(torch.empty(shape) for shape in shapes)
         self.output_projections = nn.ParameterList(torch.empty(shape) for shape in own)
 
+    def draw_projections(self) -> None:
+        """From N(0, 1/w_i): embeddings and logits are then as large as those of a model without projections."""
+        for projection in (*self.projections, *self.output_projections):
+            nn.init.normal_(projection, 0.0, projection.shape[1] ** -0.5)
+
     def embed(self, tokens: Tensor) -> Tensor:
         """Embeddings of tokens, any shape, int64: (..., D)."""
         flat = tokens.reshape(-1)

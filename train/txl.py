@@ -132,6 +132,8 @@ class TransformerXL(LanguageModel):
         for module in self.modules():
             if isinstance(module, nn.LayerNorm):
                 nn.init.normal_(module.weight, 1.0, config.initial_sd)
+        if adaptive is not None:
+            adaptive.draw_projections()
 
     def initial_state(self, batch: int) -> State:
         """Empty memories, each (B, 0, d_model)."""
