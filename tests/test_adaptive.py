@@ -164,10 +164,10 @@ def test_values_out_of_range_are_one_line(values, message):
 
 
 def test_it_trains_and_is_scored(tmp_path):
-    sizes = ["model.layers=2", "model.d_model=32", "model.d_inner=64", "model.heads=2", "model.d_head=16"]
+    sizes = ["model.layers=1", "model.d_model=32", "model.d_inner=64", "model.heads=2", "model.d_head=16"]
     adaptive = ["model.cutoffs=[30,80]", "model.div_val=2", "model.tied_projections=true"]
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs", "trainer.progress=false"]
-    budget = ["sample.size=8k", "recipe.budget.epochs=3", "recipe.validation_words=500", "recipe.lr=5e-3"]
+    budget = ["sample.size=6k", "recipe.budget.epochs=3", "recipe.validation_words=500", "recipe.lr=5e-3"]
     config = compose("train", ["model=txl_tiny", "corpus.words=12000", *sizes, *adaptive, *paths, *budget])
     config.trainer.accelerator = "cpu"
     run = train_run(config)
