@@ -36,6 +36,7 @@ _NO_AXIS = (
 _NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "corpus.path", "corpus.url")
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
 _SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis")
+_COMES_TRAINED = {"path", "checkpoint"}  # keys that only models have which were not trained here
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
 
@@ -81,7 +82,7 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     for name, folder in folders.items():
         manifest = folder.read_manifest()
         status = manifest.get("status", "no manifest")
-        if status == DONE and "path" in configs[name]["model"]:
+        if status == DONE and not _COMES_TRAINED.isdisjoint(configs[name]["model"]):
             if manifest.get("tokens"):
                 revisions.append(_revision_row(name, configs[name], manifest))
                 configs[name] = _revision_config(configs[name])

@@ -1,6 +1,6 @@
-"""Where the four commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
+"""Where the commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-python -m corpora | train | eval | analysis   [-m] [group=name] [key=value] ...
+python -m corpora | train | train.import_checkpoint | eval | analysis   [-m] [group=name] [key=value] ...
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
 from train.config import (
     AdamCosineConfig,
     CountedConfig,
+    ImportedConfig,
     LoggerConfig,
     LstmConfig,
     NgramConfig,
@@ -61,6 +62,7 @@ _SCHEMAS: dict[str, dict[str, type]] = {
         "txl_schema": TxlConfig,
         "ngram_schema": NgramConfig,
         "pretrained_schema": PretrainedConfig,
+        "imported_schema": ImportedConfig,
     },
     "recipe": {
         "sgd_plateau_schema": SgdPlateauConfig,

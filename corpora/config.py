@@ -22,6 +22,8 @@ FIT_ON = ("train", "sample")
 ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
 
 NOT_IN_DIGEST = {"digest": False}
+# Of a field that joined when there were runs already: they keep their identity, as it is left out at its default.
+ADDED_LATER = {"added": True}
 
 _SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?|\d+/[1-9]\d*)(?P<unit>[kM]?)")
 _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}

@@ -3,6 +3,7 @@
 python -m eval study=NAME benchmark=blimp      every run of the study that is done and lacks scores
 python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
 python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
+python -m eval study=NAME model=imported model.checkpoint=FILE  a published checkpoint, imported unless it is
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 
@@ -12,6 +13,7 @@ from hydra.core.hydra_config import HydraConfig
 
 from conf import main
 from eval.config import EvalConfig, PretrainedConfig
+from train.config import ImportedConfig
 from train.runs import run_id
 
 
@@ -28,6 +30,13 @@ def run(config: EvalConfig) -> None:
                 print(f"{run_id(one)}: would be loaded from {model.path} and scored on {config.benchmark.name}")
             else:
                 score_run(*add_pretrained(one))
+    elif isinstance(config.model, ImportedConfig) and config.dry_run:
+        source = config.model.checkpoint
+        print(f"{run_id(config)}: would be imported from {source} and scored on {config.benchmark.name}")
+    elif isinstance(config.model, ImportedConfig):
+        from train.import_checkpoint.run import import_run
+
+        score_run(import_run(config), config)
     elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
         score_study(config)
     elif config.dry_run:

@@ -76,6 +76,7 @@ NEEDED = {
     ("model", "hf_causal"): ["model.path=gpt2"],
     ("model", "hf_masked"): ["model.path=bert"],
     ("recipe", "ngram"): ["model=ngram"],
+    ("model", "imported"): ["model.checkpoint=model.pt"],
 }
 
 
@@ -241,3 +242,13 @@ def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "Key 'hiden' not in 'LstmConfig'" in done.stderr
+
+
+def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were():
+    """Runs of before the Transformer-XL's adaptive softmax are found again."""
+    ids = [
+        run_id(compose("train", ["model=txl_tiny", *more]))
+        for more in ([], ["model.div_val=1", "model.cutoffs=[]"], ["model.cutoffs=[100]"], ["model.pre_norm=true"])
+    ]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3

@@ -71,8 +71,9 @@ def test_ancestors_of_a_tree_by_hand():
         TXL,
         TXL.__class__(**vars(TXL) | {"memory": 4, "same_length": True}),
         TXL.__class__(**vars(TXL) | {"memory": 4, "clamp_len": 2}),
+        TXL.__class__(**vars(TXL) | {"pre_norm": True, "cutoffs": [4, 8], "div_val": 2}),
     ],
-    ids=["lstm", "txl", "same_length", "clamp_len"],
+    ids=["lstm", "txl", "same_length", "clamp_len", "pre_norm and adaptive"],
 )
 def test_trees_are_read_as_their_texts_are(model, remembered):
     """Two trees of three texts each after a context, against each text in a row of its own."""

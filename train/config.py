@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import NOT_IN_DIGEST, CorporaConfig
+from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig
 from corpora.errors import ConfigError, check_above, check_choice
 
 PRECISIONS = ("fp32", "bf16")
@@ -16,6 +17,7 @@ EXPORTS = ("best", "last")
 LOGGERS = ("csv", "wandb", "tensorboard")
 VOCABULARIES = ("closed", "open")
 ORDERS = range(2, 8)
+IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
 
 
 @dataclass
@@ -67,14 +69,39 @@ class TxlConfig(ModelConfig):
     initial_sd: float = (
         MISSING  # weights are drawn from N(0, sd), gains of layer norms from N(1, sd); 0.02 as published
     )
+    pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # what a block reads is normalised, not what it leaves
+    # Numbers of a word, projected to d_model; null: d_model.
+    embedding: int | None = field(default=None, metadata=ADDED_LATER)
+    # First ids of the clusters of rarer words (train/adaptive.py).
+    cutoffs: list[int] = field(default_factory=list, metadata=ADDED_LATER)
+    div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embedding // div_val**i numbers a word
+    # From the model to the rarer clusters as from them to the model.
+    tied_projections: bool = field(default=False, metadata=ADDED_LATER)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether there is more to embeddings and softmax than one table of words as wide as the model."""
+        return bool(self.cutoffs) or self.div_val > 1 or self.widths[0] != self.d_model
+
+    @property
+    def widths(self) -> list[int]:
+        """Numbers of a word in each cluster."""
+        return [(self.embedding or self.d_model) // self.div_val**cluster for cluster in range(len(self.cutoffs) + 1)]
 
     def __post_init__(self) -> None:
         if self.d_model % 2:
             raise ConfigError(
                 f"model.d_model={self.d_model}: must be even (half of the positions' sinusoids are cosines)"
             )
-        for name in ("layers", "d_model", "heads", "d_head", "d_inner", "initial_sd"):
+        for name in ("layers", "d_model", "heads", "d_head", "d_inner", "initial_sd", "embedding", "div_val"):
             check_above(f"model.{name}", getattr(self, name), 0)
+        if list(self.cutoffs) != sorted({cutoff for cutoff in self.cutoffs if cutoff > 0}):
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words above 0, rising")
+        if self.widths[-1] < 1:
+            raise ConfigError(
+                f"model.div_val={self.div_val}: leaves nothing of model.embedding={self.embedding or self.d_model} "
+                f"to the last of {len(self.widths)} clusters"
+            )
         if self.memory < 0 or (self.same_length and self.memory == 0):
             raise ConfigError(f"model.memory={self.memory}: must be at least 0, with model.same_length=true at least 1")
         if self.clamp_len is not None and self.clamp_len < 1:
@@ -114,6 +141,30 @@ class NgramConfig(ModelConfig):
             raise ConfigError(
                 f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %, such as 1G"
             )
+
+
+@dataclass
+class ImportedConfig(ModelConfig):
+    """A checkpoint of other people's code (train/import_checkpoint). It comes trained: only these fields count."""
+
+    checkpoint: str = MISSING
+    vocabulary: str | None = None  # a file; null: vocab.txt beside the checkpoint
+    tokenizer: str = MISSING  # kind of tokenizer that cuts text into the vocabulary's words
+    eos: str = MISSING  # what the vocabulary calls them
+    unk: str = MISSING
+    # Of a Transformer-XL; null: as the checkpoint says, which a bare state_dict does not.
+    memory: int | None = None
+    same_length: bool | None = None
+    clamp_len: int | None = None  # -1: no limit
+    pre_norm: bool | None = None
+    cutoffs: list[int] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("model.tokenizer", self.tokenizer, IMPORTED_TOKENIZERS)
+
+    def identity(self, run: RunConfig) -> tuple[list[str], Any]:
+        """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
+        return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
 
 
 @dataclass

@@ -28,7 +28,7 @@ class LstmLanguageModel(LanguageModel):
         return zeros, zeros.clone()
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        embedded = self.dropout(self.embedding(tokens))  # (B, T, E)
+        embedded = self.dropout(self.embed(tokens))  # (B, T, E)
         hidden, (last_hidden, last_cell) = self.lstm(embedded, (state[0], state[1]))
         return self.dropout(hidden), (last_hidden.detach(), last_cell.detach())
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
+from train.adaptive import AdaptiveVocabulary
 from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.loss import all_logprobs, cross_entropy, token_logprobs
 
@@ -17,14 +18,22 @@ class LanguageModel(nn.Module, ABC):
     """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
 
     Its output is hidden states, after dropout; `loss` and `logprobs` put the softmax on them, whose logits are
-    hidden @ output_weight.T + output_bias.
+    hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/adaptive.py).
     """
 
     tree_tokens: int | None = None  # tokens of a tree beyond which reading it costs more than it saves; None: no limit
 
-    def __init__(self, vocabulary: int, embedding: int, hidden: int, tied: bool):
-        """`tied` uses the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017)."""
+    def __init__(
+        self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None
+    ):
+        """`tied` uses the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017).
+
+        `adaptive` takes the place of embedding, output weights and biases.
+        """
         super().__init__()
+        self.adaptive = adaptive
+        if adaptive is not None:
+            return
         self.embedding = nn.Embedding(vocabulary, embedding)
         self.untied = None if tied else nn.Parameter(torch.empty(vocabulary, hidden))
         self.output_bias = nn.Parameter(torch.zeros(vocabulary))  # (V,)
@@ -53,8 +62,15 @@ class LanguageModel(nn.Module, ABC):
         their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
         """
 
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, T, E) of tokens (B, T) int64, before scale and dropout."""
+        embedded: Tensor = self.embedding(tokens) if self.adaptive is None else self.adaptive.embed(tokens)
+        return embedded
+
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Sum over tokens of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
+        if self.adaptive is not None:
+            return self.adaptive.loss(hidden, targets)
         return cross_entropy(hidden, self.output_weight, self.output_bias, targets)
 
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
@@ -62,10 +78,14 @@ class LanguageModel(nn.Module, ABC):
 
         `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
         """
+        if self.adaptive is not None:
+            return self.adaptive.logprobs(hidden, targets, rows)
         return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
 
     def all_logprobs(self, hidden: Tensor) -> Tensor:
         """ln p in nats of every token of the vocabulary after hidden states (N, D), without gradient: (N, V)."""
+        if self.adaptive is not None:
+            return self.adaptive.all_logprobs(hidden)
         return all_logprobs(hidden, self.output_weight, self.output_bias)
 
 

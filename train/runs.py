@@ -36,16 +36,21 @@ FAILED = "failed"
 def _numbers(value: Any) -> Any:
     """Plain data of a configuration, without the fields that cannot change a number."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            f.name: _numbers(getattr(value, f.name))
-            for f in dataclasses.fields(value)
-            if f.metadata.get("digest", True)
-        }
+        return {f.name: _numbers(getattr(value, f.name)) for f in dataclasses.fields(value) if _counts(f, value)}
     if isinstance(value, dict):
         return {key: _numbers(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_numbers(item) for item in value]
     return value
+
+
+def _counts(field: dataclasses.Field[Any], owner: Any) -> bool:
+    """Whether a field is part of a run's identity (NOT_IN_DIGEST and ADDED_LATER in corpora/config.py)."""
+    if not field.metadata.get("added", False):
+        return bool(field.metadata.get("digest", True))
+    factory = field.default_factory
+    default = field.default if factory is dataclasses.MISSING else factory()
+    return bool(getattr(owner, field.name) != default)
 
 
 def config_digest(config: RunConfig) -> str:

@@ -1,7 +1,7 @@
 """The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
 
-Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103; the softmax is not
-adaptive.
+Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
+are adaptive (train/adaptive.py) where the configuration has cutoffs, or embeddings of another width than the model.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from train.adaptive import AdaptiveVocabulary
 from train.config import TxlConfig
 from train.models import LanguageModel, State, ancestors
 
@@ -94,7 +95,10 @@ class RelativeAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and a feed-forward block, each added to its input and then normalised."""
+    """Attention and a feed-forward block, each added to its input, and then normalised.
+
+    With `pre_norm` what each of them reads is normalised instead (memories, too), and the sums are left as they are.
+    """
 
     def __init__(self, config: TxlConfig):
         super().__init__()
@@ -104,15 +108,23 @@ class Layer(nn.Module):
         self.outer = nn.Linear(config.d_inner, config.d_model)
         self.feed_forward_norm = nn.LayerNorm(config.d_model)
         self.dropout = nn.Dropout(config.dropout)
+        self.pre_norm = config.pre_norm
 
     def forward(
         self, x: Tensor, past: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
     ) -> Tensor:
-        attended = self.attention(x, past, encodings, scores, u, v)
-        x = self.attention_norm(x + self.dropout(attended))
-        inner = self.dropout(F.relu(self.inner(x)))
-        normed: Tensor = self.feed_forward_norm(x + self.dropout(self.outer(inner)))
+        if self.pre_norm:
+            past = self.attention_norm(past)
+            x = x + self.dropout(self.attention(past[:, -x.shape[1] :], past, encodings, scores, u, v))
+            return x + self._feed_forward(self.feed_forward_norm(x))
+        x = self.attention_norm(x + self.dropout(self.attention(x, past, encodings, scores, u, v)))
+        normed: Tensor = self.feed_forward_norm(x + self._feed_forward(x))
         return normed
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        inner = self.dropout(F.relu(self.inner(x)))
+        outer: Tensor = self.dropout(self.outer(inner))
+        return outer
 
 
 class TransformerXL(LanguageModel):
@@ -124,7 +136,8 @@ class TransformerXL(LanguageModel):
     tree_tokens = 128
 
     def __init__(self, config: TxlConfig, vocabulary: int):
-        super().__init__(vocabulary, config.d_model, config.d_model, config.tied)
+        adaptive = AdaptiveVocabulary(config, vocabulary) if config.adaptive else None
+        super().__init__(vocabulary, config.d_model, config.d_model, config.tied, adaptive)
         self.d_model, self.memory = config.d_model, config.memory
         self.same_length, self.clamp_len = config.same_length, config.clamp_len
         self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # of all layers, as in the base model
@@ -139,15 +152,16 @@ class TransformerXL(LanguageModel):
         for module in self.modules():
             if isinstance(module, nn.LayerNorm):
                 nn.init.normal_(module.weight, 1.0, config.initial_sd)
+        if adaptive is not None:
+            adaptive.draw_projections()
 
     def initial_state(self, batch: int) -> State:
         """Empty memories, each (B, 0, d_model)."""
-        weight = self.embedding.weight
-        return tuple(weight.new_zeros(batch, 0, self.d_model) for _ in self.layers)
+        return tuple(self.u.new_zeros(batch, 0, self.d_model) for _ in self.layers)
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
-        x = self.dropout(self.embedding(tokens) * math.sqrt(self.d_model))
+        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
         distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last one is that of no key
         encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
         scores = partial(distance_scores, blocked=self._blocked(distances, length, x.dtype))
@@ -168,7 +182,7 @@ class TransformerXL(LanguageModel):
         seen = torch.cat([seen.new_ones(batch, length, remembered), seen], dim=2)
         if self.same_length:
             seen &= index < self.memory
-        x = self.dropout(self.embedding(tokens) * math.sqrt(self.d_model))
+        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
         distances = torch.arange(int(depths.max()) + remembered + 1, device=tokens.device)
         encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
         blocked = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)

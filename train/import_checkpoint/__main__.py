@@ -1,0 +1,19 @@
+"""`python -m train.import_checkpoint`: turn a published checkpoint into a run folder, without running its pickle."""
+
+from conf import main
+from train.config import RunConfig
+from train.runs import run_id
+
+
+def run(config: RunConfig) -> None:
+    """Import the checkpoint that config.model names, or say where it would go."""
+    if config.dry_run:
+        print(f"{run_id(config)}: would be imported into study={config.study}")
+        return
+    from train.import_checkpoint.run import import_run
+
+    import_run(config)
+
+
+if __name__ == "__main__":
+    main("import_checkpoint", run)

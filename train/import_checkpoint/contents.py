@@ -1,0 +1,122 @@
+"""What a checkpoint holds, whichever way it was saved: tensors by name, and the attributes of its modules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from corpora.errors import InputError
+from train.config import ModelConfig
+from train.import_checkpoint.pickles import Record, TorchFile
+
+MAX_NAMES = 100_000  # modules and tensors of a model; the largest published ones have a few hundred
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A configuration of ours and the state_dict that fits it."""
+
+    config: ModelConfig
+    weights: dict[str, Tensor]
+
+
+@dataclass
+class Contents:
+    """Tensors, float32, by their names in a state_dict; `take` removes them, so that what is left was not understood.
+
+    `attributes` of each module by its dotted name, "" for the whole; None for a bare state_dict, which has none.
+    """
+
+    path: Path
+    tensors: dict[str, Tensor]
+    attributes: dict[str, dict[str, Any]] | None
+
+    def take(self, name: str, *shape: int | None) -> Tensor:
+        """The tensor of a name and shape (None: any length). Raises InputError for any other."""
+        tensor = self.tensors.pop(name, None)
+        if tensor is None:
+            raise InputError(f"{self.path}: {name} is not in it; it is not a checkpoint of this kind")
+        fits = len(shape) == tensor.dim() and all(
+            want in (None, got) for want, got in zip(shape, tensor.shape, strict=True)
+        )
+        if not fits:
+            wanted = " x ".join("any" if size is None else str(size) for size in shape)
+            raise InputError(f"{self.path}: {name} is {' x '.join(map(str, tensor.shape))}, must be {wanted}")
+        return tensor
+
+    def size(self, name: str) -> int:
+        """Length of the one-dimensional tensor of a name, which stays. Raises InputError for any other."""
+        tensor = self.take(name, None)
+        self.tensors[name] = tensor
+        return len(tensor)
+
+    def count(self, pattern: str) -> int:
+        """How many tensors have a name that matches."""
+        return sum(re.fullmatch(pattern, name) is not None for name in self.tensors)
+
+    def drop(self, name: str) -> None:
+        """Forget a tensor, where there is one of this name, that scoring does not need."""
+        self.tensors.pop(name, None)
+
+    def attribute(self, module: str, name: str, kind: type, otherwise: Any = None) -> Any:
+        """An attribute of a module; `otherwise` where there is none. Raises InputError for one of another type."""
+        value = (self.attributes or {}).get(module, {}).get(name, otherwise)
+        allowed = (int, float) if kind is float else kind
+        if value is not otherwise and not isinstance(value, allowed):
+            raise InputError(f"{self.path}: {module or 'the model'}.{name} is {str(value)[:40]}, not a {kind.__name__}")
+        return value
+
+    def check_empty(self) -> None:
+        """Raise InputError where there is a tensor that nobody took: the model is not the one it was taken for."""
+        if self.tensors:
+            names = ", ".join(list(self.tensors)[:3])
+            raise InputError(f"{self.path}: {names}: part of no model that can be imported")
+
+
+def read_contents(path: Path) -> Contents:
+    """The contents of a checkpoint. Raises InputError in one line for a file that is none, or that is not safe."""
+    file = TorchFile(path)
+    root = file.root
+    attributes: dict[str, dict[str, Any]] | None = None
+    if isinstance(root, Record) and root.name.endswith(".DataParallel") and isinstance(root.state, dict):
+        root = (root.state.get("_modules") or {}).get("module")
+    if isinstance(root, Record):
+        attributes = {}
+        records = _named_records(root, attributes, path)
+    elif isinstance(root, dict) and all(isinstance(name, str) for name in root):
+        records = {name: value for name, value in root.items() if isinstance(value, Record)}
+    else:
+        raise InputError(f"{path}: holds a {type(root).__name__}, must hold a model or a state_dict")
+    tensors = {name.removeprefix("module."): file.tensor(record) for name, record in records.items()}
+    if not tensors:
+        raise InputError(f"{path}: holds neither a model nor a state_dict: no tensor under a name")
+    return Contents(path, {name: tensor.to(torch.float32) for name, tensor in tensors.items()}, attributes)
+
+
+def _named_records(root: Record, attributes: dict[str, dict[str, Any]], path: Path) -> dict[str, Record]:
+    """Records of the tensors of a pickled module, by name as in a state_dict; notes every module's attributes."""
+    records: dict[str, Record] = {}
+    waiting = [("", root)]
+    while waiting:
+        name, module = waiting.pop()
+        if not (isinstance(module, Record) and isinstance(module.state, dict)):
+            raise InputError(f"{path}: damaged ({name or 'the whole'} is no module)")
+        if len(attributes) + len(records) > MAX_NAMES:
+            raise InputError(f"{path}: more than {MAX_NAMES:,} modules and tensors")
+        attributes[name] = module.state
+        prefix = f"{name}." if name else ""
+        for group in ("_parameters", "_buffers", "_modules"):
+            held = module.state.get(group) or {}
+            if not isinstance(held, dict):
+                raise InputError(f"{path}: damaged ({prefix}{group} is no dictionary)")
+            found = {f"{prefix}{key}": value for key, value in held.items() if value is not None}
+            if group == "_modules":
+                waiting += found.items()
+            else:
+                records |= found
+    return records

@@ -1,0 +1,99 @@
+"""A published checkpoint and its vocabulary, made a run folder that is scored as any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from omegaconf import OmegaConf
+from rich.console import Console
+
+from corpora.errors import ConfigError, InputError, RunError
+from corpora.files import sha256_file, write_text
+from train.config import ImportedConfig, RunConfig
+from train.export import save_model
+from train.import_checkpoint.contents import Contents, read_contents
+from train.import_checkpoint.lstm import read_lstm
+from train.import_checkpoint.transformer_xl import read_txl
+from train.import_checkpoint.vocabulary import read_vocabulary
+from train.models import build_model
+from train.provenance import git_state, versions
+from train.runs import DONE, RunFolder, config_digest
+
+LSTM = "colorlessgreenRNNs"
+TXL = "transformer-xl/pytorch"
+
+console = Console(stderr=True, highlight=False)
+
+
+def import_run(config: RunConfig) -> RunFolder:
+    """The run folder of the checkpoint that config.model (an ImportedConfig) names, written unless it is done.
+
+    Raises InputError for files that are missing, damaged, unsafe or do not fit each other, ConfigError for values that
+    do not fit them, RunError where the run is done with another file of that name.
+    """
+    model = config.model
+    if not isinstance(model, ImportedConfig):
+        raise ConfigError(f"model={model.name}: is trained here; only model=imported is read from a checkpoint")
+    path = Path(model.checkpoint).expanduser()
+    if not path.is_file():
+        raise InputError(f"model.checkpoint={model.checkpoint}: no such file")
+    digest = sha256_file(path)
+    folder = RunFolder.of(config)
+    if folder.done:
+        _check_source(folder, path, digest)
+        console.print(f"[green]done already[/] {folder.path}", soft_wrap=True)
+        return folder
+    contents = read_contents(path)
+    importer = _importer(contents)
+    vocabulary = read_vocabulary(model, one_a_line=importer == TXL)
+    read = read_lstm if importer == LSTM else read_txl
+    imported = read(contents, model, vocabulary)
+    tokenizer = vocabulary.tokenizer(model)
+    with torch.device("meta"):  # the weights are replaced at once: draw none
+        built = build_model(imported.config, len(tokenizer))
+    built.load_state_dict(imported.weights, assign=True)
+    parameters = sum(parameter.numel() for parameter in built.parameters())
+    source = {
+        "importer": importer,
+        "checkpoint": str(path),
+        "checkpoint_sha256": digest,
+        "vocabulary": str(vocabulary.path),
+        "vocabulary_sha256": sha256_file(vocabulary.path),
+    }
+    with folder.locked():
+        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        save_model(folder, built, imported.config, tokenizer, {"source": source})
+        folder.update_manifest(
+            status=DONE,
+            config_digest=config_digest(config),
+            git=git_state(),
+            versions=versions(),
+            digest=sha256_file(folder.weights),
+            source=source,
+            parameters=parameters,
+            vocabulary=len(tokenizer),
+        )
+    told = f"{parameters:,} parameters, {len(tokenizer):,} words, of {importer}"
+    console.print(f"[green]imported[/] {folder.path}: {told}", soft_wrap=True)
+    return folder
+
+
+def _importer(contents: Contents) -> str:
+    """Whose code wrote a checkpoint: LSTM or TXL. Raises InputError for other models."""
+    if "encoder.weight" in contents.tensors:
+        return LSTM
+    if contents.count(r"word_emb\..*"):
+        return TXL
+    held = ", ".join(list(contents.tensors)[:3])
+    raise InputError(f"{contents.path}: neither of {LSTM} (encoder.weight) nor of {TXL} (word_emb), but has {held}")
+
+
+def _check_source(folder: RunFolder, path: Path, digest: str) -> None:
+    """Raise RunError where a run that is done was made of another file than the one that has its name now."""
+    made_of = folder.read_manifest()["source"]["checkpoint_sha256"]
+    if made_of != digest:
+        raise RunError(
+            f"{folder.path}: done, but made of another file ({made_of[:8]}) than {path} is now ({digest[:8]}); "
+            "give another study, or remove the run's folder"
+        )

@@ -1,0 +1,95 @@
+"""The words of a checkpoint, and where they go: our tokenizers have `<eos>` as id 0 and `<unk>` as id 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpora.config import TokenizerConfig
+from corpora.errors import InputError
+from corpora.tokenizers import ListTokenizer
+from train.config import ImportedConfig
+from train.import_checkpoint.pickles import Record, TorchFile, is_pickled
+
+MAX_BYTES = 64 * 2**20  # of a vocabulary as text: ten times the largest published one
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """`words` by the checkpoint's ids; our id i is the checkpoint's id order[i]."""
+
+    path: Path
+    words: list[str]
+    order: list[int]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def check(self, checkpoint: Path, rows: int) -> None:
+        """Raise InputError unless the checkpoint has a row for each word."""
+        if rows != len(self.words):
+            raise InputError(
+                f"{self.path}: {len(self.words):,} words, but {checkpoint} has rows for {rows:,}: not its vocabulary"
+            )
+
+    def tokenizer(self, config: ImportedConfig) -> ListTokenizer:
+        """A tokenizer of these words."""
+        schema = TokenizerConfig(
+            name=config.tokenizer,
+            kind=config.tokenizer,
+            vocab_size=None,
+            fit_on="train",
+            fit_sentences=1,
+            character_coverage=1.0,
+        )
+        return ListTokenizer(schema, [self.words[index] for index in self.order[2:]])
+
+
+def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
+    """The vocabulary that `config` names: a text, or the pickled Vocab of the Transformer-XL code (cache.pt).
+
+    A text has a word first on each line, `one_a_line`, as the Transformer-XL code reads it, which counts a word once;
+    or words between white space, as colorlessgreenRNNs does. Raises InputError for a file that is missing or damaged,
+    or lacks `config.eos` or `config.unk`.
+    """
+    beside = Path(config.checkpoint).expanduser().with_name("vocab.txt")
+    path = Path(config.vocabulary).expanduser() if config.vocabulary else beside
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the checkpoint's vocabulary by model.vocabulary=FILE")
+    words = _pickled_words(path) if is_pickled(path) else _text_words(path, one_a_line)
+    ids = {word: index for index, word in enumerate(words)}  # the last of equal ones, as the authors do
+    for key, special in (("eos", config.eos), ("unk", config.unk)):
+        if special not in ids:
+            known = [word for word in ("<eos>", "</s>", "<S>", "<unk>", "<UNK>") if word in ids]
+            told = f"; it has {', '.join(known)}" if known else ""
+            raise InputError(f"{path}: has no {special}{told}; say what stands for it by model.{key}=WORD")
+    first = [ids[config.eos], ids[config.unk]]
+    if first[0] == first[1]:
+        raise InputError(f"{path}: {config.eos} cannot be both model.eos and model.unk")
+    return Vocabulary(path, words, [*first, *(index for index in range(len(words)) if index not in first)])
+
+
+def _text_words(path: Path, one_a_line: bool) -> list[str]:
+    if path.stat().st_size > MAX_BYTES:
+        raise InputError(f"{path}: {path.stat().st_size:,} bytes, a vocabulary has at most {MAX_BYTES:,}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error})") from None
+    if not one_a_line:
+        return text.split()
+    return list(dict.fromkeys(line.split()[0] for line in text.split("\n") if line.strip()))
+
+
+def _pickled_words(path: Path) -> list[str]:
+    """Words of a pickled Vocab, or of the Corpus that holds one (cache.pt)."""
+    root = TorchFile(path).root
+    if isinstance(root, Record) and root.name == "data_utils.Corpus" and isinstance(root.state, dict):
+        root = root.state.get("vocab")
+    state = root.state if isinstance(root, Record) and root.name.endswith("vocabulary.Vocab") else None
+    words = state.get("idx2sym") if isinstance(state, dict) else None
+    if not isinstance(words, list) or not all(isinstance(word, str) and word.strip() == word != "" for word in words):
+        raise InputError(f"{path}: holds no Vocab of the Transformer-XL code with its words")
+    if isinstance(state, dict) and state.get("lower_case"):
+        raise InputError(f"{path}: of text in lower case, which benchmarks are not in; it cannot be scored here")
+    return words
