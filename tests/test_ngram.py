@@ -15,7 +15,7 @@ import pytest
 
 import train.lmplz
 from analysis.collect import collect
-from analysis.judgements import judgements
+from analysis.judgements import judgements, score_labels
 from conf import compose
 from corpora.errors import ConfigError, RunError
 from corpora.prepare import prepare
@@ -210,7 +210,8 @@ def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
     for model, size in ((["model=ngram"], "1k"), (["model=ngram"], "2k"), (tiny, "1k")):
         config = compose("eval", [*fixed, *folders, *model, f"sample.size={size}"])
         score_run(train_run(config), config)
-    judged = judgements(collect(f"{tmp_path}/runs", "s"), "toy", "lp", "wrong")
+    study = collect(f"{tmp_path}/runs", "s")
+    judged = judgements(study, score_labels(study)[0], "lp", "wrong")
     assert set(judged.runs["group"]) == {"ngram", "lstm_tiny"}
     assert judged.runs["valid_ppl"].notna().all()
     assert set(judged.runs.loc[judged.runs["model"] == "ngram", "sample_words"]) == {1000, 2000}
