@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from corpora.errors import ConfigError, InputError
-from eval.config import PolicyConfig
+from eval.config import PLAIN, PolicyConfig
 from eval.continuations import CausalAnswering
 from eval.hf_tokenizers import begin_symbol, check_fast, encoded, tokenizer_digest
 from eval.scorers import TokenScores, begun, resolved_score_eos, tracked, weights_digest
@@ -63,7 +63,7 @@ class CausalScorer(CausalAnswering):
         self.head = _plain_head(self.model, self.begin)
         self.reads_trees = _reads_trees(self.model, self.begin)
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different string of tokens is read once."""
         eos = self.tokenizer.eos_token_id
         if resolved_score_eos(policy, self.word_level):

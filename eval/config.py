@@ -258,6 +258,10 @@ class PolicyConfig:
             raise ConfigError("policy.context=text and policy.context_text belong together: give both or neither")
 
 
+# The policy of conf/base.yaml, for use from Python: each sentence alone, <unk> scored as it is, float32.
+PLAIN = PolicyConfig(context="none", context_tokens=32, unk="score", precision="fp32")
+
+
 @dataclass
 class ScoringConfig:
     """Speed and extent of scoring; none of it changes a score."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from corpora.errors import ConfigError, InputError
-from eval.config import PolicyConfig
+from eval.config import PLAIN, PolicyConfig
 from eval.hf_tokenizers import check_fast, tokenizer_digest
 from eval.scorers import TokenScores, length_batches, tracked, weights_digest
 from eval.trees import Ids
@@ -57,7 +57,7 @@ class MaskedScorer:
         # Logits are needed at one position of each text: the others are left out just before the softmax weights.
         model.get_output_embeddings().register_forward_pre_hook(self._select)  # type: ignore[no-untyped-call]
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different sentence is read once, in a copy for each token."""
         if policy.context != "none":
             raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")

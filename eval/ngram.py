@@ -8,7 +8,7 @@ import numpy as np
 
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK
-from eval.config import PolicyConfig
+from eval.config import PLAIN, PolicyConfig
 from eval.scorers import TokenScores, resolved_score_eos
 from train.ngram import Ngram
 
@@ -32,7 +32,7 @@ class NgramScorer:
         self.ngram = ngram
         self.progress = progress
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different one is read once.
 
         States of a prefix are not kept for the next sentence: looking them up takes longer than asking KenLM again.

@@ -21,7 +21,7 @@ from torch import nn
 
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
-from eval.config import PolicyConfig, PretrainedConfig
+from eval.config import PLAIN, PolicyConfig, PretrainedConfig
 from eval.continuations import ModelAnswering
 from eval.trees import Forest, Ids, forests
 from train.export import LoadedModel, load_model
@@ -50,7 +50,7 @@ class Scorer(Protocol):
     word_level: bool  # the default of policy.score_eos
     masked: bool  # scores are of tokens that are hidden, not of tokens after those before them
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; one without a token that is scored gets empty arrays."""
 
 
@@ -77,7 +77,7 @@ class ModelScorer(ModelAnswering):
         self.device = torch.device(device)
         self.progress = progress
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Each different string of tokens is read once, with others of about its length.
 
         So two sentences that are the same to the model, as <unk> can make them, have equal scores: they tie.

@@ -1,0 +1,87 @@
+"""Scoring from Python, with the values of conf/ that the commands use.
+
+A scorer is loaded from a run folder, a folder of a Hugging Face model, or by a model's name on the hub. It tells the
+log-probability of each token (nats), where the token stands, and whether it was `<unk>`:
+
+>>> from eval import judge, load_scorer
+>>> scorer = load_scorer(folder)
+>>> good, bad = scorer.score(["The cats sleep.", "The cats sleeps."])
+>>> "The cats sleep."[slice(*good.spans[0])]
+'The'
+>>> len(good.logprobs) == len(good.spans) and bool((good.logprobs < 0).all())
+True
+
+Pairs are judged by any mix of methods, in one pass over the model:
+
+>>> pairs = [("The cats sleep.", "The cats sleeps."), ("The dog barks.", "The dog bark.")]
+>>> rows = judge(scorer, pairs, ["lp", "pen_lp", "in_template_lp"])
+>>> rows.groupby("method").size().to_dict()
+{'in_template_lp': 10, 'lp': 2, 'pen_lp': 2}
+>>> means = rows.groupby(["method", "paradigm"])["outcome"].mean()
+>>> bool(means.between(0, 1).all())
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from conf import compose
+from corpora.errors import ConfigError, InputError
+from eval.accuracy import outcome
+from eval.config import PLAIN, PolicyConfig
+from eval.judging import Plan, judge_pairs
+from eval.scorers import Scorer
+from eval.scores import ITEMS
+from eval.voting import vote
+
+
+def judge(
+    scorer: Scorer,
+    pairs: pd.DataFrame | Iterable[tuple[str, str]],
+    methods: Sequence[str] = ("lp",),
+    policy: PolicyConfig = PLAIN,
+    language: str = "en",
+    overrides: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Judge minimal pairs by one or more methods.
+
+    pairs: good and bad sentences; or a table with the columns good and bad, and those of eval.scores.ITEMS that there
+    are (paradigm, pair_id, the fields of the prefix methods; pair_id is else the row's number). policy: that of
+    conf/base.yaml. language: of the templates. overrides: of the methods' values, as on the command line
+    ("method.pen_lp.alpha=0.6").
+
+    Returns one row per method, pair and, where the method has them, template and trial: the columns of
+    eval.scores.SCORES but the counts of words, after `method`; and `outcome`, 1 where good > bad, else 0. Raises
+    ConfigError for methods that do not exist, or do not fit the model or the pairs.
+    """
+    config = compose("eval", [f"method=[{','.join(methods)}]", *overrides])
+    items = _items(pairs)
+    plans = {name: Plan.of(name, given, scorer, language) for name, given in config.method.items()}
+    read = [plan for plan in plans.values() if not plan.config.voters]
+    rows = judge_pairs(scorer, items, read, policy).rows if read else {}
+    for name, plan in plans.items():
+        given = plan.config
+        if given.voters and given.trials is not None and given.seed is not None:
+            if lacking := [voter for voter in given.voters if voter not in rows]:
+                raise ConfigError(f"method={name}: counts the votes of {', '.join(lacking)}: ask for them too")
+            blank = dict.fromkeys((f"{side}_words" for side in ("good", "bad")), 0)
+            cast = {voter: rows[voter].assign(**blank) for voter in given.voters}
+            rows[name] = vote(cast, given.voters, given.trials, given.seed)[0].drop(columns=list(blank))
+    judged = pd.concat([rows[name].assign(method=name) for name in plans], ignore_index=True)
+    judged["outcome"] = outcome(judged["good"], judged["bad"])
+    return judged[["method", *judged.columns.drop("method")]]
+
+
+def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Columns of eval.scores.ITEMS, with what is not given as missing."""
+    table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
+    if lacking := {"good", "bad"} - set(table.columns):
+        raise InputError(f"pairs: no column {' and '.join(sorted(lacking))}; there are {', '.join(table.columns)}")
+    items = table.reindex(columns=ITEMS.names).reset_index(drop=True).astype(object)
+    items["pair_id"] = items["pair_id"].where(items["pair_id"].notna(), items.index.astype(str)).astype(str)
+    for name in ("paradigm", "phenomenon"):
+        items[name] = items[name].where(items[name].notna(), "pairs")
+    return items
