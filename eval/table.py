@@ -51,7 +51,13 @@ def accuracy_table(
     paradigms = sum(row["level"] == "paradigm" for row in ours)
     caption = _caption(scores, paradigms, best, ties)
     table = Table(
-        title=title, caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        min_width=len(title),
     )
     table.add_column("phenomenon", no_wrap=True)
     measures = ["accuracy", "±", *(["best"] if best else [])] if spread else ["accuracy", "95%"]
@@ -79,7 +85,13 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
     """
     told = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
     table = Table(
-        title=title, caption=told, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=title,
+        caption=told,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        min_width=len(title),
     )
     table.add_column("method", no_wrap=True)
     for heading in ("accuracy", "±", "best"):

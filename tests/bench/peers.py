@@ -44,6 +44,7 @@ from corpora.sources import lines
 from eval.benchmarks import load_benchmark
 from eval.causal import CausalScorer
 from eval.hf_tokenizers import encoded
+from eval.library import judge
 from eval.masked import MaskedScorer
 from eval.pretrained import load_pretrained
 from eval.scorers import ModelScorer, load_scorer
@@ -53,9 +54,10 @@ PARADIGMS = [
     "adjunct_island", "anaphor_number_agreement", "determiner_noun_agreement_1", "ellipsis_n_bar_1",
     "regular_plural_subject_verb_agreement_1", "superlative_quantifiers_1",
 ]  # fmt: skip
-COMPARISONS = ("lp", "pll", "lstm")
+COMPARISONS = ("lp", "pll", "lstm", "templates")
 SIZES = {  # width, layers, heads, vocabulary
     "base": (768, 12, 12, {"causal": 50_257, "masked": 30_522}),
+    "small": (384, 6, 6, {"causal": 8_000, "masked": 8_000}),
     "tiny": (32, 2, 2, {"causal": 500, "masked": 500}),
 }
 console = Console(highlight=False, width=110)
@@ -190,6 +192,20 @@ def one_by_one_way(scorer: ModelScorer) -> Way:
     return Way("one sentence at a time", sums, 300)
 
 
+def judged_way(name: str, scorer: CausalScorer, method: str, shared: bool, at_once: int | None) -> Way:
+    """Scores of sentences that stand as pairs of neighbours, by a method with templates."""
+
+    def sums(sentences: list[str]) -> list[float]:
+        scorer.reads_trees = shared
+        try:
+            rows = judge(scorer, zip(sentences[::2], sentences[1::2], strict=True), [method])
+        finally:
+            scorer.reads_trees = True
+        return [*rows["good"], *rows["bad"]]
+
+    return Way(name, sums, at_once)
+
+
 def compare(title: str, ways: list[Way], sentences: list[str], equal: int, rounds: int) -> dict[str, dict[str, float]]:
     """Largest difference of sums from the first way's, and sentences a second; prints the table."""
     sample = [sentences[i] for i in np.random.default_rng(1).permutation(len(sentences))]
@@ -238,7 +254,8 @@ def text_lines(file: Path, every: int = 6) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--make", type=Path, metavar="FOLDER", help="write models of base size there, and stop")
+    parser.add_argument("--make", type=Path, metavar="FOLDER", help="write models there, and stop")
+    parser.add_argument("--size", choices=SIZES, default="base", help="with --make")
     parser.add_argument("--text", type=Path, help="with --make: what tokenizers are made of")
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="with causal/ and masked/ in it")
     parser.add_argument("--benchmark", type=Path, help="BLiMP's folder; else the toy grammar's pairs")
@@ -257,7 +274,7 @@ def main() -> None:
     logging.disable(logging.WARNING)
     torch.set_num_threads(arguments.threads)
     if arguments.make:
-        make(arguments.make, text_lines(arguments.text), "base")
+        make(arguments.make, text_lines(arguments.text), arguments.size)
         return
     chosen = ["benchmark=toy"]
     if arguments.benchmark:
@@ -305,6 +322,13 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         assert isinstance(scorer, ModelScorer)
         ways = [our_way("ours", scorer, score_eos="true"), one_by_one_way(scorer)]
         results["lstm"] = compare(f"LP of {arguments.run.name}", ways, sentences, equal, rounds)
+    if "templates" in arguments.only:
+        causal = load_scorer(folder / "causal")
+        assert isinstance(causal, CausalScorer)
+        for method in ("in_template_lp", "yes_no"):
+            ways = [judged_way("ours", causal, method, True, None)]
+            ways.append(judged_way("ours, nothing shared", causal, method, False, at_once))
+            results[method] = compare(f"{method}, five templates", ways, sentences, min(equal, at_once), rounds)
     return results
 
 
