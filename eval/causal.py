@@ -46,7 +46,8 @@ class CausalScorer(CausalAnswering):
     ):
         """`begin` is the token that stands before a sentence where the tokenizer names none.
 
-        Raises ConfigError for a tokenizer without a begin symbol or without character offsets.
+        Raises ConfigError for a tokenizer without a begin symbol or without character offsets, and for a model that
+        sees the tokens after the one that it predicts.
         """
         check_fast(tokenizer, name)
         self.name = name
@@ -59,9 +60,14 @@ class CausalScorer(CausalAnswering):
         self.batch_tokens = batch_tokens
         self.device = torch.device(device)
         self.progress = progress
-        self.positions = getattr(model.config, "max_position_embeddings", None)
+        described = model.config.get_text_config()
+        self.positions = getattr(described, "max_position_embeddings", None)
+        self.window = getattr(described, "sliding_window", None) or None  # 0 says that there is none, too
+        _check_causal(self.model, self.begin, name)
         self.head = _plain_head(self.model, self.begin)
-        self.reads_trees = _reads_trees(self.model, self.begin)
+        self.reads_trees = _reads_trees(
+            self.model, self.begin, min(filter(None, (TREE_TOKENS, self.positions, self.window)))
+        )
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different string of tokens is read once."""
@@ -83,8 +89,12 @@ class CausalScorer(CausalAnswering):
         self._check_lengths(before, targets.values())
         logprobs = dict(zip(targets, self._logprobs(before, list(targets.values()), policy), strict=True))
         unk = self.tokenizer.unk_token_id
+        unknown = {key: tokens == (-1 if unk is None else unk) for key, tokens in targets.items()}
+        if end:  # it is no unknown word, though in some vocabularies one symbol stands for both
+            for flags in unknown.values():
+                flags[-1] = False
         return [
-            TokenScores(logprobs[key], spans, targets[key] == (-1 if unk is None else unk))
+            TokenScores(logprobs[key], spans, unknown[key])
             for key, spans in (found[sentence] for sentence in sentences)
         ]
 
@@ -124,12 +134,13 @@ class CausalScorer(CausalAnswering):
 
     def _trees_fit(self, texts: list[Ids]) -> bool:
         """A mask of ancestors takes the place of a model's own, which may be a window narrower than a long text."""
-        window = getattr(self.model.config, "sliding_window", None)
         longest = max((len(text) for text in texts), default=0)
-        return self.reads_trees and (window is None or longest <= window)
+        return self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS)
 
     def _read(self, forest: Forest, shared: bool) -> npt.NDArray[np.float64]:
         """(C,) ln p of all tokens that are asked for."""
+        if not len(forest.targets):
+            return np.empty(0)
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
         given = _as_trees(parents, depths, self.model.dtype) if shared else {}
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
@@ -167,21 +178,41 @@ def _as_trees(parents: Tensor, depths: Tensor, dtype: torch.dtype) -> dict[str, 
     return {"attention_mask": mask, "position_ids": depths}
 
 
-def _reads_trees(model: PreTrainedModel, token: int) -> bool:
-    """Whether the model follows a mask and positions that are given: some take their own from the order of tokens."""
-    others = [index for index in range(4) if index != token][:2]
-    texts = [np.asarray([token, index, token, token]) for index in others]
-    (forest,) = forests(texts, np.asarray([1, 1]), 16, 16)
+def _reads_trees(model: PreTrainedModel, token: int, longest: int) -> bool:
+    """Whether the model follows a mask and positions that are given: some take their own from the order of tokens.
+
+    It is asked on a tree as large as any, of two texts of up to `longest` tokens: what it sees may be narrower.
+    """
+    length = max(2, min(longest, TREE_TOKENS // 2)) - 1
+    texts = [np.concatenate([[token], ids]) for ids in _drawn(model, 2, length + 1)]
+    (forest,) = forests(texts, np.asarray([1, 1]), 2 * TREE_TOKENS, 2 * TREE_TOKENS)
     tokens, parents, depths, _, _ = forest.tensors(model.device)
+    after = forest.rows[forest.asked]  # the places of the first text, then of the second
     with torch.inference_mode():
         try:
             given = _as_trees(parents, depths, model.dtype)
             tree = model(input_ids=tokens, use_cache=False, **given).logits[0].float().log_softmax(-1)
         except (TypeError, ValueError, RuntimeError, IndexError):
             return False  # of its signature or of the mask's shape
-        read = torch.from_numpy(np.stack(texts)[:, :-1]).to(model.device)
-        plain = model(input_ids=read, use_cache=False).logits.float().log_softmax(-1)  # (2, 3, V)
-    return _same(torch.cat([plain[0], plain[1, 1:]]), tree, model)
+        read = torch.from_numpy(np.stack([texts[text] for text in forest.texts])[:, :-1]).to(model.device)
+        plain = model(input_ids=read, use_cache=False).logits.float().log_softmax(-1)  # (2, T, V)
+    return _same(plain.flatten(0, 1), tree[torch.from_numpy(after).to(tree.device)], model)
+
+
+def _check_causal(model: PreTrainedModel, token: int, name: str) -> None:
+    """Raise ConfigError for a model whose logits change with what stands after them."""
+    ids = np.concatenate([np.full((2, 1), token), _drawn(model, 2, 3)], axis=1)
+    ids[1, :3] = ids[0, :3]
+    with torch.inference_mode():
+        logits = model(input_ids=torch.from_numpy(ids).to(model.device), use_cache=False).logits.float().log_softmax(-1)
+    if not _same(logits[0, :3], logits[1, :3], model):
+        raise ConfigError(f"{name}: no causal model: what it says of a token changes with the tokens after it")
+
+
+def _drawn(model: PreTrainedModel, texts: int, tokens: int) -> Ids:
+    """(texts, tokens) different ids of the vocabulary, always the same ones."""
+    vocabulary = int(model.config.get_text_config().vocab_size)
+    return np.random.default_rng(0).integers(vocabulary, size=(texts, tokens))
 
 
 def _same(one: Tensor, other: Tensor, model: PreTrainedModel) -> bool:

@@ -212,7 +212,11 @@ class CausalAnswering(Answering):
 
     def _rendered(self, messages: list[tuple[str, str]]) -> str:
         conversation = [{"role": role, "content": content} for role, content in messages]
-        return str(self.tokenizer.apply_chat_template(conversation, tokenize=False, add_generation_prompt=True))
+        # Some templates tell the day: the same prompt has to be the same tomorrow.
+        rendered = self.tokenizer.apply_chat_template(
+            conversation, tokenize=False, add_generation_prompt=True, date_string="26 Jul 2024"
+        )
+        return str(rendered)
 
 
 def _common(one: Ids, other: Ids) -> int:

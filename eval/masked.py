@@ -56,6 +56,7 @@ class MaskedScorer:
         self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
         # Logits are needed at one position of each text: the others are left out just before the softmax weights.
         model.get_output_embeddings().register_forward_pre_hook(self._select)  # type: ignore[no-untyped-call]
+        self.pads = self._ignores_padding()
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different sentence is read once, in a copy for each token."""
@@ -76,7 +77,10 @@ class MaskedScorer:
         owner = np.repeat(np.arange(len(texts)), [len(text.scored) for text in texts])  # of each copy
         place = np.concatenate([np.empty(0, np.int64), *(np.arange(len(text.scored)) for text in texts)])
         logprobs = np.empty(len(owner))
-        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner]), self.batch_tokens))
+        lengths = np.asarray([len(texts[i].ids) for i in owner])
+        batches = list(length_batches(lengths, self.batch_tokens))
+        if not self.pads:
+            batches = [part for batch in batches for part in _of_one_length(batch, lengths)]
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
             for batch in tracked(batches, len(owner), self.name, self.progress, "masked copies"):
@@ -99,16 +103,33 @@ class MaskedScorer:
         self._at = torch.tensor([position for _, position, _ in copies], device=self.device)
         logits = self.model(
             input_ids=torch.from_numpy(padded).to(self.device), attention_mask=real.long().to(self.device)
-        ).logits[:, 0]
+        ).logits
+        if logits.shape[1] > 1:  # of a head that does not call its softmax weights, so nothing was left out
+            logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
+        logits = logits[:, 0]
         targets = torch.tensor([target for _, _, target in copies], device=self.device)
         values = logits.float().log_softmax(-1).gather(1, targets[:, None]).squeeze(1)
         nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
         return nats
 
+    def _ignores_padding(self) -> bool:
+        """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore."""
+        mask = int(self.tokenizer.mask_token_id)
+        short, long = (np.full(length, mask) for length in (4, 9))
+        with torch.inference_mode():
+            alone = self._read([(short, 1, mask)])
+            beside = self._read([(short, 1, mask), (long, 1, mask)])
+        return bool(np.isclose(alone[0], beside[0], rtol=0, atol=1e-3 if self.model.dtype == torch.float32 else 0.1))
+
     def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """(B, T, D) to (B, 1, D)."""
         hidden, *others = arguments
         return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
+
+
+def _of_one_length(batch: list[int], lengths: Ids) -> list[list[int]]:
+    """A batch in parts that need no padding."""
+    return [[index for index in batch if lengths[index] == length] for length in np.unique(lengths[batch])]
 
 
 @dataclass(frozen=True)
@@ -127,8 +148,14 @@ class _Hidden:
         words = found.word_ids()
         until = scored + 1
         if pll == "within_word_l2r":
-            ends = {word: position + 1 for position, word in enumerate(words)}  # the last one of a word stays
-            until = np.asarray([ends[words[position]] for position in scored], dtype=np.int64)
+            # Chinese has no spaces, which some tokenizers know words by: there a word is what one token begins with.
+            starts = [start for start, _ in found["offset_mapping"]]
+            keys = [
+                (word, start if "\u3400" <= sentence[start : start + 1] <= "\u9fff" else -1)
+                for word, start in zip(words, starts, strict=True)
+            ]
+            ends = {key: position + 1 for position, key in enumerate(keys)}  # the last one of a word stays
+            until = np.asarray([ends[keys[position]] for position in scored], dtype=np.int64)
         spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
         return cls(np.asarray(found["input_ids"], dtype=np.int64), scored, spans, until)
 

@@ -131,6 +131,8 @@ class ModelScorer(ModelAnswering):
 
     def _read(self, forest: Forest, context: State) -> npt.NDArray[np.float64]:
         """(C,) ln p of all tokens that are asked for."""
+        if not len(forest.targets):
+            return np.empty(0)
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
         hidden = self.model.read_trees(tokens, parents, depths, context).flatten(0, 1)  # (B*T, D)
         # The softmax is most of the work: it is computed once where several tokens follow, and nowhere else.
@@ -197,5 +199,5 @@ def weights_digest(model: nn.Module) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

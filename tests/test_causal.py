@@ -116,3 +116,24 @@ def test_a_text_longer_than_the_model_reads_is_one_line():
     tokenizer = byte_level()
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; the longest text has 100"):
         CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["猫" * 33 + "a"], policy())
+
+
+def test_the_end_is_no_unknown_word_and_an_empty_text_has_no_scores():
+    """In byte-level vocabularies one symbol stands for both."""
+    tokenizer = byte_level()
+    tokenizer.unk_token = tokenizer.eos_token
+    scorer = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100)
+    (scored,) = scorer.score(["The cat"], policy(score_eos=True))
+    assert not scored.unk.any()
+    assert [len(one.logprobs) for one in scorer.score([""], policy())] == [0]
+
+
+def test_a_model_that_sees_what_comes_after_is_refused():
+    tokenizer = byte_level()
+    bidirectional = made(gpt2, tokenizer)
+    for block in bidirectional.transformer.h:
+        block.attn.is_causal = False
+    bidirectional.config._attn_implementation = "eager"
+    bidirectional.transformer.h[0].attn.forward = lambda hidden_states, **_: (hidden_states.flip(1), None)
+    with pytest.raises(ConfigError, match=r"m: no causal model: .* changes with the tokens after it"):
+        CausalScorer(bidirectional, tokenizer, "m", 100)

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from transformers import FNetConfig, FNetForMaskedLM, MobileBertConfig, MobileBertForMaskedLM
 
 from corpora.errors import ConfigError, InputError
 from eval.masked import MaskedScorer
-from tests.made_up_pretrained import MASKED, bert, byte_level, made, policy, word_pieces
+from tests.made_up_pretrained import MASKED, bert, byte_level, made, masked_bytes, policy, roberta, word_pieces
 
 
 @torch.no_grad()
@@ -71,3 +72,43 @@ def test_what_a_masked_model_cannot_do_is_one_line():
         scorer.score(["cat " * 79], policy())
     with pytest.raises(ConfigError, match=r"has no mask token; a causal model is model=hf_causal"):
         MaskedScorer(made(bert, tokenizer), byte_level(), "m", 100)
+
+
+def mobilebert(vocabulary):
+    """Its head makes logits without calling its softmax weights."""
+    return MobileBertForMaskedLM(MobileBertConfig(vocab_size=vocabulary, hidden_size=32, embedding_size=16,
+                                                  num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+                                                  intra_bottleneck_size=16, true_hidden_size=16))  # fmt: skip
+
+
+def fnet(vocabulary):
+    """Its mixing of tokens takes no notice of a mask, so padding changes what it says."""
+    return FNetForMaskedLM(FNetConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2,
+                                      intermediate_size=24, max_position_embeddings=80))  # fmt: skip
+
+
+@pytest.mark.parametrize("network", [mobilebert, fnet])
+def test_heads_and_padding_of_other_kinds(network):
+    tokenizer = word_pieces()
+    plain = made(network, tokenizer)
+    scorer = MaskedScorer(made(network, tokenizer), tokenizer, "m", 5_000)
+    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The"]
+    with torch.no_grad():
+        for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
+            expected = one_mask_at_a_time(plain, tokenizer, sentence, "original")
+            assert found.logprobs == pytest.approx(
+                expected, abs=1e-3
+            )  # MobileBERT has no layer norms: its sums are large
+
+
+def test_chinese_without_spaces_is_not_one_word():
+    """A byte-level tokenizer takes what has no space for one word."""
+    tokenizer = masked_bytes()
+    scorer = MaskedScorer(made(roberta, tokenizer), tokenizer, "m", 5_000)
+    sentence = "\u732b\u7761\u72d7"  # three characters of three bytes each
+    one, other = (scorer.score([sentence], policy(pll=pll))[0] for pll in ("original", "within_word_l2r"))
+    last = np.asarray(
+        [at + 1 == len(one.spans) or one.spans[at + 1, 0] > one.spans[at, 0] for at in range(len(one.spans))]
+    )
+    assert last.sum() == 3
+    assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-5)
