@@ -127,7 +127,8 @@ class CausalScorer(CausalAnswering):
         results = [np.empty(0)] * len(targets)
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            for forest in tracked(batches, len(texts), self.name, self.progress):
+            told = self.name if capacity else f"{self.name}, each text alone"
+            for forest in tracked(batches, len(texts), told, self.progress):
                 for text, values in forest.results(self._read(forest, shared=capacity > 0)):
                     results[text] = values
         return results
@@ -192,8 +193,10 @@ def _reads_trees(model: PreTrainedModel, token: int, longest: int) -> bool:
         try:
             given = _as_trees(parents, depths, model.dtype)
             tree = model(input_ids=tokens, use_cache=False, **given).logits[0].float().log_softmax(-1)
+        except torch.OutOfMemoryError:
+            raise
         except (TypeError, ValueError, RuntimeError, IndexError):
-            return False  # of its signature or of the mask's shape
+            return False  # of its signature or of the mask's shape: its texts are read alone, and it is said so
         read = torch.from_numpy(np.stack([texts[text] for text in forest.texts])[:, :-1]).to(model.device)
         plain = model(input_ids=read, use_cache=False).logits.float().log_softmax(-1)  # (2, T, V)
     return _same(plain.flatten(0, 1), tree[torch.from_numpy(after).to(tree.device)], model)

@@ -199,13 +199,7 @@ def _of_masked(scorer: MaskedScorer, asked: Asked, policy: PolicyConfig) -> tupl
         raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
 
     def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
-        pad = scorer.tokenizer.pad_token_id
-        tokens = _padded(texts, 0 if pad is None else pad, scorer.device)
-        lengths = torch.tensor([len(ids) for ids in texts], device=scorer.device)
-        real = torch.arange(tokens.shape[1], device=scorer.device) < lengths[:, None]
-        scorer._at = _where(positions)[1].to(scorer.device)  # there alone it makes logits; one position of each text
-        logits: Tensor = scorer.model(input_ids=tokens, attention_mask=real.long()).logits[:, 0]
-        return logits.float().log_softmax(-1)
+        return scorer.logprobs_at(texts, [position for (position,) in positions])  # each text is asked at one
 
     return _of_hub(scorer, read, hidden_words(asked, scorer.tokenizer, policy.pll or "within_word_l2r"))
 

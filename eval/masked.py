@@ -56,6 +56,7 @@ class MaskedScorer:
         self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
         # Logits are needed at one position of each text: the others are left out just before the softmax weights.
         model.get_output_embeddings().register_forward_pre_hook(self._select)  # type: ignore[no-untyped-call]
+        self.pads = True  # whether texts of several lengths may be read together
         self.pads = self._ignores_padding()
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
@@ -77,10 +78,7 @@ class MaskedScorer:
         owner = np.repeat(np.arange(len(texts)), [len(text.scored) for text in texts])  # of each copy
         place = np.concatenate([np.empty(0, np.int64), *(np.arange(len(text.scored)) for text in texts)])
         logprobs = np.empty(len(owner))
-        lengths = np.asarray([len(texts[i].ids) for i in owner])
-        batches = list(length_batches(lengths, self.batch_tokens))
-        if not self.pads:
-            batches = [part for batch in batches for part in _of_one_length(batch, lengths)]
+        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
             for batch in tracked(batches, len(owner), self.name, self.progress, "masked copies"):
@@ -94,23 +92,35 @@ class MaskedScorer:
 
     def _read(self, copies: list[tuple[Ids, int, int]]) -> npt.NDArray[np.float64]:
         """ln p of the hidden token of each copy (tokens, its position, what it is)."""
-        lengths = torch.tensor([len(ids) for ids, _, _ in copies])
+        lines = self.logprobs_at([ids for ids, _, _ in copies], [position for _, position, _ in copies])
+        targets = torch.tensor([target for _, _, target in copies], device=self.device)
+        nats: npt.NDArray[np.float64] = lines.gather(1, targets[:, None]).squeeze(1).double().cpu().numpy()
+        return nats
+
+    def logprobs_at(self, texts: list[Ids], positions: list[int]) -> Tensor:
+        """ln p in nats of every token at one position of each text, symbols around it included: (B, V), float32."""
+        if self.pads or len({len(ids) for ids in texts}) == 1:
+            return self._together(texts, positions)
+        lengths = np.asarray([len(ids) for ids in texts])
+        groups = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
+        parts = [self._together([texts[i] for i in group], [positions[i] for i in group]) for group in groups]
+        order = torch.tensor([index for group in groups for index in group], device=self.device)
+        return torch.cat(parts)[order.argsort()]
+
+    def _together(self, texts: list[Ids], positions: list[int]) -> Tensor:
+        lengths = torch.tensor([len(ids) for ids in texts])
         pad = self.tokenizer.pad_token_id
-        padded = np.full((len(copies), int(lengths.max())), 0 if pad is None else pad)
-        for row, (ids, _, _) in enumerate(copies):
+        padded = np.full((len(texts), int(lengths.max())), 0 if pad is None else pad)
+        for row, ids in enumerate(texts):
             padded[row, : len(ids)] = ids
         real = torch.arange(padded.shape[1]) < lengths[:, None]
-        self._at = torch.tensor([position for _, position, _ in copies], device=self.device)
-        logits = self.model(
-            input_ids=torch.from_numpy(padded).to(self.device), attention_mask=real.long().to(self.device)
-        ).logits
+        self._at = torch.tensor(positions, device=self.device)
+        tokens, attended = torch.from_numpy(padded).to(self.device), real.long().to(self.device)
+        logits = self.model(input_ids=tokens, attention_mask=attended).logits
         if logits.shape[1] > 1:  # of a head that does not call its softmax weights, so nothing was left out
             logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
-        logits = logits[:, 0]
-        targets = torch.tensor([target for _, _, target in copies], device=self.device)
-        values = logits.float().log_softmax(-1).gather(1, targets[:, None]).squeeze(1)
-        nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
-        return nats
+        logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
+        return logprobs
 
     def _ignores_padding(self) -> bool:
         """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore."""
@@ -125,11 +135,6 @@ class MaskedScorer:
         """(B, T, D) to (B, 1, D)."""
         hidden, *others = arguments
         return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
-
-
-def _of_one_length(batch: list[int], lengths: Ids) -> list[list[int]]:
-    """A batch in parts that need no padding."""
-    return [[index for index in batch if lengths[index] == length] for length in np.unique(lengths[batch])]
 
 
 @dataclass(frozen=True)
@@ -148,14 +153,17 @@ class _Hidden:
         words = found.word_ids()
         until = scored + 1
         if pll == "within_word_l2r":
-            # Chinese has no spaces, which some tokenizers know words by: there a word is what one token begins with.
+            # Some tokenizers know words by spaces, which Chinese lacks: there each character is a word.
             starts = [start for start, _ in found["offset_mapping"]]
             keys = [
                 (word, start if "\u3400" <= sentence[start : start + 1] <= "\u9fff" else -1)
                 for word, start in zip(words, starts, strict=True)
             ]
-            ends = {key: position + 1 for position, key in enumerate(keys)}  # the last one of a word stays
-            until = np.asarray([ends[keys[position]] for position in scored], dtype=np.int64)
+            ends = np.arange(1, len(keys) + 1)
+            for position in range(len(keys) - 2, -1, -1):
+                if keys[position] == keys[position + 1]:
+                    ends[position] = ends[position + 1]
+            until = ends[scored]
         spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
         return cls(np.asarray(found["input_ids"], dtype=np.int64), scored, spans, until)
 

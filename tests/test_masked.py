@@ -56,7 +56,7 @@ def test_the_two_kinds_of_pll_differ_within_words_only():
     words = tokenizer(sentence, add_special_tokens=False).word_ids()
     last = np.asarray([at + 1 == len(words) or words[at + 1] != word for at, word in enumerate(words)])
     assert not last.all()
-    assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-5)
+    assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-4)
     assert (np.abs(one.logprobs - other.logprobs)[~last] > 1e-4).all()
     assert np.array_equal(scorer.score([sentence], policy())[0].logprobs, other.logprobs)
 
@@ -96,19 +96,26 @@ def test_heads_and_padding_of_other_kinds(network):
     with torch.no_grad():
         for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
             expected = one_mask_at_a_time(plain, tokenizer, sentence, "original")
-            assert found.logprobs == pytest.approx(
-                expected, abs=1e-3
-            )  # MobileBERT has no layer norms: its sums are large
+            # MobileBERT has no layer norms: its sums are large.
+            assert found.logprobs == pytest.approx(expected, abs=1e-3)
 
 
 def test_chinese_without_spaces_is_not_one_word():
-    """A byte-level tokenizer takes what has no space for one word."""
+    """A byte-level tokenizer takes what has no space for one word, and each character for three tokens."""
     tokenizer = masked_bytes()
+    network = made(roberta, tokenizer)
     scorer = MaskedScorer(made(roberta, tokenizer), tokenizer, "m", 5_000)
-    sentence = "\u732b\u7761\u72d7"  # three characters of three bytes each
-    one, other = (scorer.score([sentence], policy(pll=pll))[0] for pll in ("original", "within_word_l2r"))
-    last = np.asarray(
-        [at + 1 == len(one.spans) or one.spans[at + 1, 0] > one.spans[at, 0] for at in range(len(one.spans))]
-    )
-    assert last.sum() == 3
-    assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-5)
+    sentence = "猫，睡。狗！"  # the marks stand apart: what is between them is not hidden with them
+    found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+    ids, spans = found["input_ids"], found["offset_mapping"]
+    expected = []
+    with torch.no_grad():
+        for at, (start, _) in enumerate(spans):
+            if found["special_tokens_mask"][at]:
+                continue
+            copy = list(ids)
+            for later in [n for n in range(at, len(ids)) if spans[n][0] == start]:
+                copy[later] = tokenizer.mask_token_id
+            expected.append(float(network(input_ids=torch.tensor([copy])).logits[0, at].log_softmax(-1)[ids[at]]))
+    (scored,) = scorer.score([sentence], policy())
+    assert scored.logprobs == pytest.approx(expected, abs=1e-4)
