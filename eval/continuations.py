@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Ids = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 ENCODED = 4096  # prompts whose tokens are made at a time
+READ = 1 << 17  # prompts that are read together: their texts are held, and all templates of a benchmark are millions
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,30 @@ class Answering(ABC):
         and nothing is put before them.
         Raises RunError where the model cannot tell the answers apart, or one is unknown to it.
         """
+        logprobs, counts = np.empty((len(prompts), len(answers))), np.empty((len(prompts), len(answers)), np.int64)
+        forms: list[dict[tuple[int, ...], None]] = [{} for _ in answers]  # what each answer became, as it appeared
+        for start in range(0, len(prompts), READ):
+            part = slice(start, start + READ)
+            texts, keys = self._joined(prompts[part], answers)
+            for number, became in enumerate(forms):
+                became.update(
+                    dict.fromkeys(tuple(texts[key][key[1] :].tolist()) for key in keys[number :: len(answers)])
+                )
+            self._check_forms(forms, answers)
+            values = self._continued(list(texts.values()), [first for _, first in texts], policy, chat)
+            found = {key: (float(value.sum()), len(value)) for key, value in zip(texts, values, strict=True)}
+            logprobs[part] = np.asarray([found[key][0] for key in keys]).reshape(-1, len(answers))
+            counts[part] = np.asarray([found[key][1] for key in keys]).reshape(-1, len(answers))
+        told = [[[self._token(index) for index in ids] for ids in became] for became in forms]
+        return Continuations(logprobs, counts, told)
+
+    def _joined(
+        self, prompts: Sequence[str], answers: Sequence[str]
+    ) -> tuple[dict[tuple[bytes, int], Ids], list[tuple[bytes, int]]]:
+        """The different texts of prompts with answers and where in each the answer begins, by a key; the key of each.
+
+        Keys are in the order of prompts, and of answers within a prompt.
+        """
         texts: dict[tuple[bytes, int], Ids] = {}
         keys: list[tuple[bytes, int]] = []
         parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
@@ -93,30 +118,15 @@ class Answering(ABC):
                 for ids in given:
                     keys.append((ids.tobytes(), first))
                     texts[keys[-1]] = ids
-        told = self._tokens(keys, texts, answers)
-        values = self._continued(list(texts.values()), [first for _, first in texts], policy, chat)
-        found = {key: (float(value.sum()), len(value)) for key, value in zip(texts, values, strict=True)}
-        shape = (len(prompts), len(answers))
-        return Continuations(
-            np.asarray([found[key][0] for key in keys], dtype=np.float64).reshape(shape),
-            np.asarray([found[key][1] for key in keys], dtype=np.int64).reshape(shape),
-            told,
-        )
+        return texts, keys
 
-    def _tokens(
-        self, keys: list[tuple[bytes, int]], texts: dict[tuple[bytes, int], Ids], answers: Sequence[str]
-    ) -> list[list[list[str]]]:
-        """What each answer became, in the order of its appearance."""
-        told = []
-        for number, answer in enumerate(answers):
-            became = dict.fromkeys(tuple(texts[key][key[1] :].tolist()) for key in keys[number :: len(answers)])
+    def _check_forms(self, forms: list[dict[tuple[int, ...], None]], answers: Sequence[str]) -> None:
+        for answer, became in zip(answers, forms, strict=True):
             if any(self._unknown in ids for ids in became) or () in became:
                 raise RunError(f"{self.name}: has no tokens for the answer {answer!r} (<unk>)")
-            told.append([[self._token(index) for index in ids] for ids in became])
-        forms = [tuple(tokens) for one in told for tokens in one]
-        if len(set(forms)) < len(forms):
+        every = [ids for became in forms for ids in became]
+        if len(set(every)) < len(every):
             raise RunError(f"{self.name}: the answers {' and '.join(map(repr, answers))} are the same tokens to it")
-        return told
 
 
 class ModelAnswering(Answering):

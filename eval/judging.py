@@ -85,35 +85,33 @@ class Judged:
 def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], policy: PolicyConfig) -> Judged:
     """Judge all pairs (columns of eval.scores.ITEMS, index 0..P-1) by methods other than votes.
 
-    Sentences and filled templates of all methods are scored in one call, as they share much of their text.
+    The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
+    texts of two have little in common, and all of a large benchmark's are too many to hold.
     """
-    filled = _filled(pairs, plans)
-    texts = [*pairs["good"], *pairs["bad"], *(text for inputs in filled.values() for text, _ in inputs)]
-    scores = scorer.score(texts, policy)
-    plain, of_templates = scores[: 2 * len(pairs)], scores[2 * len(pairs) :]
-    good, bad = _sides(pairs, plain, policy)
-    starts = dict(zip(filled, range(0, len(of_templates), 2 * len(pairs)), strict=True))
+    good, bad = _sides(pairs, scorer.score([*pairs["good"], *pairs["bad"]], policy), policy)
     same = about(good, bad)
+    of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
+    told: dict[str, dict[str, Any]] = {plan.method: {} for plan in plans}
+    for template, users in _filled_for(plans).items():
+        inputs = _fill(template, pairs)
+        texts = [text for text, _ in inputs]
+        as_read = pairs.assign(good=texts[: len(pairs)], bad=texts[len(pairs) :])
+        scores = scorer.score(texts, policy)
+        for plan in users:
+            found = scores
+            if plan.config.scored == "target":
+                found = [within(score, span) for score, (_, span) in zip(scores, inputs, strict=True)]
+            columns = summed(plan.method, plan.config, *_sides(as_read, found, policy))
+            of_filled[plan.method, template] = pd.DataFrame(columns, index=pairs.index).assign(order=None)
     rows: dict[str, pd.DataFrame] = {}
-    told: dict[str, dict[str, Any]] = {}
     for plan in plans:
-        told[plan.method] = {}
         if plan.templates is None:
             rows[plan.method] = judge(plan.method, plan.config, good, bad)
             continue
         if plan.asker is not None:
             parts, told[plan.method] = ASKED[plan.reads](plan.asker, pairs, plan.config, policy)
         else:
-            parts = []
-            for template in plan.templates.templates:
-                inputs, start = filled[template], starts[template]
-                found = of_templates[start : start + len(inputs)]
-                if plan.config.scored == "target":
-                    found = [within(score, span) for score, (_, span) in zip(found, inputs, strict=True)]
-                whole = [text for text, _ in inputs]
-                as_read = pairs.assign(good=whole[: len(pairs)], bad=whole[len(pairs) :])
-                columns = summed(plan.method, plan.config, *_sides(as_read, found, policy))
-                parts.append(pd.DataFrame(columns, index=pairs.index).assign(order=None))
+            parts = [of_filled[plan.method, template] for template in plan.templates.templates]
         rows[plan.method] = pd.concat(
             same.assign(template=template.name, trial=None).join(part)
             for template, part in zip(plan.templates.templates, parts, strict=True)
@@ -121,21 +119,22 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], poli
     return Judged(rows, told, good, bad)
 
 
-def _filled(pairs: pd.DataFrame, plans: Sequence[Plan]) -> dict[Template, list[tuple[str, Span]]]:
-    """Every template that is to be scored, once, filled for the good sentences and then for the bad ones (2P)."""
-    filled: dict[Template, list[tuple[str, Span]]] = {}
+def _filled_for(plans: Sequence[Plan]) -> dict[Template, list[Plan]]:
+    """Every template that is filled and scored as a text, once, and the plans that use it."""
+    users: dict[Template, list[Plan]] = {}
     for plan in plans:
-        if plan.templates is None or plan.asker is not None:
-            continue
-        both = len(PLACEHOLDERS[plan.reads]) == 2
-        good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
-        targets = [*good, *bad]
-        for template in plan.templates.templates:
-            if both:
-                filled[template] = list(map(template.fill, targets, [*bad, *good]))
-            else:
-                filled[template] = list(map(template.fill, targets))
-    return filled
+        if plan.templates is not None and plan.asker is None:
+            for template in plan.templates.templates:
+                users.setdefault(template, []).append(plan)
+    return users
+
+
+def _fill(template: Template, pairs: pd.DataFrame) -> list[tuple[str, Span]]:
+    """A template with the good sentences and then with the bad ones (2P), and where in the text each of them stands."""
+    good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
+    if len(PLACEHOLDERS[template.kind]) == 2:
+        return list(map(template.fill, [*good, *bad], [*bad, *good]))
+    return list(map(template.fill, [*good, *bad]))
 
 
 def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> tuple[Side, Side]:

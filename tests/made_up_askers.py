@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from eval.causal import CausalScorer
-from eval.config import PolicyConfig
 from eval.scores import ITEMS
+from tests import made_up_pretrained
 
 TEXT = [
     "Say Yes or No .\nAnswer: Yes", "Answer: No", "Say A or B .\nA : The cats sleep\nB : The cat sleep\nAnswer: A",
@@ -30,36 +30,13 @@ def pairs(*sentences, paradigm="p"):
     return frame.assign(paradigm=paradigm, phenomenon="x").reindex(columns=list(ITEMS.names))
 
 
-def policy(**values):
-    default = {"context": "none", "context_tokens": 3, "context_text": None, "score_eos": None, "unk": "score"}
-    return PolicyConfig(**default | {"precision": "fp32"} | values)
-
-
-def byte_level(vocabulary=300, special=("<|endoftext|>", "<|user|>", "<|model|>")):
-    """GPT-2: spaces belong to the word that follows, no symbol is added. With 259 tokens, nothing but bytes."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary, initial_alphabet=alphabet, special_tokens=list(special), show_progress=False
-    )
-    tokenizer.train_from_iterator(TEXT, trainer)
-    symbols = {"bos_token": special[0], "eos_token": special[0], "unk_token": special[0]}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **symbols)
+def byte_level(vocabulary=300):
+    """With 259 tokens it has nothing but bytes and its three symbols."""
+    return made_up_pretrained.byte_level(TEXT, vocabulary, ("<|endoftext|>", "<|user|>", "<|model|>"))
 
 
 def adds_bos():
-    """Llama: pieces with a mark before each word, the first included; it puts BOS before each text by itself."""
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
-    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
-    special = ["<unk>", "<s>", "</s>"]
-    trainer = trainers.UnigramTrainer(vocab_size=80, special_tokens=special, unk_token="<unk>", show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    return made_up_pretrained.adds_bos(TEXT, 80)
 
 
 def joins():

@@ -43,30 +43,34 @@ def policy(**values):
     return PolicyConfig(**default | {"precision": "fp32"} | values)
 
 
-def byte_level():
-    """GPT-2: one symbol for begin and end, which it does not add; spaces belong to the word that follows."""
+def byte_level(text=TEXT, vocabulary=300, special=("<|endoftext|>",)):
+    """GPT-2: one symbol for begin and end, which it does not add; spaces belong to the word that follows.
+
+    With no more tokens than bytes and symbols it has nothing but bytes.
+    """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
+        vocab_size=vocabulary, initial_alphabet=alphabet, special_tokens=list(special), show_progress=False
     )
-    tokenizer.train_from_iterator(TEXT, trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>", unk_token="<|endoftext|>"
-    )
+    tokenizer.train_from_iterator(text, trainer)
+    symbols = {"bos_token": special[0], "eos_token": special[0], "unk_token": special[0]}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **symbols)
 
 
-def adds_bos():
+def adds_bos(text=TEXT, vocabulary=60):
     """Llama: pieces with a mark before each word, the first included; it puts BOS before each text by itself."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
     special = ["<unk>", "<s>", "</s>"]
-    trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=special, unk_token="<unk>", show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=vocabulary, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator(text, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
 

@@ -4,6 +4,7 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +17,9 @@ from eval.judging import Plan, judge_pairs
 from eval.masked import MaskedScorer
 from eval.prompting import orders
 from eval.scorers import ModelScorer
-from tests.made_up_askers import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, policy, scorer
+from tests.made_up_askers import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.made_up_models import LSTM, made_up_model
+from tests.made_up_pretrained import policy
 
 SYSTEM, TEXTS = "It is good or bad .", ["Is “{sentence}” good ?", "{sentence}\nSay Yes or No ."]
 ANSWERS = {"en": ["Yes", "No"], "zh": ["是", "否"]}
@@ -83,6 +85,15 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
     ]
     assert list(told["answers"]) == answers
     assert told["example"] == f"{SYSTEM}\n{TEXTS[0].replace('{sentence}', PAIRS[0][0])}\nAnswer:"
+
+
+def test_parts_of_the_prompts_read_apart_give_the_same(monkeypatch):
+    asked = scorer(byte_level())
+    rows, told = judged(asked, yes_no(asked))
+    monkeypatch.setattr("eval.continuations.READ", 3)
+    parted, told_parted = judged(asked, yes_no(asked))
+    assert told_parted == told
+    pd.testing.assert_frame_equal(parted, rows, rtol=1e-5)
 
 
 def test_an_answer_is_one_token_where_the_tokenizer_makes_it_one():

@@ -1,6 +1,7 @@
 """Templates: how they are given and filled, and in-template scores against a plain loop over a model's own logits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -11,8 +12,9 @@ from eval.judging import Plan, judge_pairs, template_reading
 from eval.methods import METHODS
 from eval.scorers import ModelScorer, TokenScores
 from eval.templates import PLACEHOLDERS, Template, templates_of, within
-from tests.made_up_askers import PAIRS, adds_bos, byte_level, joins, nats, pairs, policy, scorer
+from tests.made_up_askers import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.made_up_models import LSTM, made_up_model
+from tests.made_up_pretrained import policy
 
 TEXTS = ["Good : {sentence}", "It is good .\n{sentence} is .", "“{sentence}"]
 METHOD = {kind: next(name for name, method in METHODS.items() if method.reads == kind) for kind in PLACEHOLDERS}
@@ -214,18 +216,28 @@ def test_a_comparative_template_has_the_target_first():
             assert score == pytest.approx(nats(asked.model, [asked.begin], ids).sum(), abs=1e-3)
 
 
-def test_one_call_scores_sentences_and_templates_of_all_methods():
+def test_sentences_and_each_template_are_scored_once_for_all_methods():
     asked = scorer(byte_level())
     score, called = asked.score, []
     asked.score = lambda texts, policy: called.append(texts) or score(texts, policy)
     config = compose("eval", ["method=[lp,in_template_lp,in_template_pen_lp,in_template_comparative_lp]"])
     plans = [Plan.of(name, values, asked, "en") for name, values in config.method.items()]
     found = judge_pairs(asked, pairs(), plans, policy())
-    assert len(called) == 1
-    assert len(called[0]) == 2 * len(PAIRS) * (1 + 5 + 5)  # the two in_template methods read the same
+    assert len(called) == 1 + 5 + 5  # the two in_template methods read the same
+    assert all(len(texts) == 2 * len(PAIRS) for texts in called)
     assert {name: len(rows) for name, rows in found.rows.items()} == {
         "lp": 4, "in_template_lp": 20, "in_template_pen_lp": 20, "in_template_comparative_lp": 20
     }  # fmt: skip
+
+
+def test_methods_may_have_the_same_templates_in_another_order():
+    asked = scorer(byte_level())
+    given = {"in_template_lp": TEXTS, "in_template_mean_lp": TEXTS[::-1]}
+    plans = [plan(method, asked, scored="input", templates=texts) for method, texts in given.items()]
+    together = judge_pairs(asked, pairs(), plans, policy()).rows
+    for one in plans:
+        alone = judge_pairs(asked, pairs(), [one], policy()).rows[one.method]
+        pd.testing.assert_frame_equal(together[one.method], alone)
 
 
 def test_our_own_models_read_templates_too_and_unknown_words_are_the_sentences():

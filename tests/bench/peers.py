@@ -48,6 +48,7 @@ from eval.library import judge
 from eval.masked import MaskedScorer
 from eval.pretrained import load_pretrained
 from eval.scorers import ModelScorer, load_scorer
+from eval.templates import templates_of
 from eval.trees import forests
 
 PARADIGMS = [
@@ -325,6 +326,10 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
     if "templates" in arguments.only:
         causal = load_scorer(folder / "causal")
         assert isinstance(causal, CausalScorer)
+        config = compose("eval", ["method=[in_template_lp]"]).method["in_template_lp"]
+        templates = templates_of("in_template_lp", "in_template", config, "en").templates
+        filled = [template.fill(sentence)[0] for template in templates for sentence in sentences]
+        print_bound(causal, [*sentences, *filled])
         for method in ("in_template_lp", "yes_no"):
             ways = [judged_way("ours", causal, method, True, None)]
             ways.append(judged_way("ours, nothing shared", causal, method, False, at_once))
