@@ -66,6 +66,11 @@ class Answering(ABC):
     def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
         """ln p of the tokens of each text from its `first` on."""
 
+    @property
+    def chat_space(self) -> str:
+        """What the chat template puts between the prompt and an answer, where that is white space."""
+        return ""
+
     def chat(self, system: str | None, user: str) -> str:
         """The prompt that the model's chat template makes of two messages."""
         raise ConfigError(f"{self.name} has no chat template")
@@ -211,6 +216,17 @@ class CausalAnswering(Answering):
         except jinja2.TemplateError:
             return False
 
+    @cached_property
+    def chat_space(self) -> str:
+        """As the template itself writes a conversation with an answer: a space in Llama 2's, none in most."""
+        asked, answer = [("user", "a question")], "an answer"
+        try:
+            prompt, answered = self._rendered(asked), self._rendered([*asked, ("assistant", answer)], to_answer=False)
+        except jinja2.TemplateError:
+            return ""
+        between = answered.removeprefix(prompt).partition(answer)[0]
+        return between if between.isspace() else ""
+
     def chat(self, system: str | None, user: str) -> str:
         """The text of the chat template, up to where the answer begins; a system message that it refuses goes first in
         the user's."""
@@ -220,11 +236,11 @@ class CausalAnswering(Answering):
             return self._rendered([("system", system), ("user", user)])
         return self._rendered([("user", f"{system}\n{user}")])
 
-    def _rendered(self, messages: list[tuple[str, str]]) -> str:
+    def _rendered(self, messages: list[tuple[str, str]], to_answer: bool = True) -> str:
         conversation = [{"role": role, "content": content} for role, content in messages]
         # Some templates tell the day: the same prompt has to be the same tomorrow.
         rendered = self.tokenizer.apply_chat_template(
-            conversation, tokenize=False, add_generation_prompt=True, date_string="26 Jul 2024"
+            conversation, tokenize=False, add_generation_prompt=to_answer, date_string="26 Jul 2024"
         )
         return str(rendered)
 

@@ -2,7 +2,7 @@
 
 A base model reads the system message, a line's end, the user's message and a cue ("Answer:"); an instruct model what
 its chat template makes of the two messages. An answer is the tokenizer's own continuation of the prompt: with the space
-that its language has after the cue, without one after a chat template.
+that its language has after the cue, or with what a chat template puts before an answer (mostly nothing).
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Asker:
     @property
     def answers(self) -> list[str]:
         """The two answers as they follow a prompt."""
-        return [("" if self.chat else self.templates.space or "") + answer for answer in self.templates.answers or ()]
+        space = self.scorer.chat_space if self.chat else self.templates.space or ""
+        return [space + answer for answer in self.templates.answers or ()]
 
     def described(self, found: Continuations, example: str) -> dict[str, Any]:
         """For metadata: one prompt as the model read it, and the tokens that the answers became."""

@@ -158,6 +158,22 @@ def test_a_chat_template_that_begins_with_bos_gets_no_second_one(tokenizer):
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
 
 
+@pytest.mark.parametrize("space", [" ", "\n", ""])
+def test_an_answer_follows_a_chat_template_as_the_template_writes_it(space):
+    """Llama 2 writes `[INST] question [/INST] answer`: the space belongs to the answer's first token."""
+    asked = chatting(
+        "{% for m in messages %}{% if m.role == 'assistant' %}" + repr(space).join(["{{ ", " + m.content }}"])
+        + "{% else %}<|user|>{{ m.content }}<|model|>{% endif %}{% endfor %}"
+    )  # fmt: skip
+    rows, told = judged(asked, yes_no(asked), ("The cat", "The dog"))
+    assert list(told["answers"]) == [space + "Yes", space + "No"]
+    before = ids(asked.tokenizer, told["example"])
+    whole = [ids(asked.tokenizer, told["example"] + space + answer) for answer in ("Yes", "No")]
+    assert all(one[: len(before)] == before for one in whole)
+    lps = [nats(asked.model, before[:1], one[1:])[len(before) - 1 :].sum() for one in whole]
+    assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
+
+
 @pytest.mark.parametrize("template", [NO_SYSTEM, LEAVES_OUT])
 def test_a_system_message_that_a_chat_template_refuses_goes_into_the_users(template):
     asked = chatting(template)
