@@ -53,7 +53,6 @@ PRELOADED = (
     "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__",
 )  # fmt: skip
 VOLATILE = {"started", "ended", "attempts", "wall_s", "words_per_s", "damaged_checkpoints"}  # of manifest.json
-LOG = "log"
 SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", "trainer.progress=false", "trainer.threads=1"]
 SMALL += ["trainer.accelerator=cpu", "study=s"]
 TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.bptt=20", "recipe.validation_words=500"]
@@ -99,7 +98,7 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
     """In a new process: run a command in `folder`, and die just before the `last`-th call of one of `calls`."""
     assert "lightning" in sys.modules, "the server has not imported what it should"
     os.chdir(folder)
-    log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    log = os.open(_log(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
     count = 0
@@ -125,7 +124,16 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        Path("calls").write_text(str(count))
+        _count(Path(folder)).write_text(str(count))
+
+
+def _log(folder: Path) -> Path:
+    """What the commands in a folder printed: beside it, as the folder's disk may be full."""
+    return folder.with_name(f"{folder.name}.log")
+
+
+def _count(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.calls")
 
 
 class Commands:
@@ -157,8 +165,6 @@ def contents(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if name in (LOG, "calls"):
-            continue
         if path.is_dir():
             found[name] = "a folder"
             continue
@@ -197,13 +203,13 @@ class Bench:
         for kind, calls in (("rename", ("replace",)), ("call", CALLS)):
             again = self._copy(f"counted-{kind}")
             self._succeed(again, stage.command, calls)
-            self.calls[kind] = int((again / "calls").read_text())
+            self.calls[kind] = int(_count(again).read_text())
             assert difference(self.expected, contents(again)) is None, "two runs that are left alone differ"
         self.needed: int | None = None  # bytes that the stage adds to its disk, at most
 
     def _succeed(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = ()) -> None:
         if code := self.commands.run(folder, command, calls):
-            raise RuntimeError(f"{' '.join(command)}: exit code {code}\n{(folder / LOG).read_text()}")
+            raise RuntimeError(f"{' '.join(command)}: exit code {code}\n{_log(folder).read_text()}")
 
     def _copy(self, name: str) -> Path:
         return Path(shutil.copytree(self.start, self.place / name, dirs_exist_ok=True))
@@ -215,11 +221,11 @@ class Bench:
             told = getattr(self, f"_{kind}")(folder, draw)
             if told is None:
                 code = self.commands.run(folder, self.stage.command)
-                log = (folder / LOG).read_text()
+                log = _log(folder).read_text()
                 told = f"exit code {code}" if code else difference(self.expected, contents(folder))
                 if told is None and kind == "damage" and "damaged checkpoint" not in log:
                     told = "the damage was not said"
-            return None if told is None else f"{told}\n{(folder / LOG).read_text()}"
+            return None if told is None else f"{told}\n{_log(folder).read_text()}"
 
     @contextlib.contextmanager
     def _disk(self, name: str, own: bool) -> Iterator[Path]:
@@ -233,6 +239,7 @@ class Bench:
             if own:
                 subprocess.run(["umount", "--lazy", folder], check=True)
             shutil.rmtree(folder)
+            _log(folder).unlink(missing_ok=True)
 
     def _killed(self, process: Any) -> bool:
         """Kill a process; whether it was still at work."""
@@ -242,6 +249,7 @@ class Bench:
 
     def _again(self, folder: Path) -> None:
         """The folder as it was before a command that ended before it was killed."""
+        _log(folder).unlink()
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         self._copy(folder.name)
@@ -294,7 +302,7 @@ class Bench:
                 break
             _mount(folder, 1 << 28, "remount,")  # it was enough: other blocks are freed at other moments
             self._again(folder)
-        log = (folder / LOG).read_text()
+        log = _log(folder).read_text()
         _mount(folder, 1 << 28, "remount,")
         lines = [line for line in log.splitlines() if line.startswith(f"pairscale {self.stage.command[0]}: ")]
         if code != 2 or len(lines) != 1 or "Traceback" in log:
