@@ -172,7 +172,10 @@ def _validation(folder: RunFolder, config: dict[str, Any]) -> dict[str, float]:
     none = {"valid_ppl": math.nan, "valid_oov_rate": math.nan}
     if not folder.metrics.exists():
         return none
-    metrics = pd.read_csv(folder.metrics)
+    try:
+        metrics = pd.read_csv(folder.metrics)
+    except ValueError as error:
+        raise RunError(f"{folder.metrics}: not readable ({error}); remove the run's folder to train it again") from None
     validated = metrics[metrics["valid_ppl"].notna()]
     if validated.empty:
         return none

@@ -304,12 +304,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         if sha256_file(vocabulary) != description["digest"]:
             raise StoreError(f"{vocabulary}: its digest is not the one in {path}; remove the folder to fit it again")
         config = TokenizerConfig(**description["config"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if vocabulary.suffix == ".spm":
+            return PieceTokenizer(config, vocabulary.read_bytes())
+        tokens = vocabulary.read_bytes().decode().removesuffix("\n").split("\n")  # "\r" may be a token
+        return ListTokenizer(config, tokens[2:])
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:  # the last is SentencePiece's
         raise StoreError(f"{path}: not a saved tokenizer ({error})") from None
-    if vocabulary.suffix == ".spm":
-        return PieceTokenizer(config, vocabulary.read_bytes())
-    tokens = vocabulary.read_bytes().decode().removesuffix("\n").split("\n")  # "\r" may be a token
-    return ListTokenizer(config, tokens[2:])
 
 
 def tokenizer_digest(folder: Path) -> str:
