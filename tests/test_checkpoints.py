@@ -12,7 +12,7 @@ from conf import compose
 from corpora.errors import RunError, WriteError
 from corpora.files import sha256_file, write_bytes
 from eval.run import score_run
-from tests.bench.faults import LSTM, SMALL, contents, difference
+from tests.bench.stages import LSTM, SMALL, contents, difference
 from train.module import LanguageModelling
 from train.run import train_run
 from train.runs import RunFolder

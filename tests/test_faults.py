@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from tests.bench.faults import Commands, can_mount, measure, plan, stages
+from tests.bench.faults import can_mount, measure, plan
+from tests.bench.stages import Commands, stages
 
 STAGES = {stage.name: stage for stage in stages()}
 

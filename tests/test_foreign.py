@@ -24,7 +24,7 @@ from corpora.prepare import prepare
 from eval.run import score_study
 from eval.scorers import load_scorer
 from eval.scores import ITEMS_FILE, score_path
-from tests.bench.faults import LSTM, SMALL
+from tests.bench.stages import LSTM, SMALL
 from train.run import train_run
 from train.runs import RunFolder
 
