@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint check peers bench lmplz system clean
+.PHONY: help venv demo test lint check peers bench faults lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,6 +45,10 @@ peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose sco
 
 bench: venv  ## speed of training and scoring (tests/bench/README.md)
 	$(BIN)/python tests/bench/speed.py
+
+N ?= 50
+faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (tests/bench/README.md)
+	$(BIN)/python tests/bench/faults.py --trials $(N)
 
 lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
 	$(BIN)/python -m train.lmplz

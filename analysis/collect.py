@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
@@ -77,7 +76,7 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     Raises RunError when there is no such study, a manifest is broken, or no run is done.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
-    configs = {name: _read_config(folder) for name, folder in folders.items()}
+    configs = {name: folder.read_config() for name, folder in folders.items()}
     rows, revisions, problems = [], [], []
     for name, folder in folders.items():
         manifest = folder.read_manifest()
@@ -107,19 +106,6 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     if rows is revisions:
         notes.append(_ONE_TRAINING)
     return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs, folders)
-
-
-def _read_config(folder: RunFolder) -> dict[str, Any]:
-    try:
-        config = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(
-            f"{folder.config}: not readable as YAML ({reason}); remove the run's folder to train it again"
-        ) from None
-    if not isinstance(config, dict):
-        raise RunError(f"{folder.config}: no configuration of a run in it; remove the run's folder to train it again")
-    return config
 
 
 def _run_row(name: str, folder: RunFolder, config: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +172,10 @@ def _validation(folder: RunFolder, config: dict[str, Any]) -> dict[str, float]:
     none = {"valid_ppl": math.nan, "valid_oov_rate": math.nan}
     if not folder.metrics.exists():
         return none
-    metrics = pd.read_csv(folder.metrics)
+    try:
+        metrics = pd.read_csv(folder.metrics)
+    except ValueError as error:
+        raise RunError(f"{folder.metrics}: not readable ({error}); remove the run's folder to train it again") from None
     validated = metrics[metrics["valid_ppl"].notna()]
     if validated.empty:
         return none

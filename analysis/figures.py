@@ -16,7 +16,7 @@ import vl_convert
 
 from analysis.curves import ALL_PAIRS, Curves
 from analysis.tables import title
-from corpora.files import atomic_path, write_text
+from corpora.files import write_bytes, write_text
 
 Chart = Any  # Altair's classes of charts share no useful base
 
@@ -316,5 +316,4 @@ def write_figure(folder: Path, name: str, chart: Any) -> None:
     """Write <name>.svg and <name>.png (twice the size, for print)."""
     svg = vl_convert.vegalite_to_svg(finished(chart), vl_version=schema_version())
     write_text(folder / f"{name}.svg", svg)
-    with atomic_path(folder / f"{name}.png") as temporary:
-        temporary.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=2))

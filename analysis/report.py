@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ from analysis.tables import (
     write_latex,
 )
 from corpora.config import format_size
-from corpora.files import write_text
+from corpora.errors import RunError
+from corpora.files import only_process, write_text
 from eval.table import BESIDE
 
 PEOPLE = "people"
@@ -81,7 +83,17 @@ def write_report(
     """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
 
     `experiment`: whether conf/experiment/ holds one of the study's name, so that its runs can be made again from it.
+    Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
+    with only_process(folder / ".lock", folder) as alone:
+        if not alone:
+            raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
+        return _write_report(folder, study, sections, config, ties, experiment)
+
+
+def _write_report(
+    folder: Path, study: str, sections: Sequence[Section], config: CurvesConfig, ties: str, experiment: bool
+) -> Path:
     charts: dict[str, dict[str, Any]] = {}
     for section in sections:
         shown = _charts(section)

@@ -32,6 +32,7 @@ from corpora.config import (
     ToyCorpusConfig,
 )
 from corpora.errors import ConfigError, PairscaleError
+from corpora.files import REFUSED
 from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
 from train.config import (
     AdamCosineConfig,
@@ -164,6 +165,8 @@ def describe(error: BaseException) -> str | None:
     while cause is not None:
         if isinstance(cause, PairscaleError):
             return str(cause)
+        if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
+            return f"{cause.filename or 'a file'}: {os.strerror(cause.errno)}; {REFUSED[cause.errno]}"
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
@@ -198,7 +201,7 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
     def task(node: DictConfig) -> None:
         try:
             run(to_config(node))
-        except (PairscaleError, OmegaConfBaseException) as error:
+        except (PairscaleError, OmegaConfBaseException, OSError) as error:
             fail(error)
 
     try:
@@ -206,6 +209,6 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
     except KeyboardInterrupt:
         print(f"pairscale {command}: interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         sys.exit(130)
-    except (PairscaleError, HydraException, OmegaConfBaseException) as error:
+    except (PairscaleError, HydraException, OmegaConfBaseException, OSError) as error:
         fail(error)
     sys.exit(2 if failed else 0)

@@ -4,7 +4,8 @@
     ├── ConfigError   values that compose but are out of range or do not fit together
     ├── InputError    a text, benchmark or other file of the user's that cannot be used
     ├── StoreError    a prepared corpus that is damaged, changed or of another version
-    └── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
+    ├── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
+    └── WriteError    a file that the disk does not take: full, over quota, closed to this user, without locks
 
 Every message says what was got, what is allowed and where (file, line, configuration key).
 """
@@ -32,6 +33,10 @@ class StoreError(PairscaleError):
 
 class RunError(PairscaleError):
     """A run folder, checkpoint or score file is damaged, in use, or missing."""
+
+
+class WriteError(PairscaleError):
+    """A file cannot be written: the disk is full, over quota, read-only, closed to this user, or has no locks."""
 
 
 def check_above(key: str, value: float | None, limit: float) -> None:

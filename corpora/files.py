@@ -1,26 +1,81 @@
-"""Writing files so that a reader never sees half of one, and fingerprints of what was written."""
+"""Writing files so that no reader sees half of one, whatever ends the writer; locks; fingerprints of what was written.
+
+Everything that pairscale keeps is written by `atomic_path`: under a temporary name, forced to the disk, then moved, and
+the move forced to the disk too. A process that is killed can leave the temporary file there: `only_process` removes it.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock, Timeout
+
+from corpora.errors import WriteError
+
+_FULL = "make room and give the same command again: it goes on from what was there before, which is whole"
+_CLOSED = "give a folder that may be written (paths.store, paths.runs, paths.reports)"
+REFUSED = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: _CLOSED,
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+}  # what a disk says that a user can mend
+_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+_TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise WriteError, in one line that names `path`, where a disk is full, over quota or closed to this user."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        raise WriteError(f"{path}: cannot be written ({os.strerror(error.errno)}); {REFUSED[error.errno]}") from error
+
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it there when the block ends well, remove it otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Give a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
+
+    Raises WriteError where the disk refuses. What writes must raise OSError with its number: the libraries that do not
+    (torch, safetensors, numpy's tofile) are given memory to write to.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            _force(temporary)  # or a crash of the machine could leave the new name with nothing in it
+            os.replace(temporary, path)
+            _force(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _force(path: Path) -> None:
+    """Wait until a file's contents, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        yield temporary
-        os.replace(temporary, path)
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL or not path.is_dir():  # some file systems cannot force a folder
+            raise
     finally:
-        temporary.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -32,6 +87,56 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON in one move."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Write a file in one move."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write an array in numpy's format in one move."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    write_bytes(path, buffer.getbuffer())
+
+
+@contextmanager
+def only_process(lock: Path, folder: Path, wait: bool = False) -> Iterator[bool]:
+    """Whether no other process holds `lock`; if so hold it, with what killed processes left in `folder` removed first.
+
+    The lock is the operating system's (flock) and ends with its process, however that ends. With `wait`, wait for it.
+    Raises WriteError where the file system has no locks, or refuses the file: a lock file without them would outlive a
+    process that is killed, and keep a job that is started again on another machine out of its own run.
+    """
+    with writing(lock):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(lock, timeout=-1 if wait else 0, fallback_to_soft=False)
+        try:
+            held.acquire()
+        except Timeout:
+            yield False
+            return
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            raise WriteError(
+                f"{lock}: its file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
+                "from writing the same files; give a folder on one that has them (Lustre: mounted with flock)"
+            ) from error
+    try:
+        remove_leftovers(folder)
+        yield True
+    finally:
+        held.release()
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files in a folder, and in those below, that processes left when they were killed."""
+    for path in folder.rglob(".*.tmp"):
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def sha256_file(path: Path) -> str:

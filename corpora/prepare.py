@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from filelock import FileLock
 
 from corpora.config import CorporaConfig
 from corpora.errors import InputError, StoreError
-from corpora.files import sha256_json
+from corpora.files import only_process, sha256_json
 from corpora.gulordava import published_vocabulary
 from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, describe, draw_sample
@@ -81,7 +80,7 @@ class Corpus:
         if self.store is not None:
             return self.store.tokenizer
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
-        with FileLock(folder.parent.parent / f".{folder.parent.name}.lock"):
+        with only_process(_lock(folder.parent), folder, wait=True):
             if not (folder / "tokenizer.json").exists():
                 self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
         return load_tokenizer(folder)
@@ -194,9 +193,12 @@ def _prepared_once(folder: Path) -> Iterator[bool]:
     if _is_there(folder):
         yield False
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.parent / f".{folder.name}.lock"):
+    with only_process(_lock(folder), folder, wait=True):
         yield not _is_there(folder)
+
+
+def _lock(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}.lock"
 
 
 def _is_there(folder: Path) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.errors import StoreError
-from corpora.files import atomic_path, sha256_file, write_json
+from corpora.files import atomic_path, sha256_file, write_array, write_json
 from corpora.progress import track
 from corpora.samples import ranges
 from corpora.text import TextStore, read_manifest
@@ -75,12 +75,11 @@ def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, descr
     lengths, unknown = [], 0
     with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:
         for ids, sizes in track(_encoded(text, tokenizer), f"encoding {folder.parent.name}", len(text), "sentences"):
-            ids.astype(dtype).tofile(file)
+            file.write(ids.astype(dtype).data)
             lengths.append(sizes)
             unknown += int((ids == UNK).sum())
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    with atomic_path(folder / "offsets.npy") as temporary, temporary.open("wb") as file:
-        np.save(file, offsets.astype(np.min_scalar_type(int(offsets[-1]))))
+    write_array(folder / "offsets.npy", offsets.astype(np.min_scalar_type(int(offsets[-1]))))
     manifest = {
         "version": STORE_VERSION,
         **description,

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from corpora.config import SplitConfig
 from corpora.documents import Document
 from corpora.errors import InputError, StoreError
-from corpora.files import atomic_path, sha256_file, write_json
+from corpora.files import atomic_path, sha256_file, write_array, write_json
 from corpora.words import count_characters, count_words
 
 SPLITS = ("train", "valid", "test")
@@ -160,8 +160,7 @@ def write_text_store(
         packed = np.frombuffer(values, values.typecode)
         packed = packed.astype(np.min_scalar_type(int(packed.max())))
         digest.update(packed.astype("<u8").tobytes())
-        with atomic_path(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
-            np.save(file, packed)
+        write_array(folder / f"{name}.npy", packed)
     manifest = {
         "version": TEXT_VERSION,
         **description,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from corpora.config import TokenizerConfig
 from corpora.errors import ConfigError, StoreError
-from corpora.files import atomic_path, sha256_file, write_json, write_text
+from corpora.files import sha256_file, write_bytes, write_json, write_text
 from corpora.words import chunk_words, spans_of, treebank_chunks, words
 
 EOS, UNK = 0, 1
@@ -209,8 +209,7 @@ class PieceTokenizer(Tokenizer):
 
     def _save_vocabulary(self, folder: Path) -> Path:
         path = folder / "model.spm"
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(self.model)
+        write_bytes(path, self.model)
         return path
 
 
@@ -299,18 +298,18 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     path = folder / "tokenizer.json"
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
-        version, vocabulary = description["version"], folder / description["vocabulary"]
+        version, vocabulary = description["version"], folder / Path(description["vocabulary"]).name
         if version != TOKENIZER_VERSION:
             raise StoreError(f"{path}: version {version}, this code reads {TOKENIZER_VERSION}")
         if sha256_file(vocabulary) != description["digest"]:
             raise StoreError(f"{vocabulary}: its digest is not the one in {path}; remove the folder to fit it again")
         config = TokenizerConfig(**description["config"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if vocabulary.suffix == ".spm":
+            return PieceTokenizer(config, vocabulary.read_bytes())
+        tokens = vocabulary.read_bytes().decode().removesuffix("\n").split("\n")  # "\r" may be a token
+        return ListTokenizer(config, tokens[2:])
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:  # the last is SentencePiece's
         raise StoreError(f"{path}: not a saved tokenizer ({error})") from None
-    if vocabulary.suffix == ".spm":
-        return PieceTokenizer(config, vocabulary.read_bytes())
-    tokens = vocabulary.read_bytes().decode().removesuffix("\n").split("\n")  # "\r" may be a token
-    return ListTokenizer(config, tokens[2:])
 
 
 def tokenizer_digest(folder: Path) -> str:

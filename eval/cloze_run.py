@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from corpora.words import count_words
 from eval.cloze_scores import TOPK, cloze_metadata, read_cloze, read_topk, write_cloze
@@ -53,7 +52,7 @@ class ClozeWork:
         asked = config.benchmark
         assert isinstance(asked, DiagnosticConfig)
         diagnostic = load_diagnostic(asked)
-        described = yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]
+        described = run.read_config()["model"]
         policy = dataclasses.asdict(config.policy)
         metadata = {
             "parameters": {"top_words": asked.top_words},

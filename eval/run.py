@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import yaml
 from omegaconf import OmegaConf
 from rich.console import Console
 
@@ -169,7 +168,7 @@ class _Work:
         from eval.methods import VOTES
         from eval.scorers import resolved_score_eos
 
-        described = yaml.safe_load(run.config.read_text(encoding="utf-8"))
+        described = run.read_config()
         benchmark = _loaded(_key(config.benchmark))
         folder = run.scores(score_label(config.benchmark, config.policy))
         check_same_pairs(folder, benchmark.name, benchmark.digest)

@@ -11,14 +11,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-import yaml
 from torch import nn
 
+from corpora.errors import RunError
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PLAIN, PolicyConfig, PretrainedConfig
@@ -154,8 +154,9 @@ def load_scorer(
     if not isinstance(model, RunFolder) and not run.config.is_file():
         config = PretrainedConfig(name="hf_causal", kind="causal", path=str(model), dtype="fp32")
         return load_pretrained(config, batch_tokens, device, progress)
-    described = yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]
+    described = run.read_config()["model"]
     if "path" in described:
+        _check_harmless(run, described)
         return load_pretrained(PretrainedConfig(**described), batch_tokens, device, progress)
     if "order" in described:
         from eval.ngram import NgramScorer
@@ -163,6 +164,17 @@ def load_scorer(
 
         return NgramScorer(load_ngram(run), run.path.name, progress)
     return ModelScorer(load_model(run), run.path.name, batch_tokens, device, progress)
+
+
+def _check_harmless(run: RunFolder, described: dict[str, Any]) -> None:
+    """Raise RunError where a run folder, which may be someone else's, asks for code of theirs to be run."""
+    asked = [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]
+    if asked:
+        model = [f"model={described['name']}", f"model.path={described['path']}", *asked]
+        raise RunError(
+            f"{run.config}: {' and '.join(asked)} would run code that comes with the model, which only a command may "
+            f"ask for: python -m eval study={run.path.parent.name} {' '.join(model)}"
+        )
 
 
 def length_batches(lengths: Ids, batch_tokens: int, before: int = 0) -> Iterator[list[int]]:

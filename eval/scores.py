@@ -207,13 +207,14 @@ def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Ma
     described = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
     table = pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False)
     with atomic_path(path) as temporary:
-        pq.write_table(table.replace_schema_metadata({_METADATA_KEY: described.encode()}), temporary)
+        described_table = table.replace_schema_metadata({_METADATA_KEY: described.encode()})
+        pq.write_table(described_table, temporary, write_page_checksum=True)
 
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or not ours."""
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
     metadata = _metadata(path, table.schema)

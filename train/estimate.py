@@ -88,7 +88,8 @@ def estimate(config: RunConfig) -> Estimate:
         steps=len(batches),
         parameters=parameters,
         memory_bytes=4 * parameters * copies + CHUNK_BYTES + tokens * 2,
-        disk_bytes=4 * parameters * copies,  # the exported weights and, until the run is done, its checkpoint
+        # The exported weights and, until the run is done, two checkpoints and a third while it is written.
+        disk_bytes=4 * parameters * (1 + 3 * (copies - 1)),
         seconds=START_SECONDS + len(batches) * config.recipe.batch * config.recipe.bptt / speed.training,
         tokens_per_word=per_word,
         speed=speed,

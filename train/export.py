@@ -10,6 +10,7 @@ Reading them executes nothing. Imports no Lightning.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from corpora.errors import ConfigError, RunError
-from corpora.files import atomic_path, sha256_file, write_json
+from corpora.files import sha256_file, write_bytes, write_json
 from corpora.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.models import LanguageModel, build_model
@@ -48,16 +49,15 @@ def save_model(
     """Write the model; model.json comes last and vouches for the rest. `info` is plain data about the run."""
     tokenizer.save(folder.tokenizer)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    with atomic_path(folder.weights) as temporary:
-        save_file(weights, temporary)
-        digest = sha256_file(temporary)
+    data = save(weights)
+    write_bytes(folder.weights, data)
     description = {
         "version": MODEL_VERSION,
         "kind": next(kind for kind, schema in KINDS.items() if isinstance(config, schema)),
         "config": dataclasses.asdict(config),
         "vocabulary": len(tokenizer),
         "info": info,
-        "digest": digest,
+        "digest": hashlib.sha256(data).hexdigest(),
     }
     write_json(folder.model, description)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from corpora.errors import RunError
 from corpora.files import atomic_path
 
 COLUMNS = (
@@ -25,11 +26,15 @@ class MetricsFile:
     """The rows of a run so far. No column holds a time, so the file depends on the configuration alone."""
 
     def __init__(self, path: Path):
+        """Read the rows that are there. Raises RunError for a file that is none of ours."""
         self.path = path
         self.rows: list[dict[str, str]] = []
         if path.exists():
-            with path.open(newline="", encoding="utf-8") as file:
-                self.rows = list(csv.DictReader(file))
+            try:
+                with path.open(newline="", encoding="utf-8") as file:
+                    self.rows = [row for row in csv.DictReader(file) if int(row["step"])]
+            except (ValueError, KeyError, TypeError, csv.Error) as error:
+                raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
 
     def forget_after(self, step: int) -> None:
         """Drop rows that a run which resumes at `step` writes again."""

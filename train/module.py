@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import lightning as L
 import torch
@@ -54,6 +54,7 @@ class LanguageModelling(L.LightningModule):
         self.last: Perplexity | None = None
         self.interval_loss = torch.zeros((), dtype=torch.float64)  # nats since the last log point
         self.interval_tokens = 0
+        self.checked = 0  # steps up to here were finite
         self._generators: dict[str, Any] | None = None
 
     @property
@@ -68,11 +69,15 @@ class LanguageModelling(L.LightningModule):
 
         Ours are not scaled, since bfloat16 has the range of float32.
         """
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.recipe.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.recipe.clip)
+        self.recent[self._place(self.global_step), 1] = norm
 
     def on_train_start(self) -> None:
         """Put the random generators back where the checkpoint left them: from here on only dropout draws from them."""
         self.metrics.forget_after(self.global_step)
+        # Loss in nats per token and norm of the gradient since the last log point, kept where they are computed.
+        self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
+        self.checked = self.global_step
         self.model.train()
         if self.carried is not None:  # a checkpoint is read before the model is on its device
             self.carried = tuple(part.to(self.device) for part in self.carried)
@@ -96,11 +101,15 @@ class LanguageModelling(L.LightningModule):
         # no .item() here: it would make a GPU wait for every step
         self.interval_loss = self.interval_loss.to(total.device) + total.detach().double()
         self.interval_tokens += targets.numel()
-        return total / targets.numel()
+        loss = total / targets.numel()
+        self.recent[self._place(self.global_step), 0] = loss.detach()
+        return loss
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         step = self.global_step
         final = step == self.total_steps
+        if final or step % self.intervals["log"] == 0 or step % self.intervals["validate"] == 0:
+            self.check_finite()
         if final or step % self.intervals["log"] == 0:
             self._log_training(step)
         if final or step % self.intervals["validate"] == 0:
@@ -108,8 +117,40 @@ class LanguageModelling(L.LightningModule):
         if final:
             self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
         elif step % self.intervals["checkpoint"] == 0:
-            self.metrics.write()
             self.on_checkpoint()
+
+    def _place(self, step: int) -> int:
+        """Row of `recent` that holds the step after `step` steps."""
+        return step % self.intervals["log"]
+
+    def check_finite(self) -> None:
+        """Raise RunError where a loss, a gradient or a weight since the last check is infinite or no number.
+
+        Called at each log point at least, and before anything is exported or saved: it makes a GPU wait once. What it
+        says of the first such step is exact, however much later it is called.
+        """
+        step, first = self.global_step, self._place(self.checked)
+        if step == self.checked:
+            return
+        recent = self.recent[first : first + step - self.checked]
+        bad = ~recent.isfinite().all(dim=1)
+        weights = [*self.model.parameters(), *(self.carried or ())]
+        bad_weights = ~torch.stack([weight.isfinite().all() for weight in weights]).all()
+        if bool(bad.any() | bad_weights):
+            at = int(bad.int().argmax()) if bool(bad.any()) else len(recent) - 1
+            self._diverged(self.checked + at + 1, *recent[at].tolist())
+        self.checked = step
+
+    def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
+        self.metrics.write()  # up to the last log point: how it came to this
+        rate = scheduled_rate(self.config.recipe, step - 1, self.total_steps)
+        if rate is None:
+            rate = self._optimizer.param_groups[0]["lr"]
+        raise RunError(
+            f"the run diverged at step {step:,} of {self.total_steps:,} ({self.batches.words_seen(step):,} words seen),"
+            f" loss {loss:.4g} nats per token, norm of the gradient {norm:.4g}, learning rate {rate:.4g}; lower "
+            "recipe.lr or recipe.clip, which makes another run: this one would come here again from its last checkpoint"
+        )
 
     def _log_training(self, step: int) -> None:
         self._record(
@@ -128,7 +169,10 @@ class LanguageModelling(L.LightningModule):
         self.last = evaluate(self.model, self.held_out, self.device)
         loss = self.last.nats / self.last.words
         if not math.isfinite(loss):
-            raise RunError(f"the validation loss is {loss} after {step:,} steps: the run diverged; lower recipe.lr")
+            raise RunError(
+                f"the validation loss is {loss} after {step:,} steps, though all weights are finite: the run diverged; "
+                "lower recipe.lr"
+            )
         improved = self.best is None or loss < self.best
         if improved:
             self.best = loss

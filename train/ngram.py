@@ -32,7 +32,7 @@ from rich.console import Console
 
 from corpora.config import TokenizerConfig
 from corpora.errors import ConfigError, RunError
-from corpora.files import atomic_path, sha256_file, write_json
+from corpora.files import atomic_path, sha256_file, write_json, writing
 from corpora.prepare import HeldOut, SampleTokens, prepare
 from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
 from train.config import NgramConfig, RunConfig
@@ -48,6 +48,7 @@ LN10 = math.log(10)
 CHUNK = 1_000_000  # tokens that are written to the text for lmplz at a time
 
 console = Console(stderr=True, highlight=False)
+_WORKPLACE = "estimation-"
 _SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # words that mean something to KenLM
 
 
@@ -171,26 +172,33 @@ def _estimate(
     options = ["--order", config.order, "--prune", *config.prune, "--vocab_pad", len(words)]
     if config.discount_fallback is not None:
         options += ["--discount_fallback", *config.discount_fallback]
-    with _workplace(folder.path / "estimation") as place:
-        text, arpa = place / "text.txt", place / "model.arpa"
+    with _workplace(folder.path) as place:
+        text, arpa, binary = place / "text.txt", place / "model.arpa", place / "model.kenlm"
         _write_text(text, sample.tokens, words)
         sorting = ["-T", f"{place}/", "-S", config.lmplz_memory]
         said = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
         ngrams = _arpa_counts(arpa)
+        run_program([programs.build_binary, *sorting, "trie", arpa, binary])
         with atomic_path(folder.ngrams) as temporary:
-            run_program([programs.build_binary, *sorting, "trie", arpa, temporary])
+            binary.rename(temporary)
     return ngrams, [int(order) + 1 for order in re.findall(r"fallback discounts for order (\d)", said)]
 
 
 @contextmanager
-def _workplace(path: Path) -> Iterator[Path]:
-    """An empty folder for files that are larger than the model; one that a killed process left is emptied first."""
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
+def _workplace(folder: Path) -> Iterator[Path]:
+    """An empty folder for files that are larger than the model, removed at the end with those of killed processes.
+
+    Its name is new each time: KenLM's programs outlive a process that is killed for a while, and must not write to the
+    files of the next one. Their folder goes first, so that they end; what they write meanwhile goes at the end.
+    """
+    for place in folder.glob(f"{_WORKPLACE}*"):
+        shutil.rmtree(place, ignore_errors=True)
     try:
-        yield path
+        with writing(folder):
+            yield Path(tempfile.mkdtemp(prefix=_WORKPLACE, dir=folder))
     finally:
-        shutil.rmtree(path)
+        for place in folder.glob(f"{_WORKPLACE}*"):
+            shutil.rmtree(place)
 
 
 def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:

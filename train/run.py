@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -13,7 +14,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.config import parse_size
-from corpora.errors import RunError
+from corpora.errors import RunError, WriteError
 from corpora.files import write_text
 from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
@@ -31,11 +32,15 @@ def train_run(config: RunConfig) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped.
 
     Returns its folder, whose manifest says "done". Raises RunError when another process is at work on it or its
-    checkpoint is damaged, and whatever stops training, after noting the reason in the manifest.
+    training diverges, WriteError where a disk is full, and whatever stops training, after noting the reason in the
+    manifest.
     """
     folder = RunFolder.of(config)
     if folder.done:
         _check_text(config, folder)
+        if folder.checkpoint_folder.exists():  # killed between the end and this
+            with folder.locked():
+                folder.remove_checkpoints()
         console.print(f"[green]done already[/] {folder.path}")
         return folder
     with folder.locked():
@@ -59,7 +64,9 @@ def train_run(config: RunConfig) -> RunFolder:
             else:
                 _train(config, folder)
         except Exception as error:
-            folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
+            # Where the disk is full, the manifest cannot say so either: what stopped the run is raised all the same.
+            with contextlib.suppress(WriteError):
+                folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
             raise
     return folder
 
@@ -88,6 +95,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
 
     from corpora.prepare import prepare
     from train.batches import Batches
+    from train.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
     from train.export import save_model
     from train.metrics import MetricsFile
     from train.models import build_model, parameter_count
@@ -118,9 +126,10 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             export(perplexity, step)
 
     def checkpoint() -> None:
-        temporary = folder.checkpoint.with_suffix(".tmp")
-        trainer.save_checkpoint(temporary, weights_only=False)
-        os.replace(temporary, folder.checkpoint)
+        """After any step: metrics.csv up to it, then all that resuming needs. Raises RunError if it is not finite."""
+        module.check_finite()
+        module.metrics.write()
+        trainer.save_checkpoint(folder.checkpoint_folder, weights_only=False)
 
     module = LanguageModelling(
         config, model, batches, held_out, MetricsFile(folder.metrics), intervals, keep_best, checkpoint
@@ -142,9 +151,9 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             enable_progress_bar=False,
             enable_model_summary=False,
             default_root_dir=folder.path,
-            plugins=_plugins(),
+            plugins=[*_plugins(), CheckpointFiles(folder)],
         )
-        resume = folder.checkpoint if folder.checkpoint.exists() else None
+        resume = newest_checkpoint(folder)
         started_on = folder.read_manifest().get("sample_digest")
         if resume and started_on not in (None, sample.digest):
             raise RunError(f"{resume}: of a run on another sample of text; remove the run's folder to start again")
@@ -163,10 +172,13 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         started = time.monotonic()
         try:
             trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
-        except (EOFError, RuntimeError, OSError, KeyError) as error:
+        except (*UNREADABLE, OSError) as error:
             if resume and trainer.global_step == 0:
-                reason = str(error).splitlines()[0]
-                raise RunError(f"{resume}: cannot be resumed from ({reason}); remove it to start again") from error
+                reason = " ".join(str(error).split())[:300]
+                raise RunError(
+                    f"{resume}: whole, but this code cannot resume from it ({reason}); resume with the versions in "
+                    f"{folder.manifest.name}, or remove {folder.checkpoint_folder} to start again"
+                ) from error
             raise
         if trainer.interrupted:
             raise KeyboardInterrupt
@@ -185,7 +197,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         last=module.last.metrics(),
         best_nats_per_word=module.best,
     )
-    folder.checkpoint.unlink(missing_ok=True)  # for resuming only, and there is nothing left to resume
+    folder.remove_checkpoints()
 
 
 def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sample_words: int) -> dict[str, int]:

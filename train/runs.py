@@ -4,7 +4,7 @@
         config.yaml          resolved configuration, written before work starts
         manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
-        checkpoints/last.ckpt   everything that resuming needs, and nothing else reads
+        checkpoints/         everything that resuming needs, until the run is done (train/checkpoints.py)
         model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
         scores/<benchmark>/  score files (eval/scores.py)
 
@@ -16,21 +16,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+import yaml
 
 from corpora.errors import RunError
-from corpora.files import sha256_json, write_json
+from corpora.files import only_process, sha256_json, write_json
 from train.config import RunConfig
 
 MANIFEST_VERSION = 1
 DONE = "done"
 UNFINISHED = "unfinished"
 FAILED = "failed"
+FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest
+_CHECKPOINT = re.compile(r"(\d+)-[0-9a-f]{16}\.ckpt")
 
 
 def _numbers(value: Any) -> Any:
@@ -87,8 +91,29 @@ class RunFolder:
         return self.path / "metrics.csv"
 
     @property
-    def checkpoint(self) -> Path:
-        return self.path / "checkpoints" / "last.ckpt"
+    def checkpoint_folder(self) -> Path:
+        return self.path / "checkpoints"
+
+    def checkpoint(self, step: int, digest: str) -> Path:
+        """Path of the checkpoint after `step` optimiser steps whose bytes have this hexadecimal SHA-256."""
+        return self.checkpoint_folder / f"{step}-{digest[:16]}.ckpt"
+
+    @property
+    def checkpoints(self) -> list[Path]:
+        """The checkpoints that are there, the newest first."""
+        found = [
+            (int(match[1]), path) for path in self._checkpoint_files() if (match := _CHECKPOINT.fullmatch(path.name))
+        ]
+        first = [path for path in self._checkpoint_files() if path.name == FIRST_CHECKPOINT]
+        return [path for _, path in sorted(found, reverse=True)] + first
+
+    def _checkpoint_files(self) -> list[Path]:
+        return list(self.checkpoint_folder.glob("*.ckpt"))
+
+    def remove_checkpoints(self) -> None:
+        """Remove the checkpoints of a run that is done: there is nothing left to resume."""
+        if self.checkpoint_folder.exists():
+            shutil.rmtree(self.checkpoint_folder)
 
     @property
     def weights(self) -> Path:
@@ -109,6 +134,21 @@ class RunFolder:
     def scores(self, benchmark: str) -> Path:
         """Folder of the score files of one benchmark."""
         return self.path / "scores" / benchmark
+
+    def read_config(self) -> dict[str, Any]:
+        """Contents of config.yaml as plain data, whatever tags are in it. Raises RunError if it cannot be read."""
+        again = "remove the run's folder to train it again"
+        try:
+            config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{self.config}: missing; {again}") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise RunError(
+                f"{self.config}: not readable as YAML ({' '.join(str(error).split())[:200]}); {again}"
+            ) from None
+        if not isinstance(config, dict):
+            raise RunError(f"{self.config}: no configuration of a run in it; {again}")
+        return config
 
     def read_manifest(self) -> dict[str, Any]:
         """Contents of manifest.json ({} where there is none). Raises RunError if it cannot be read."""
@@ -135,16 +175,16 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out of this run. Raises RunError at once when one is at work in it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / ".lock")
-        try:
-            with lock.acquire(timeout=0):
-                yield
-        except Timeout:
-            raise RunError(
-                f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
-            ) from None
+        """Keep other processes out of this run, and remove the temporary files of killed ones.
+
+        Raises RunError at once when one is at work in it, WriteError where the folder cannot be locked.
+        """
+        with only_process(self.path / ".lock", self.path) as alone:
+            if not alone:
+                raise RunError(
+                    f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
+                )
+            yield
 
 
 def study_runs(runs: str | Path, study: str) -> list[RunFolder]:

@@ -1,0 +1,155 @@
+"""The stages that tests/bench/faults.py disturbs, how their commands are run, and what is compared afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}.items():
+    os.environ.setdefault(_name, _value)
+
+CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
+PRELOADED = (
+    "torch", "lightning", "conf", "corpora.__main__", "corpora.prepare", "corpora.toy.grammar", "train.__main__",
+    "train.run", "train.module", "train.checkpoints", "train.export", "train.ngram", "eval.__main__", "eval.run",
+    "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__",
+)  # fmt: skip
+VOLATILE = {"started", "ended", "attempts", "wall_s", "words_per_s", "damaged_checkpoints"}  # of manifest.json
+SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", "trainer.progress=false", "trainer.threads=1"]
+SMALL += ["trainer.accelerator=cpu", "study=s"]
+TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.bptt=20", "recipe.validation_words=500"]
+TRAINED += ["recipe.checkpoint_every=1k"]
+LSTM = ["model=lstm_tiny", "model.embedding=24", "model.hidden=24", *TRAINED]
+TXL = ["model=txl_tiny", "model.layers=2", "model.d_model=24", "model.heads=2", "model.d_head=12", "model.d_inner=32"]
+TXL += TRAINED
+NGRAM = ["model=ngram", "recipe.validation_words=500"]
+BENCHMARK = ["benchmark=toy", "benchmark.per_paradigm=8"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A command, and the commands that make what it starts from."""
+
+    name: str
+    command: tuple[str, ...]  # package, overrides
+    before: tuple[tuple[str, ...], ...] = ()
+    checkpoints: bool = False
+
+
+def stages(ngrams: bool = True) -> list[Stage]:
+    """All stages; without KenLM's lmplz those of n-gram models are left out."""
+    prepare = ("corpora", *SMALL)
+
+    def train(*overrides: str) -> tuple[str, ...]:
+        return ("train", *SMALL, "sample.size=4k", *overrides)
+
+    models = [train(*LSTM), train(*TXL), *([train(*NGRAM)] if ngrams else [])]
+    points = [train(*LSTM, f"sample.size={size}", f"seed={seed}") for size in ("2k", "4k") for seed in (1, 2)]
+    score = ("eval", *SMALL, *BENCHMARK)
+    return [
+        Stage("corpora", prepare),
+        Stage("train, LSTM", models[0], (prepare,), checkpoints=True),
+        Stage("train, Transformer-XL", models[1], (prepare,), checkpoints=True),
+        *([Stage("train, 5-gram", models[2], (prepare,))] if ngrams else []),
+        Stage("score", score, (prepare, *models)),
+        Stage("analysis", ("analysis", "study=s"), (prepare, *points, score)),
+    ]
+
+
+def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) -> None:
+    """In a new process: run a command in `folder`, and die just before the `last`-th call of one of `calls`."""
+    assert "lightning" in sys.modules, "the server has not imported what it should"
+    os.chdir(folder)
+    log = os.open(log_of(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    count = 0
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*arguments: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*arguments, **options)
+
+        return instead
+
+    for name in calls:
+        setattr(os, name, counted(getattr(os, name)))
+    package, *sys.argv[1:] = command
+    sys.argv[0] = package
+    import conf
+
+    try:
+        conf.main(package, importlib.import_module(f"{package}.__main__").run)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        count_of(Path(folder)).write_text(str(count))
+
+
+def log_of(folder: Path) -> Path:
+    """What the commands in a folder printed: beside it, as the folder's disk may be full."""
+    return folder.with_name(f"{folder.name}.log")
+
+
+def count_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.calls")
+
+
+class Commands:
+    """Starts commands in processes that have imported everything already."""
+
+    def __init__(self) -> None:
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(list(PRELOADED))
+        first = self.context.Process(target=os.getpid)  # starts the server, whose time is no stage's
+        first.start()
+        first.join()
+
+    def start(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = (), last: int = 0) -> Any:
+        process = self.context.Process(target=_forked, args=(str(folder), list(command), calls, last))
+        process.start()
+        return process
+
+    def run(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = (), last: int = 0) -> int:
+        """Exit code; -9 where it was killed."""
+        process = self.start(folder, command, calls, last)
+        process.join()
+        code = process.exitcode
+        process.close()
+        return int(code)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file in a folder, by its path, and a digest of what is in it that does not tell the time."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_dir():
+            found[name] = "a folder"
+            continue
+        data = path.read_bytes()
+        if path.name == "manifest.json":
+            values = {key: value for key, value in json.loads(data).items() if key not in VOLATILE}
+            data = json.dumps(values, sort_keys=True).encode()
+        found[name] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def difference(expected: dict[str, str], found: dict[str, str]) -> str | None:
+    """What is not the same, in a line; None where everything is."""
+    told = [f"lacks {name}" for name in sorted(expected.keys() - found.keys())]
+    told += [f"left {name}" for name in sorted(found.keys() - expected.keys())]
+    told += [f"differs in {name}" for name in sorted(expected.keys() & found.keys()) if expected[name] != found[name]]
+    return "; ".join(told[:5]) or None

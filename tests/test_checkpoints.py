@@ -1,0 +1,276 @@
+"""Checkpoints that are damaged, old or foreign; runs that move, that meet, that diverge."""
+
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import torch
+
+import corpora.files
+from conf import compose
+from corpora.errors import RunError, WriteError
+from corpora.files import sha256_file, write_bytes
+from eval.run import score_run
+from tests.bench.stages import LSTM, SMALL, contents, difference
+from train.module import LanguageModelling
+from train.run import train_run
+from train.runs import RunFolder
+
+
+class Stopped(Exception):
+    """What ends a run in the middle, as a signal would."""
+
+
+@pytest.fixture
+def configured(tmp_path, monkeypatch):
+    """A run of 75 steps and 12 checkpoints, in relative folders of a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    return lambda *more: compose("eval", [*SMALL, "sample.size=4k", *LSTM, "benchmark=toy", *more])
+
+
+@pytest.fixture
+def stopped(configured, monkeypatch):
+    """The run, stopped at a step; and what it is like at the end where nothing stops it."""
+
+    def stop(at: int) -> RunFolder:
+        step_end = LanguageModelling.on_train_batch_end
+
+        def end(self, *arguments):
+            step_end(self, *arguments)
+            if self.global_step == at:
+                raise Stopped
+
+        config = configured()
+        with monkeypatch.context() as patched:
+            patched.setattr(LanguageModelling, "on_train_batch_end", end)
+            with pytest.raises(Stopped):
+                train_run(config)
+        return RunFolder.of(config)
+
+    return stop
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        patched.setattr(torch, "set_num_threads", lambda _: None)
+        run = train_run(compose("eval", [*SMALL, "sample.size=4k", *LSTM, "benchmark=toy"]))
+        return contents(folder / run.path)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def flip(path: Path) -> None:
+    """One bit of a weight: torch reads it without a word."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    torch.load(path, weights_only=True)
+
+
+def told(capsys) -> str:
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_two_checkpoints_are_kept_and_name_their_digest(stopped):
+    run = stopped(70)
+    steps = [int(path.name.partition("-")[0]) for path in run.checkpoints]
+    assert len(steps) == 2
+    assert steps == sorted(steps, reverse=True)
+    for path, step in zip(run.checkpoints, steps, strict=True):
+        assert path.name == f"{step}-{sha256_file(path)[:16]}.ckpt"
+        assert torch.load(path, weights_only=True)["global_step"] == step
+    assert sorted(run.checkpoint_folder.iterdir()) == sorted(run.checkpoints)
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(
+    stopped, configured, undisturbed, capsys, damage, both
+):
+    run = stopped(60)
+    newest, older = run.checkpoints
+    damage(newest)
+    if both:
+        damage(older)
+    train_run(configured())
+    said = told(capsys)
+    assert said.count("damaged checkpoint") == 1
+    assert newest.name in said
+    if both:
+        assert "none is left that is whole: starting again from the beginning" in said
+        assert "resuming" not in said
+    else:
+        assert f"going on from {older.name}" in said
+        assert "resuming" in said
+    known = run.read_manifest()["damaged_checkpoints"]
+    assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
+    assert difference(undisturbed, contents(run.path)) is None
+
+
+def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped, configured):
+    run = stopped(60)
+    flip(run.checkpoints[0])
+    name = run.checkpoints[0].with_suffix(".damaged").name
+    again = stopped(62)
+    assert (again.checkpoint_folder / name).exists()
+    train_run(configured())
+    assert not run.checkpoint_folder.exists()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_checkpoint_of_the_first_version(stopped, configured, undisturbed, capsys, whole):
+    """It has no digest: it is used unless torch cannot read it."""
+    run = stopped(60)
+    newest, older = run.checkpoints
+    older.unlink()
+    newest.rename(run.checkpoint_folder / "last.ckpt")
+    if not whole:
+        (run.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
+    train_run(configured())
+    assert ("resuming" in told(capsys)) == whole
+    assert run.read_manifest().get("damaged_checkpoints", []) == [] or not whole
+    assert difference(undisturbed, contents(run.path)) is None
+
+
+def test_a_whole_checkpoint_of_other_code_is_not_thrown_away(stopped, configured):
+    run = stopped(60)
+    state = torch.load(run.checkpoints[0], weights_only=True)
+    del state["run"]
+    torch.save(state, "other")
+    data = Path("other").read_bytes()
+    write_bytes(run.checkpoint(10**6, sha256(data).hexdigest()), data)
+    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it \('run'\); "):
+        train_run(configured())
+    assert len(run.checkpoints) == 3
+    assert run.read_manifest()["status"] == "failed"
+
+
+@pytest.mark.parametrize("again", ["study=t", "paths.runs=elsewhere/runs"])
+def test_a_run_that_is_moved_resumes_and_scores(stopped, configured, undisturbed, again):
+    run = stopped(60)
+    config = configured(again, "benchmark.per_paradigm=2")
+    moved = RunFolder.of(config)
+    moved.path.parent.mkdir(parents=True)
+    run.path.rename(moved.path)
+    train_run(config)
+    changed = {"config.yaml"}  # it says where the run is
+    found = contents(moved.path)
+    assert difference({**undisturbed, **{name: found[name] for name in changed}}, found) is None
+    back = moved.path.rename(Path(moved.path.name))
+    score_run(RunFolder(back), config)
+    assert list(back.glob("scores/*/lp.parquet"))
+
+
+def test_the_end_of_a_run_that_was_killed_after_it_is_tidied(stopped, configured, undisturbed):
+    run = stopped(60)
+    kept = {path.name: path.read_bytes() for path in run.checkpoints}
+    train_run(configured())
+    run.checkpoint_folder.mkdir()
+    for name, data in kept.items():
+        (run.checkpoint_folder / name).write_bytes(data)
+    (run.path / ".metrics.csv.4711.tmp").touch()
+    train_run(configured())
+    assert difference(undisturbed, contents(run.path)) is None
+
+
+def test_two_processes_do_not_score_one_run(configured):
+    config = configured("benchmark.per_paradigm=2")
+    run = train_run(config)
+    with run.locked(), pytest.raises(RunError, match="another process is at work on this run"):
+        score_run(run, config)
+
+
+def test_a_file_system_without_locks_is_told(configured, monkeypatch):
+    def flock(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(WriteError, match=r"\.lock: its file system has no file locks \(Operation not supported\)"):
+        train_run(configured())
+
+
+@pytest.mark.parametrize("what", ["loss", "gradient", "weight"])
+def test_a_run_that_diverges_fails_at_its_step(configured, monkeypatch, what, capsys):
+    """At step 40: within an interval of checkpoints, and no validation is near."""
+    step_start, clip = LanguageModelling.on_train_batch_start, torch.nn.utils.clip_grad_norm_
+
+    def start(self, *arguments):
+        step_start(self, *arguments)
+        if self.global_step == 39 and what == "loss":  # read by this very step
+            self.model.output_bias.data[:] = float("nan")
+
+    def clipped(parameters, limit):
+        parameters = list(parameters)
+        module = running[0]
+        if module.global_step == 39 and what == "gradient":
+            parameters[-1].grad[0] = float("inf")
+        norm = clip(parameters, limit)
+        if module.global_step == 39 and what == "weight":
+            parameters[-1].grad[:] = float("inf")  # unnoticed by the norm: the step makes it a weight
+        return norm
+
+    running = []
+    monkeypatch.setattr(LanguageModelling, "on_train_start", _noting(running, LanguageModelling.on_train_start))
+    monkeypatch.setattr(LanguageModelling, "on_train_batch_start", start)
+    monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", clipped)
+    config = configured("recipe.budget.epochs=30", "recipe.checkpoint_every=500")
+    run = RunFolder.of(config)
+    steps = []
+    for _ in range(2):  # from the beginning, then from the last checkpoint
+        with pytest.raises(
+            RunError, match=r"diverged at step 40 of \d+ \([\d,]+ words seen\), loss .* learning rate \d"
+        ):
+            train_run(config)
+        assert run.read_manifest()["status"] == "failed"
+        assert re.search(r"diverged at step 40 .*; lower recipe\.lr or recipe\.clip", run.read_manifest()["reason"])
+        for path in run.checkpoints:
+            state = torch.load(path, weights_only=True)
+            assert state["global_step"] < 40
+            assert all(weight.isfinite().all() for weight in state["state_dict"].values())
+        steps.append([path.name for path in run.checkpoints])
+    assert len(steps[0]) == 2
+    assert steps[0] == steps[1]
+    assert f"resuming {run.path.name}" in told(capsys)
+
+
+def _noting(running, on_train_start):
+    def noted(self):
+        running[:] = [self]
+        on_train_start(self)
+
+    return noted
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "config.yaml", "metrics.csv", ".ckpt", "model.safetensors", "model.json", "vocab.txt"]
+)
+def test_a_full_disk_at_any_file_of_a_run(configured, undisturbed, monkeypatch, name):
+    """The disk says so when a file is forced to it, at the second file of that name where there are several."""
+    seen = set()
+
+    def full(path):
+        if name in path.name:
+            seen.add(path.name)
+            if len(seen) == (2 if name == ".ckpt" else 1):
+                raise OSError(28, "No space left on device")
+        return forced(path)
+
+    forced = corpora.files._force
+    config = configured()
+    with monkeypatch.context() as patched:
+        patched.setattr(corpora.files, "_force", full)
+        with pytest.raises(WriteError, match=rf"{name}.*: cannot be written \(No space left on device\); make room"):
+            train_run(config)
+    run = RunFolder.of(config)
+    assert not list(run.path.rglob(".*.tmp"))
+    assert all(path.name.partition("-")[2] == f"{sha256_file(path)[:16]}.ckpt" for path in run.checkpoints)
+    assert len(run.checkpoints) == (1 if name == ".ckpt" else len(run.checkpoints))
+    train_run(config)
+    assert difference(undisturbed, contents(run.path)) is None
