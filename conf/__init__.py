@@ -179,19 +179,19 @@ _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https:/
 def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
     """Compose the configuration from the command line, run, and exit.
 
-    Exit codes: 0, 2 for what a user can mend (one line on stderr), 1 with a traceback for a fault of the program, 130
-    for an interrupt. In a sweep a run that fails does not stop the others; the exit code tells.
+    Exit codes: 0, 2 for what a user can mend (one line on stderr), 75 where that is only another process at work on the
+    run, 1 with a traceback for a fault of the program, 130 for an interrupt; train/preemption.py has those of signals.
+    In a sweep a run that fails does not stop the others; the exit code tells.
     """
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
-    failed = False
+    codes = []  # of what failed
 
     def fail(error: BaseException) -> None:
-        nonlocal failed
         line = describe(error)
         if line is None:
             raise error
-        failed = True
+        codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
         print(f"pairscale {command}: {line}", file=sys.stderr)
 
     @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=command)
@@ -200,6 +200,8 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
             run(to_config(node))
         except (PairscaleError, OmegaConfBaseException) as error:
             fail(error)
+            if "SUBMITIT_EXECUTOR" in os.environ:  # a job of its own, which tells by failing
+                raise
 
     try:
         task()
@@ -208,4 +210,4 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
         sys.exit(130)
     except (PairscaleError, HydraException, OmegaConfBaseException) as error:
         fail(error)
-    sys.exit(2 if failed else 0)
+    sys.exit(min(codes, default=0))

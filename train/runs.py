@@ -23,7 +23,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from corpora.errors import RunError
+from corpora.errors import RunError, RunInUse
 from corpora.files import sha256_json, write_json
 from train.config import RunConfig
 
@@ -135,14 +135,14 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out of this run. Raises RunError at once when one is at work in it."""
+        """Keep other processes out of this run. Raises RunInUse at once when one is at work in it."""
         self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path / ".lock")
         try:
             with lock.acquire(timeout=0):
                 yield
         except Timeout:
-            raise RunError(
+            raise RunInUse(
                 f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
             ) from None
 
