@@ -8,11 +8,12 @@ from __future__ import annotations
 import copy
 import itertools
 import os
+import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -120,10 +121,19 @@ def compose(command: str, overrides: list[str]) -> AnalysisConfig:
     return to_config(_composed(command, overrides))
 
 
-def grid(experiment: str) -> dict[str, list[str]]:
+def launcher(name: str, overrides: list[str]) -> dict[str, Any]:
+    """The values in force of `hydra/launcher=<name>`. Errors as Hydra raises them."""
+    node = _composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
+    values = OmegaConf.to_container(node, resolve=True)
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items()}
+
+
+def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]:
     """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
 
-    Raises ConfigError when there is no such experiment.
+    `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
+    ConfigError when there is no such experiment.
     """
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
@@ -131,18 +141,18 @@ def grid(experiment: str) -> dict[str, list[str]]:
     params = _composed("train", [f"experiment={experiment}"]).hydra.sweeper.params or {}
     parser = OverridesParser.create()
     axes = {}
-    for key, values in params.items():
-        override = parser.parse_override(f"{key}={values}")
+    for override in parser.parse_overrides([*(f"{key}={values}" for key, values in params.items()), *overrides]):
+        key = override.get_key_element()
         if override.is_sweep_override():
-            axes[str(key)] = [str(value) for value in override.sweep_string_iterator()]
+            axes[key] = [str(value) for value in override.sweep_string_iterator()]
         else:
-            axes[str(key)] = [str(override.get_value_element_as_str())]
+            axes[key] = [str(override.get_value_element_as_str())]
     return axes
 
 
-def expected_runs(experiment: str) -> dict[str, str]:
-    """The runs of an experiment's grid: run id -> what the command line would say of it. Raises as `grid`."""
-    axes = grid(experiment)
+def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
+    """The runs of an experiment's grid: run id -> what the command line would say of it. Overrides, errors: `grid`."""
+    axes = grid(experiment, overrides)
     runs = {}
     seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
     for values in itertools.product(*axes.values()):
@@ -154,7 +164,7 @@ def expected_runs(experiment: str) -> dict[str, str]:
         # Seeds and sizes change nothing else of a configuration: composing each would take a second for ten.
         for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
             config.sample.size, config.seed = size, int(seed)
-            runs[run_id(config)] = " ".join([*point, f"sample.size={size}", f"seed={seed}"])
+            runs[run_id(config)] = shlex.join([*point, f"sample.size={size}", f"seed={seed}"])
     return runs
 
 
