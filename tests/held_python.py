@@ -13,7 +13,7 @@ sys.path.insert(0, os.environ["PYTHONPATH"].partition(":")[0])
 
 from train.module import LanguageModelling
 
-PAUSE = 0.3  # seconds
+PAUSE = float(os.environ.get("HELD_PAUSE", "0.3"))  # seconds
 
 hold, _, module, *arguments = sys.argv[1:]
 training_step = LanguageModelling.training_step
