@@ -7,10 +7,10 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint check peers bench faults lmplz system clean
+.PHONY: help venv demo test test-slurm lint check peers bench faults lmplz system clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo "  PYTHON=python3.12 chooses the Python (3.11 or newer) that .venv is made with."
 
 # torch comes first and alone, so that a build of it that pip is pointed to (one without CUDA, say) is kept.
@@ -28,14 +28,17 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 	$(BIN)/python -m analysis study=demo
 
 test: venv  ## the tests
-	$(PYTEST) -n 2
+	$(PYTEST) -n 2 -m "not slurm"
+
+test-slurm: venv  ## the tests on a SLURM of this machine, alone, as they wait for jobs (root; make system)
+	$(PYTEST) -m slurm
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: lint test  ## lint, then test
+check: lint test test-slurm  ## lint, then all tests
 
 $(VENV)/.peers: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[peers]"
@@ -53,8 +56,10 @@ faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (tests
 lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
 	$(BIN)/python -m train.lmplz
 
-# Chromium opens the report, GNU time measures memory, the rest builds lmplz (train/lmplz.py).
-DEBIAN := chromium time g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev \
+# Chromium opens the report, GNU time measures memory, slurm/local_cluster is made of SLURM and munge, the rest builds
+# lmplz (train/lmplz.py).
+SLURM := slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
+DEBIAN := chromium time $(SLURM) g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev \
   libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev
 
 system:  ## what some tests, and building lmplz, need of Debian

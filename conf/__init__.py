@@ -8,11 +8,12 @@ from __future__ import annotations
 import copy
 import itertools
 import os
+import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -121,10 +122,19 @@ def compose(command: str, overrides: list[str]) -> AnalysisConfig:
     return to_config(_composed(command, overrides))
 
 
-def grid(experiment: str) -> dict[str, list[str]]:
+def launcher(name: str, overrides: list[str]) -> dict[str, Any]:
+    """The values in force of `hydra/launcher=<name>`. Errors as Hydra raises them."""
+    node = _composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
+    values = OmegaConf.to_container(node, resolve=True)
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items()}
+
+
+def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]:
     """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
 
-    Raises ConfigError when there is no such experiment.
+    `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
+    ConfigError when there is no such experiment.
     """
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
@@ -132,18 +142,18 @@ def grid(experiment: str) -> dict[str, list[str]]:
     params = _composed("train", [f"experiment={experiment}"]).hydra.sweeper.params or {}
     parser = OverridesParser.create()
     axes = {}
-    for key, values in params.items():
-        override = parser.parse_override(f"{key}={values}")
+    for override in parser.parse_overrides([*(f"{key}={values}" for key, values in params.items()), *overrides]):
+        key = override.get_key_element()
         if override.is_sweep_override():
-            axes[str(key)] = [str(value) for value in override.sweep_string_iterator()]
+            axes[key] = [str(value) for value in override.sweep_string_iterator()]
         else:
-            axes[str(key)] = [str(override.get_value_element_as_str())]
+            axes[key] = [str(override.get_value_element_as_str())]
     return axes
 
 
-def expected_runs(experiment: str) -> dict[str, str]:
-    """The runs of an experiment's grid: run id -> what the command line would say of it. Raises as `grid`."""
-    axes = grid(experiment)
+def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
+    """The runs of an experiment's grid: run id -> what the command line would say of it. Overrides, errors: `grid`."""
+    axes = grid(experiment, overrides)
     runs = {}
     seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
     for values in itertools.product(*axes.values()):
@@ -155,7 +165,7 @@ def expected_runs(experiment: str) -> dict[str, str]:
         # Seeds and sizes change nothing else of a configuration: composing each would take a second for ten.
         for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
             config.sample.size, config.seed = size, int(seed)
-            runs[run_id(config)] = " ".join([*point, f"sample.size={size}", f"seed={seed}"])
+            runs[run_id(config)] = shlex.join([*point, f"sample.size={size}", f"seed={seed}"])
     return runs
 
 
@@ -182,19 +192,19 @@ _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https:/
 def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
     """Compose the configuration from the command line, run, and exit.
 
-    Exit codes: 0, 2 for what a user can mend (one line on stderr), 1 with a traceback for a fault of the program, 130
-    for an interrupt. In a sweep a run that fails does not stop the others; the exit code tells.
+    Exit codes: 0, 2 for what a user can mend (one line on stderr), 75 where that is only another process at work on the
+    run, 1 with a traceback for a fault of the program, 130 for an interrupt; train/preemption.py has those of signals.
+    In a sweep a run that fails does not stop the others; the exit code tells.
     """
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
-    failed = False
+    codes = []  # of what failed
 
     def fail(error: BaseException) -> None:
-        nonlocal failed
         line = describe(error)
         if line is None:
             raise error
-        failed = True
+        codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
         print(f"pairscale {command}: {line}", file=sys.stderr)
 
     @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=command)
@@ -203,6 +213,8 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
             run(to_config(node))
         except (PairscaleError, OmegaConfBaseException, OSError) as error:
             fail(error)
+            if "SUBMITIT_EXECUTOR" in os.environ:  # a job of its own, which tells by failing
+                raise
 
     try:
         task()
@@ -211,4 +223,4 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
         sys.exit(130)
     except (PairscaleError, HydraException, OmegaConfBaseException, OSError) as error:
         fail(error)
-    sys.exit(2 if failed else 0)
+    sys.exit(min(codes, default=0))

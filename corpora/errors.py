@@ -1,10 +1,11 @@
-"""What a user can mend, as exceptions: the command line prints one line and exits with code 2.
+"""What a user can mend, as exceptions: the command line prints one line and exits with the error's `exit_code`.
 
     PairscaleError
     ├── ConfigError   values that compose but are out of range or do not fit together
     ├── InputError    a text, benchmark or other file of the user's that cannot be used
     ├── StoreError    a prepared corpus that is damaged, changed or of another version
     ├── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
+    │   └── RunInUse  another process is at work on the run (exit code 75: the same command may work later)
     └── WriteError    a file that the disk does not take: full, over quota, closed to this user, without locks
 
 Every message says what was got, what is allowed and where (file, line, configuration key).
@@ -14,9 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+START_AGAIN = 75  # exit code: nothing is wrong, start the same command again (EX_TEMPFAIL of sysexits.h)
+
 
 class PairscaleError(Exception):
     """Base of all errors that are the input's fault, not the program's."""
+
+    exit_code = 2
 
 
 class ConfigError(PairscaleError):
@@ -33,6 +38,12 @@ class StoreError(PairscaleError):
 
 class RunError(PairscaleError):
     """A run folder, checkpoint or score file is damaged, in use, or missing."""
+
+
+class RunInUse(RunError):
+    """Another process is at work on the run."""
+
+    exit_code = START_AGAIN
 
 
 class WriteError(PairscaleError):

@@ -58,6 +58,16 @@ def gnu_time() -> str:
 
 
 @pytest.fixture(scope="session")
+def slurm() -> None:
+    """What slurm/local_cluster/up.sh needs."""
+    for name in ("munged", "slurmctld", "slurmd"):
+        if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None:
+            pytest.skip(f"needs {name}: `make system` installs it")
+    if os.getuid() != 0:
+        pytest.skip("needs root: slurmd starts jobs as their users")
+
+
+@pytest.fixture(scope="session")
 def lmplz() -> Any:
     """KenLM's programs, which estimate n-gram models (train.lmplz.Programs)."""
     from corpora.errors import ConfigError

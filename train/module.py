@@ -37,8 +37,9 @@ class LanguageModelling(L.LightningModule):
         intervals: dict[str, int],
         on_best: Callable[[Perplexity, int], None],
         on_checkpoint: Callable[[], None],
+        checkpoint_asked: Callable[[], bool] = lambda: False,
     ):
-        """`intervals` holds the steps between `log`, `validate` and `checkpoint`."""
+        """`intervals`: steps between `log`, `validate` and `checkpoint`. `checkpoint_asked`: whether one is due now."""
         super().__init__()
         self.save_hyperparameters({"run": config.model.name, "seed": config.seed})
         self.config = config
@@ -49,6 +50,7 @@ class LanguageModelling(L.LightningModule):
         self.intervals = intervals
         self.on_best = on_best
         self.on_checkpoint = on_checkpoint
+        self.checkpoint_asked = checkpoint_asked
         self.carried: State | None = None
         self.best: float | None = None  # validation nats per word of the best weights so far
         self.last: Perplexity | None = None
@@ -116,7 +118,7 @@ class LanguageModelling(L.LightningModule):
             self._validate(step)
         if final:
             self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
-        elif step % self.intervals["checkpoint"] == 0:
+        elif step % self.intervals["checkpoint"] == 0 or self.checkpoint_asked():
             self.on_checkpoint()
 
     def _place(self, step: int) -> int:

@@ -30,11 +30,14 @@ def _git(*arguments: str) -> str | None:
 def git_state() -> dict[str, Any]:
     """Commit of this code and its difference from that commit; nulls outside a checkout."""
     commit = _git("rev-parse", "HEAD")
-    difference = _git("diff", "HEAD", "--", "*.py", "*.yaml", "*.tsv", "*.csv")
+    kinds = (":/*.py", ":/*.yaml", ":/*.tsv", ":/*.csv")  # of the whole checkout, not of this folder
+    difference = _git("diff", "HEAD", "--", *kinds)
+    untracked = _git("ls-files", "--others", "--exclude-standard", "--full-name", "--", *kinds)
     return {
         "commit": commit.strip() if commit else None,
         "difference": difference[:DIFFERENCE_LIMIT] if difference is not None else None,
         "difference_cut": difference is not None and len(difference) > DIFFERENCE_LIMIT,
+        "untracked": untracked.splitlines() if untracked is not None else None,
     }
 
 
@@ -57,5 +60,11 @@ def machine(device: str, threads: int) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "device": device,
         "threads": threads,
-        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "slurm_job": _slurm_job(),
     }
+
+
+def _slurm_job() -> str | None:
+    """Id of the SLURM job, as sacct has it ("12", or "12_3" for a task of an array); None outside of SLURM."""
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ.get("SLURM_JOB_ID")

@@ -47,12 +47,16 @@ def train_run(config: RunConfig) -> RunFolder:
         if folder.done:
             return folder
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        before, git = folder.read_manifest(), git_state()
         folder.update_manifest(
             status=UNFINISHED,
             config_digest=config_digest(config),
-            started=folder.read_manifest().get("started", _now()),
-            attempts=folder.read_manifest().get("attempts", 0) + 1,
-            git=git_state(),
+            started=before.get("started", _now()),
+            attempts=before.get("attempts", 0) + 1,
+            git=git,
+            # code of attempts that this one goes on from, where it was another
+            earlier_git=before.get("earlier_git", [])
+            + [then for then in [before.get("git")] if then not in (None, git)],
             versions=versions(),
             reason=None,
         )
@@ -101,6 +105,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
     from train.models import build_model, parameter_count
     from train.module import LanguageModelling
     from train.perplexity import Perplexity
+    from train.preemption import Preemption
     from train.progress import TrainingProgress
 
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its banners say nothing about the run
@@ -130,9 +135,20 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         module.check_finite()
         module.metrics.write()
         trainer.save_checkpoint(folder.checkpoint_folder, weights_only=False)
+        folder.update_manifest(wall_s=round(earlier + time.monotonic() - started, 1))
+        preemption.saved()
 
+    preemption = Preemption()
     module = LanguageModelling(
-        config, model, batches, held_out, MetricsFile(folder.metrics), intervals, keep_best, checkpoint
+        config,
+        model,
+        batches,
+        held_out,
+        MetricsFile(folder.metrics),
+        intervals,
+        keep_best,
+        checkpoint,
+        lambda: preemption.asked(trainer),
     )
     with warnings.catch_warnings():
         # Lightning advises worker processes and validation loops that these loaders do without on purpose, and it calls
@@ -146,7 +162,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
             logger=_loggers(config, folder),
-            callbacks=[progress],
+            callbacks=[progress, preemption],
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
@@ -169,6 +185,8 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         )
         if config.trainer.compile:
             model.compile()
+        # Of attempts that were killed, up to their last checkpoints: what came after is done again, and counted then.
+        earlier = folder.read_manifest().get("wall_s", 0)
         started = time.monotonic()
         try:
             trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
@@ -192,12 +210,13 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         ended=_now(),
         words_seen=batches.words_seen(len(batches)),
         words_per_s=round(batches.words_seen(steps) / seconds) if steps else None,
-        wall_s=round(folder.read_manifest().get("wall_s", 0) + seconds, 1),
+        wall_s=round(earlier + seconds, 1),
         export=config.recipe.export,
         last=module.last.metrics(),
         best_nats_per_word=module.best,
     )
     folder.remove_checkpoints()
+    preemption.ended()
 
 
 def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sample_words: int) -> dict[str, int]:

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from corpora.errors import RunError
+from corpora.errors import RunError, RunInUse
 from corpora.files import only_process, sha256_json, write_json
 from train.config import RunConfig
 
@@ -177,11 +177,11 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Keep other processes out of this run, and remove the temporary files of killed ones.
 
-        Raises RunError at once when one is at work in it, WriteError where the folder cannot be locked.
+        Raises RunInUse at once when one is at work in it, WriteError where the folder cannot be locked.
         """
         with only_process(self.path / ".lock", self.path) as alone:
             if not alone:
-                raise RunError(
+                raise RunInUse(
                     f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
                 )
             yield

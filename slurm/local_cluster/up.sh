@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# A real SLURM on this machine, for tests and for trying things out: munge, one controller and emulated nodes, started
+# here and now, without systemd, cgroups or accounting. Needs Debian's slurmctld, slurmd, slurm-client,
+# slurm-wlm-basic-plugins and munge (`make system`), and root.
+#
+#   eval "$(slurm/local_cluster/up.sh [FOLDER])"     start it (or find it running) and set SLURM_CONF and PATH
+#   slurm/local_cluster/down.sh [FOLDER]             stop what was started in FOLDER, and nothing else
+#
+# FOLDER holds keys, state, logs and process ids. Standard output is for eval; all else goes to standard error.
+# Environment: NODES (4), CPUS (2) and MEMORY (8000, in MB) of each node, PORT (17817): the first of NODES + 1 ports.
+#
+# Partitions: low (default; its jobs are requeued for those of `high`, GRACE=10 seconds after a warning) and high.
+set -euo pipefail
+
+folder=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/pairscale/slurm}")
+nodes=${NODES:-4} cpus=${CPUS:-2} memory=${MEMORY:-8000} port=${PORT:-17817} grace=${GRACE:-10}
+here=$(dirname "$(realpath "$0")")
+say() { echo "$*" >&2; }
+
+for program in munged slurmctld slurmd scontrol; do
+  PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null || { say "up.sh: no $program; \`make system\` installs it"; exit 3; }
+done
+[ "$(id -u)" -eq 0 ] || { say "up.sh: slurmd starts jobs as their users, so this needs root"; exit 3; }
+export PATH="$PATH:/usr/sbin" SLURM_CONF="$folder/slurm.conf"
+
+settings() { echo "export SLURM_CONF='$folder/slurm.conf' PATH='$folder/bin':\"\$PATH\""; }
+answers() { scontrol ping 2>/dev/null | grep -q "is UP"; }
+
+mkdir -p "$folder"
+exec 9>"$folder/.lock"
+flock 9 # two that start it at once start it once
+if [ -f "$SLURM_CONF" ] && answers; then
+  say "SLURM is up already, in $folder"
+  settings
+  exit
+fi
+"$here/down.sh" "$folder" # what is left of one that died
+
+# The sockets of munge and of slurmd live in folders that must be nobody else's to write.
+mkdir -p "$folder"/{munge,state,spool,log,bin,run}
+chmod 0700 "$folder/munge"
+chmod 0755 "$folder/run"
+[ -f "$folder/munge/key" ] || dd if=/dev/urandom of="$folder/munge/key" bs=1024 count=1 status=none
+chmod 0400 "$folder/munge/key"
+host=$(hostname -s)
+
+cat >"$SLURM_CONF" <<CONF
+ClusterName=pairscale
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+AuthType=auth/munge
+CredType=cred/munge
+# The default, 120 seconds, would delay each requeue by as much.
+AuthInfo=socket=$folder/run/munge.socket,cred_expire=5
+StateSaveLocation=$folder/state
+SlurmdSpoolDir=$folder/spool/%n
+SlurmctldPidFile=$folder/run/slurmctld.pid
+SlurmdPidFile=$folder/run/slurmd-%n.pid
+SlurmctldLogFile=$folder/log/slurmctld.log
+SlurmdLogFile=$folder/log/slurmd-%n.log
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=$((memory / cpus))
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+JobRequeue=1
+ReturnToService=2
+KillWait=5
+MinJobAge=86400
+SlurmctldTimeout=10
+SlurmdTimeout=10
+InactiveLimit=0
+BatchStartTimeout=10
+MessageTimeout=20
+SchedulerParameters=bf_interval=2,sched_min_interval=1000000
+CONF
+names=$(seq -f "n%g" 1 "$nodes")
+for name in $names; do
+  echo "NodeName=$name NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${name#n})) CPUs=$cpus RealMemory=$memory" \
+    "State=UNKNOWN"
+done >>"$SLURM_CONF"
+cat >>"$SLURM_CONF" <<CONF
+PartitionName=low Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=$grace
+PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
+CONF
+
+# Accounting is off, and sacct is all that submitit asks for the state of a job: squeue knows it too.
+cat >"$folder/bin/sacct" <<'SACCT'
+#!/usr/bin/env bash
+# sacct -o JobID,State,NodeList --parsable2 -j JOB ... made of squeue, as there is no accounting here.
+jobs=""
+while [ $# -gt 0 ]; do
+  if [ "$1" = -j ]; then jobs="$jobs,$2"; shift; fi
+  shift
+done
+echo "JobID|State|NodeList"
+squeue --noheader --array --states=all ${jobs:+--jobs=${jobs#,}} --Format="JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,NodeList:|" |
+  awk -F'|' '{ print ($3 == "N/A" ? $1 : $2 "_" $3) "|" $4 "|" $5 }'
+SACCT
+chmod +x "$folder/bin/sacct"
+
+# The lock must not stay open in the daemons.
+munged --force --key-file="$folder/munge/key" --socket="$folder/run/munge.socket" --pid-file="$folder/run/munged.pid" \
+  --log-file="$folder/log/munged.log" --seed-file="$folder/munge/seed" --num-threads=2 9>&-
+slurmctld -c 9>&-
+for name in $names; do slurmd -N "$name" 9>&-; done
+
+for _ in $(seq 100); do
+  if answers && [ "$(sinfo --noheader --Node --partition=low --states=idle --format=%N | wc -l)" -eq "$nodes" ]; then
+    say "SLURM is up, in $folder: $nodes nodes of $cpus CPUs, partitions low (preempted) and high"
+    settings
+    exit
+  fi
+  sleep 0.1
+done
+say "up.sh: SLURM did not come up within 10 seconds; its logs are in $folder/log"
+tail -n 5 "$folder"/log/*.log >&2
+exit 1

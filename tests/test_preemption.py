@@ -1,0 +1,168 @@
+"""Signals that come while a run trains: it saves at the end of the step, and goes on from there bit for bit."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from conf import compose
+from corpora.errors import START_AGAIN, RunInUse
+from hydra_plugins.pairscale_launcher import _reason
+from tests.slurm_cluster import TOY, paths, wait_until
+from train.preemption import SIGNALS
+from train.provenance import git_state
+from train.run import train_run
+from train.runs import RunFolder
+
+ROOT = Path(__file__).parents[1]
+# One checkpoint at the end of each epoch, of which there are some four before the signal comes: a run that goes on from
+# the middle of an epoch was saved for the signal.
+RUN = [*TOY, "seed=1", "recipe.budget.epochs=8", "recipe.checkpoint_every=16k", "trainer.progress=false"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("preemption")
+
+
+@pytest.fixture(scope="module")
+def alone(store):
+    return train_run(compose("train", [*RUN, *paths(store), f"paths.runs={store}/alone"]))
+
+
+def start(store: Path, runs: Path, **environment: str) -> tuple[subprocess.Popen[str], RunFolder]:
+    """Begin the run in a process of its own, paused at each step while runs/hold exists, and wait for a checkpoint."""
+    runs.mkdir()
+    (runs / "hold").touch()
+    arguments = [*RUN, *paths(store), f"paths.runs={runs}"]
+    command = [sys.executable, ROOT / "tests" / "held_python.py", runs / "hold", "-um", "train", *arguments]
+    values = os.environ | {"PYTHONPATH": str(ROOT), "HELD_PAUSE": "0.02"} | environment
+    process = subprocess.Popen(command, env=values, cwd=ROOT, text=True, stderr=subprocess.PIPE)
+    folder = RunFolder.of(compose("train", arguments))
+    wait_until(lambda: bool(list(folder.path.glob("checkpoints/*.ckpt"))), "a checkpoint")
+    return process, folder
+
+
+def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, alone: RunFolder) -> None:
+    assert folder.read_manifest()["status"] == "unfinished"
+    before = folder.read_manifest()["wall_s"]
+    train_run(compose("train", [*RUN, *paths(store), f"paths.runs={runs}"]))
+    manifest = folder.read_manifest()
+    assert manifest["attempts"] == 2
+    assert manifest["wall_s"] > before > 0
+    left, right = load_file(alone.weights), load_file(folder.weights)
+    assert all(left[name].equal(right[name]) for name in left)
+    assert alone.metrics.read_bytes() == folder.metrics.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [("USR1", START_AGAIN), ("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM)]
+)
+def test_a_signal_saves_and_ends(store, tmp_path, alone, number, code):
+    process, folder = start(store, tmp_path / "runs")
+    process.send_signal(getattr(signal, f"SIG{number}"))
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == code, said
+    assert f"SIG{number}: saved" in said
+    assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
+
+
+def test_term_in_a_slurm_job_saves_and_goes_on(store, tmp_path, alone):
+    """A process that ends by itself is finished to SLURM, which requeues only what it kills."""
+    process, folder = start(store, tmp_path / "runs", SLURM_JOB_ID="7")
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr is not None
+    assert "SIGTERM: saved, and training goes on" in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    assert "SIGTERM: saved, and training goes on" in process.stderr.readline()
+    assert process.poll() is None
+    process.kill()
+    process.communicate()
+    assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
+
+
+def test_the_handler_that_was_there_is_called_after_saving(store, tmp_path, monkeypatch):
+    """As submitit's is, which starts the job again; and training leaves all handlers as they were."""
+    from train.module import LanguageModelling
+
+    heard, step = [], LanguageModelling.training_step
+
+    def at_step_30(self, batch, batch_idx):
+        if self.global_step == 30:
+            os.kill(os.getpid(), signal.SIGUSR2)
+        return step(self, batch, batch_idx)
+
+    config = compose("train", [*RUN, *paths(store), f"paths.runs={tmp_path}", "recipe.budget.epochs=1"])
+    folder = RunFolder.of(config)
+    monkeypatch.setattr(LanguageModelling, "training_step", at_step_30)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGUSR2, lambda *_: heard.append(len(list(folder.path.glob("checkpoints/*.ckpt")))))
+    try:
+        ours = signal.getsignal(signal.SIGUSR2)
+        assert train_run(config).done
+        assert heard == [1]
+        assert signal.getsignal(signal.SIGUSR2) is ours
+        assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_path, monkeypatch):
+    from train.module import LanguageModelling
+
+    heard, end = [], LanguageModelling.on_train_batch_end
+
+    def after_step(self, *arguments):
+        if self.global_step == self.total_steps:
+            os.kill(os.getpid(), signal.SIGUSR2)
+        end(self, *arguments)
+
+    config = compose("train", [*RUN, *paths(store), f"paths.runs={tmp_path}", "recipe.budget.epochs=1"])
+    monkeypatch.setattr(LanguageModelling, "on_train_batch_end", after_step)
+    before = signal.signal(signal.SIGUSR2, lambda *_: heard.append(RunFolder.of(config).done))
+    try:
+        train_run(config)
+        assert heard == [True]
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
+def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
+    arguments = [*RUN, *paths(store), f"paths.runs={tmp_path}"]
+    with RunFolder.of(compose("train", arguments)).locked():
+        done = subprocess.run([sys.executable, "-m", "train", *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == START_AGAIN == RunInUse.exit_code
+    assert "another process is at work" in done.stderr
+
+
+def test_the_difference_from_the_commit_is_that_of_the_whole_checkout(tmp_path, monkeypatch):
+    import train.provenance
+
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "m", "--allow-empty"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    for name in ("train/a.py", "conf/model/b.yaml", "eval/c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    subprocess.run(["git", "add", "train", "conf"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(train.provenance, "__file__", str(tmp_path / "train" / "provenance.py"))
+    state = git_state.__wrapped__()
+    assert "+++ b/train/a.py" in state["difference"]
+    assert "+++ b/conf/model/b.yaml" in state["difference"]
+    assert state["untracked"] == ["eval/c.py"]
+
+
+def test_the_reason_of_a_failed_job_is_the_tracebacks_last_line():
+    rule = "-" * 22
+    failed = (
+        f"Job (task=0) failed during processing with trace:\n{rule}\nTraceback\nValueError: no\n\n{rule}\nYou can use"
+    )
+    assert _reason(Exception(failed)) == "ValueError: no"
+    assert _reason(Exception("Job 3 (task: 0) with path x\nhas not produced any output")).startswith("Job 3")
