@@ -46,8 +46,10 @@ def run(config: AnalysisConfig) -> None:
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
         for text in [*warnings(judged), *sorted(notes)]:
             quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
-    folder = Path(config.paths.reports) / study.name
-    source = [f"source={config.source}", f"project={config.project}"] if config.source == "wandb" else []
+    folder, source = Path(config.paths.reports) / study.name, []
+    if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
+        folder = folder.with_name(f"{study.name}+wandb")
+        source = [f"source={config.source}", f"project={config.project}"]
     with quiet.status("writing the report"):
         path = write_report(
             folder, study.name, sections, config.analysis, config.ties, _is_experiment(study.name), source

@@ -6,6 +6,7 @@ these pairs are those that the files give; intervals over new pairs, and pairs w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,10 +19,11 @@ from corpora.errors import ConfigError, RunError
 from eval.accuracy import TIE_WORTH
 from eval.record import PARADIGM_COLUMNS, read_record
 from train.runs import FAILED, UNFINISHED
-from train.tracking import RECORD, has_key
+from train.tracking import RECORD, answers, base_url, has_key
 
 TIMEOUT = 30  # seconds that one request may take
 _STATES = {"running": UNFINISHED, "pending": UNFINISHED, "preempting": UNFINISHED, "finished": UNSCORED}
+_STUDY = re.compile(r"\w[\w.+ -]*")
 _NOTE = (
     "Read from W&B, where accuracies of paradigms are tracked and not judgements of pairs: there are no intervals over "
     "new pairs, and nothing is said of pairs without <unk>."
@@ -38,6 +40,8 @@ def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]
         raise ConfigError(f"source=wandb with project={project}: must be ENTITY/PROJECT, as in the project's address")
     if not has_key():
         raise ConfigError("source=wandb: no key for W&B; run `wandb login`, or set WANDB_API_KEY")
+    if not answers(url := base_url()):
+        raise RunError(f"source=wandb: {url} does not answer; without a network: python -m analysis study=NAME")
     import wandb
 
     try:
@@ -55,6 +59,8 @@ def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]
         )
     if len(studies) > 1:
         raise ConfigError(f"source=wandb project={project}: holds {', '.join(studies)}; choose one with study=NAME")
+    if not _STUDY.fullmatch(studies[0]):  # it becomes the name of a folder here
+        raise RunError(f"source=wandb project={project}: its group {studies[0]!r} is no name of a study")
     return studies[0], runs
 
 

@@ -11,6 +11,7 @@ with templates or trials the first two are means over these. Imports no torch.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from train.tracking import described
 
 RECORD_VERSION = 1
 RECORD_KEYS = ("run", "study", "config", "manifest", "validation", "scores")
+_NAME = re.compile(r"\w[\w.+-]*")  # of a folder of scores, or a method
 SHARES = ("right", "tie", "unk")
 PARADIGM_COLUMNS = ("phenomenon", "paradigm", "pairs", *SHARES)
 
@@ -109,4 +111,8 @@ def read_record(text: str, where: str) -> dict[str, Any]:
     if version != RECORD_VERSION or missing:
         told = f"without {', '.join(missing)}" if version == RECORD_VERSION else f"version {version}"
         raise RunError(f"{where}: a record {told}; this code reads version {RECORD_VERSION}; score the run again")
+    names = {name for label, methods in record["scores"].items() for name in (label, *methods)}
+    strange = sorted(name for name in names if not _NAME.fullmatch(name))
+    if strange:  # they become names of files
+        raise RunError(f"{where}: a record of scores named {strange[0]!r}, which pairscale never calls them")
     return dict(record)

@@ -124,8 +124,8 @@ def tracked(
                 # Its lines would stand in our progress display, and what we print is in no need of a copy.
                 settings=wandb.Settings(silent=True, console="off"),
             )
-        except wandb.Error as error:
-            told = " ".join(str(error).split())
+        except Exception as error:  # its own kinds, and some that it does not name: none is a fault of this program
+            told = " ".join(str(error).split()) or type(error).__name__
             raise RunError(f"logger=wandb: {told}; logger.mode=offline tracks without a network") from None
         if job == "train":
             open_run.define_metric("words_seen")
@@ -186,11 +186,11 @@ def _mode(asked: str | None) -> Any:
     """logger.mode, else WANDB_MODE, else online where there is a key and W&B answers, else offline."""
     if mode := asked or os.environ.get("WANDB_MODE"):
         return mode
-    url = _base_url()
     if not has_key():
         return "offline"
+    url = base_url()
     if url not in _answers:
-        _answers[url] = _reachable(url)
+        _answers[url] = answers(url)
         if not _answers[url]:
             console.print(f"{url} does not answer: tracking offline", markup=False, soft_wrap=True)
     return "online" if _answers[url] else "offline"
@@ -204,18 +204,19 @@ def has_key() -> bool:
     for path in (Path(name).expanduser() for name in names):
         with contextlib.suppress(OSError, netrc.NetrcParseError):  # of other programs, and theirs to complain of
             known = netrc.netrc(path)
-            if any(known.authenticators(host) for host in (urlsplit(_base_url()).netloc, "api.wandb.ai")):
+            if any(known.authenticators(host) for host in (urlsplit(base_url()).netloc, "api.wandb.ai")):
                 return True
     return False
 
 
-def _base_url() -> str:
+def base_url() -> str:
+    """Address of the W&B server that is set up here."""
     import wandb
 
     return str(wandb.setup().settings.base_url)
 
 
-def _reachable(url: str) -> bool:
+def answers(url: str) -> bool:
     """Whether a server answers within NETWORK_SECONDS, whatever it says."""
     answered = threading.Event()
 
