@@ -57,6 +57,8 @@ def train_run(config: RunConfig) -> RunFolder:
             with tracked(
                 config.logger, "train", folder.path.name, config.study, folder.path, described(plain)
             ) as tracker:
+                if tracker is not None:
+                    tracker.catch_up(folder.metrics)
                 if isinstance(config.model, NgramConfig):
                     from train.ngram import train_ngram
 

@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 
 from corpora.errors import RunError
-from train.config import LoggerConfig, NgramConfig, RunConfig
+from train.config import LoggerConfig, RunConfig
 from train.metrics import MetricsFile, exported_validation, numbers
 from train.runs import RunFolder
 
@@ -53,10 +53,19 @@ class Tracker:
 
     def __init__(self, run: wandb.Run):
         self.run = run
+        # Where the curves end that W&B has of a run that goes on; offline it cannot tell.
+        self.words_seen = float(run.summary.get("words_seen", -1))  # type: ignore[no-untyped-call]
 
     def log(self, values: Mapping[str, float]) -> None:
-        """One point of all curves in `values`, which holds their x, words_seen."""
-        self.run.log(dict(values))
+        """One point of all curves in `values`, which holds their x, words_seen; none twice."""
+        if values["words_seen"] > self.words_seen:
+            self.run.log(dict(values))
+            self.words_seen = values["words_seen"]
+
+    def catch_up(self, metrics: Path) -> None:
+        """Log the points of metrics.csv that W&B lacks: a process that is killed takes the latest ones with it."""
+        for row in MetricsFile(metrics).rows:
+            self.log(numbers(row))
 
     def summarise(self, values: Mapping[str, Any]) -> None:
         """Values of the run as a whole; what was there under these names is replaced."""
@@ -169,9 +178,7 @@ def track_trained(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
     manifest = folder.read_manifest()
     names = ("sample_words", "words_seen", "tokens", "vocabulary", "parameters", "words_per_s", "wall_s", "attempts")
     exported = exported_validation(folder.metrics, config.recipe.export)
-    if isinstance(config.model, NgramConfig):  # it has no curve, but for its end
-        for row in MetricsFile(folder.metrics).rows:
-            tracker.log(numbers(row))
+    tracker.catch_up(folder.metrics)
     tracker.summarise({name: manifest[name] for name in names if manifest.get(name) is not None})
     tracker.summarise({f"exported/{name}": value for name, value in exported.items() if value is not None})
     if "model" in config.logger.artifacts:
