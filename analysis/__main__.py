@@ -1,4 +1,8 @@
-"""`python -m analysis study=NAME`: learning curves, tables, figures and a report of a study's score files."""
+"""`python -m analysis`: learning curves, tables, figures and a report of a study's scores.
+
+python -m analysis study=NAME                              from run folders
+python -m analysis source=wandb project=ENTITY/PROJECT     from what was tracked in Weights & Biases
+"""
 
 from __future__ import annotations
 
@@ -9,46 +13,70 @@ from rich.console import Console
 from rich.markup import escape
 
 import conf
-from analysis.collect import collect
+from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.judgements import judgements, score_labels
 from analysis.report import Section, write_report
 from analysis.sentences import warnings
 from analysis.tables import slope_table, terminal_table, with_published
+from analysis.track import track_analysis
+from analysis.tracked import collect_tracked, project_runs, tracked_judgements
 from corpora.errors import ConfigError
 from eval.published import read_published
 
 
 def run(config: AnalysisConfig) -> None:
-    """Analyse `config.study`: all benchmarks that it was scored on, or the one that the command line names."""
-    if config.study is None:
-        folder = Path(config.paths.runs)
-        known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-        raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
-    experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
-    study = collect(config.paths.runs, config.study, conf.expected_runs(config.study) if experiment else None)
+    """Analyse a study: all benchmarks that it was scored on, or the one that the command line names."""
+    study = _tracked(config) if config.source == "wandb" else _from_files(config)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     sections = []
     for label in score_labels(study, config.benchmark.name if chosen else None):
         benchmark = label.partition("+")[0]
         with quiet.status(f"{label}: reading scores"):
-            judged = judgements(study, label, config.analysis.method, config.ties)
-        with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {len(judged.pairs):,} pairs"):
+            read = tracked_judgements if config.source == "wandb" else judgements
+            judged = read(study, label, config.analysis.method, config.ties)
+        with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
             curves = fit_curves(judged, config.analysis)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         sections.append(Section(judged, curves, read_published(benchmark)))
         made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
-        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{config.study} · {label} · {made_by}"))
+        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
         for text in [*warnings(judged), *sorted(notes)]:
             quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
+    folder, source = Path(config.paths.reports) / study.name, []
+    if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
+        folder = folder.with_name(f"{study.name}+wandb")
+        source = [f"source={config.source}", f"project={config.project}"]
     with quiet.status("writing the report"):
         path = write_report(
-            Path(config.paths.reports) / config.study, config.study, sections, config.analysis, config.ties, experiment
+            folder, study.name, sections, config.analysis, config.ties, _is_experiment(study.name), source
         )
+    track_analysis(study.name, folder, sections, config)
     console.print(f"report: {path}", markup=False, soft_wrap=True)
+
+
+def _from_files(config: AnalysisConfig) -> Study:
+    if config.study is None:
+        folder = Path(config.paths.runs)
+        known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
+    return collect(config.paths.runs, config.study, _expected(config.study))
+
+
+def _tracked(config: AnalysisConfig) -> Study:
+    name, runs = project_runs(config.project, config.study)
+    return collect_tracked(name, runs, str(config.project), _expected(name))
+
+
+def _is_experiment(study: str) -> bool:
+    return (conf.FOLDER / "experiment" / f"{study}.yaml").exists()
+
+
+def _expected(study: str) -> dict[str, str] | None:
+    return conf.expected_runs(study) if _is_experiment(study) else None
 
 
 if __name__ == "__main__":

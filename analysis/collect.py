@@ -17,6 +17,7 @@ import pandas as pd
 
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
+from train.metrics import exported_validation
 from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"
@@ -56,7 +57,19 @@ class Study:
     problems: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     config: dict[str, dict[str, Any]] = field(default_factory=dict)
-    folders: dict[str, RunFolder] = field(default_factory=dict)
+    folders: dict[str, RunFolder] = field(default_factory=dict)  # of a study that is read from files
+    scores: dict[str, dict[str, Any]] = field(default_factory=dict)  # of one that was tracked: see eval/record.py
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is known of one run: its resolved configuration, its manifest and, if it is done, valid_ppl and
+    valid_oov_rate of its exported model.
+    """
+
+    config: dict[str, Any]
+    manifest: dict[str, Any]
+    validation: dict[str, float | None] = field(default_factory=dict)
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -76,10 +89,25 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     Raises RunError when there is no such study, a manifest is broken, or no run is done.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
-    configs = {name: folder.read_config() for name, folder in folders.items()}
-    rows, revisions, problems = [], [], []
-    for name, folder in folders.items():
-        manifest = folder.read_manifest()
+    found = assemble(
+        study, {name: _read(folder) for name, folder in folders.items()}, expected or {}, str(Path(runs) / study)
+    )
+    found.folders = folders
+    return found
+
+
+def assemble(
+    study: str,
+    records: Mapping[str, RunRecord],
+    expected: Mapping[str, str],
+    where: str,
+    problems: Sequence[Mapping[str, str]] = (),
+) -> Study:
+    """The study of all runs that are known, by run id, with `problems` of others. Raises RunError when none is done."""
+    configs = {name: record.config for name, record in records.items()}
+    rows, revisions, problems = [], [], [dict(problem) for problem in problems]
+    for name, record in records.items():
+        manifest = record.manifest
         status = manifest.get("status", "no manifest")
         if status == DONE and not _COMES_TRAINED.isdisjoint(configs[name]["model"]):
             if manifest.get("tokens"):
@@ -88,27 +116,37 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
             else:
                 problems.append({"run": name, "status": PRETRAINED, "reason": _NO_PLACE})
         elif status == DONE:
-            rows.append(_run_row(name, folder, configs[name], manifest))
+            rows.append(_run_row(f"{where}/{name}", name, record))
         else:
             problems.append({"run": name, "status": status, "reason": manifest.get("reason") or ""})
     if rows:  # words of a sample and tokens seen are not one x
         told = "its curve is over tokens of training text: give such models a study of their own"
         problems += [{"run": row["run"], "status": PRETRAINED, "reason": told} for row in revisions]
     rows = rows or revisions
-    problems += _missing(expected or {}, list(folders))
+    problems += _missing(expected, [*records, *(problem["run"] for problem in problems)])
     if not rows:
         listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
-        raise RunError(f"study={study}: no run in {Path(runs) / study} is done ({listed}); train with python -m train")
+        raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
     table = pd.DataFrame(rows).set_index("run")
     labels, notes = group_labels({name: configs[name] for name in table.index})
     table["group"], other_texts = _by_text(labels, table["manifest"], configs)
     notes += other_texts
     if rows is revisions:
         notes.append(_ONE_TRAINING)
-    return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs, folders)
+    return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs)
 
 
-def _run_row(name: str, folder: RunFolder, config: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
+def _read(folder: RunFolder) -> RunRecord:
+    config, manifest = folder.read_config(), folder.read_manifest()
+    if manifest.get("status") != DONE:
+        return RunRecord(config, manifest)
+    export = (config.get("recipe") or {}).get("export", "last")
+    return RunRecord(config, manifest, exported_validation(folder.metrics, export))
+
+
+def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
+    config, manifest = record.config, record.manifest
+    known = {key: math.nan if value is None else value for key, value in record.validation.items()}
     try:
         return {
             "run": name,
@@ -125,11 +163,12 @@ def _run_row(name: str, folder: RunFolder, config: dict[str, Any], manifest: dic
             "words_per_s": manifest.get("words_per_s"),
             "wall_s": manifest.get("wall_s"),
             "overlap": manifest["corpus"]["sample"]["overlap"],
-            **_validation(folder, config),
+            "valid_ppl": known.get("valid_ppl", math.nan),
+            "valid_oov_rate": known.get("valid_oov_rate", math.nan),
             "manifest": manifest,
         }
     except KeyError as error:
-        raise RunError(f"{folder.path}: {error} is neither in config.yaml nor in manifest.json") from None
+        raise RunError(f"{where}: {error} is neither in config.yaml nor in manifest.json") from None
 
 
 def _revision_row(name: str, config: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
@@ -165,23 +204,6 @@ def _revision_config(config: dict[str, Any]) -> dict[str, Any]:
     """What can make another curve: the model, of whatever revision."""
     told = {key: config["model"].get(key) for key in ("path", "dtype", "begin", "load_in_4bit")}
     return {"model": {**told, "name": Path(told["path"]).name}, "sample": {"size": "1"}}
-
-
-def _validation(folder: RunFolder, config: dict[str, Any]) -> dict[str, float]:
-    """Perplexity and OOV rate of the exported model, from metrics.csv: the best validation, or the last one."""
-    none = {"valid_ppl": math.nan, "valid_oov_rate": math.nan}
-    if not folder.metrics.exists():
-        return none
-    try:
-        metrics = pd.read_csv(folder.metrics)
-    except ValueError as error:
-        raise RunError(f"{folder.metrics}: not readable ({error}); remove the run's folder to train it again") from None
-    validated = metrics[metrics["valid_ppl"].notna()]
-    if validated.empty:
-        return none
-    best = (config.get("recipe") or {}).get("export") == "best"
-    row = int(validated["valid_ppl"].argmin()) if best else -1
-    return {name: float(validated[name].iloc[row]) for name in none}
 
 
 def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ from corpora.errors import ConfigError, check_choice
 from eval.config import EvalConfig
 
 INTERVALS = ("auto", "bootstrap", "t")
+SOURCES = ("files", "wandb")
 
 
 @dataclass
@@ -34,3 +35,9 @@ class AnalysisConfig(EvalConfig):
     """What `python -m analysis` reads: the whole configuration, each command using its part."""
 
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from: run folders, or W&B
+    project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("source", self.source, SOURCES)

@@ -29,6 +29,7 @@ Array = npt.NDArray[np.floating]
 Numbers = npt.NDArray[np.intp]
 
 BOOTSTRAP = "crossed bootstrap"
+RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pairs are not known
 T_INTERVAL = "t interval on run accuracies"
 NO_INTERVAL = "none"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
@@ -68,7 +69,9 @@ def units_of(pairs: pd.DataFrame) -> Units:
 
     A phenomenon and the whole are means over their paradigms.
     """
-    paradigms = pairs.groupby(["phenomenon", "paradigm"], as_index=False, sort=True).agg(n_pairs=("pair_id", "size"))
+    counted = pairs if "n_pairs" in pairs else pairs.assign(n_pairs=1)
+    paradigms = counted.groupby(["phenomenon", "paradigm"], as_index=False, sort=True).agg(n_pairs=("n_pairs", "sum"))
+    rows = pairs.groupby(["phenomenon", "paradigm"], sort=True).size().to_numpy()
     phenomenon = paradigms["phenomenon"].to_numpy(dtype=str)
     members = [("overall", "overall", "", np.ones(len(paradigms), dtype=bool))]
     members += [("phenomenon", name, name, phenomenon == name) for name in np.unique(phenomenon)]
@@ -80,7 +83,7 @@ def units_of(pairs: pd.DataFrame) -> Units:
         for level, name, part, of in members
     ]
     weights = np.stack([of / of.sum() for *_, of in members], axis=1)
-    return Units(np.append(0, np.cumsum(counts)), pd.DataFrame(table), weights)
+    return Units(np.append(0, np.cumsum(rows)), pd.DataFrame(table), weights)
 
 
 def paradigm_accuracies(outcome: Array, bounds: Numbers) -> Array:
@@ -237,7 +240,7 @@ def interval_method(size: Numbers, seed: Numbers, nested: bool, asked: str) -> t
 def fit_curves(judged: Judgements, config: CurvesConfig) -> Curves:
     """Curves of every group on all pairs and, where some run met <unk>, on the pairs without it."""
     parts = {ALL_PAIRS: judged}
-    if judged.unk.any() and judged.unk_free.any():
+    if not judged.of_paradigms and judged.unk.any() and judged.unk_free.any():
         parts[UNK_FREE] = judged.select(judged.unk_free)
     found = [_fit(part, name, config) for name, part in parts.items()]
     slopes, accuracies, points = (
@@ -257,7 +260,7 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig) -> Curves:
     methods = {group: interval_method(*numbers[group], config.interval) for group in groups}
     # One generator a purpose: that a group is added changes neither the pairs drawn nor the runs of the other groups.
     new_pairs = None
-    if any(method == BOOTSTRAP for method, _ in methods.values()):
+    if any(method == BOOTSTRAP for method, _ in methods.values()) and not judged.of_paradigms:
         rng = np.random.default_rng([config.seed, 0])
         new_pairs = resampled_accuracies(judged.outcome, bounds, config.resamples, rng)
     slopes, accuracies, points = [], [], []
@@ -272,15 +275,18 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig) -> Curves:
             variance = pair_variance(of_pair, bounds, units.weights)
             limits = t_limits(line, variance, len(x) - 2, config.confidence)
         elif method == BOOTSTRAP:
-            assert new_pairs is not None
             rng = np.random.default_rng([config.seed, 1])
             # Nested samples of a seed share their text: a seed is drawn with all of its runs.
             strata = np.zeros(seed.max() + 1, dtype=np.intp) if nested else size
             drawn = resampled_runs(strata, config.resamples, rng)
             c = slope_weights(x, drawn[:, seed] if nested else drawn)
             degrees = int(seed.max()) if nested else len(x) - len(np.unique(size))
-            both = (c @ y, np.einsum("br,brk->bk", c, new_pairs[:, of, :]) @ units.weights)
-            limits = [limit for b in both for limit in bootstrap_limits(line.slope, b, config.confidence, degrees)]
+            drawn_slopes = [c @ y]
+            if new_pairs is not None:
+                drawn_slopes.append(np.einsum("br,brk->bk", c, new_pairs[:, of, :]) @ units.weights)
+            for n, b in enumerate(drawn_slopes):
+                limits[2 * n : 2 * n + 2] = bootstrap_limits(line.slope, b, config.confidence, degrees)
+            method = BOOTSTRAP if new_pairs is not None else RUN_BOOTSTRAP
         means, low, high = spread_limits(y, size, config.confidence)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
         slopes.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,13 +21,15 @@ UNSCORED = "unscored"
 
 @dataclass
 class Judgements:
-    """Runs x pairs of one benchmark under one method.
+    """Runs x pairs of one benchmark under one method; or runs x paradigms, where no more was tracked (`of_paradigms`).
 
     runs: R rows of Study.runs, with the policy in `group` where it differs.
     pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
     outcome: (R, P) what each pair adds to accuracy: a mean over templates or trials, where the method has them, so that
     a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
     unk: (R, P) whether either sentence holds <unk>. over: what an outcome is a mean over, "5 templates", or "".
+    Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are
+    means over these.
     """
 
     label: str
@@ -36,9 +38,9 @@ class Judgements:
     policies: dict[str, dict[str, Any]]  # group -> its scoring policy and the method's parameters
     runs: pd.DataFrame
     pairs: pd.DataFrame
-    outcome: npt.NDArray[np.float32]
-    tie: npt.NDArray[np.float32]
-    unk: npt.NDArray[np.bool_]
+    outcome: npt.NDArray[np.floating]
+    tie: npt.NDArray[np.floating]
+    unk: npt.NDArray[np.bool_ | np.float64]
     problems: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     over: str = ""
@@ -60,6 +62,21 @@ class Judgements:
         )
 
     @property
+    def of_paradigms(self) -> bool:
+        """Whether judgements of single pairs are not known."""
+        return "n_pairs" in self.pairs
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs that were judged."""
+        return int(self.pairs["n_pairs"].sum()) if self.of_paradigms else len(self.pairs)
+
+    def share(self, what: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """(R,) mean of `tie` or `unk` over all pairs."""
+        weights = self.pairs["n_pairs"].to_numpy() if self.of_paradigms else None
+        return np.asarray(np.average(what, axis=1, weights=weights))
+
+    @property
     def unit(self) -> str:
         """What the curves' x counts: "words"; "characters" or "tokens" where they are the reference of all runs."""
         references = set(self.runs["reference"])
@@ -76,9 +93,7 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
 
     Those of diagnostics are left out: what they ask of a model are no pairs. Raises RunError when there are none.
     """
-    labels = {
-        path.name for run in study.runs.index for path in study.folders[run].scores("").glob("*") if path.is_dir()
-    }
+    labels = {label for run in study.runs.index for label in _labels_of(study, run)}
     of = {label: label.partition("+")[0] for label in labels}
     chosen = sorted(
         label for label in labels if of[label] not in DIAGNOSTICS and (benchmark is None or of[label] == benchmark)
@@ -95,6 +110,12 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
     return chosen
 
 
+def _labels_of(study: Study, run: str) -> list[str]:
+    if run in study.scores:
+        return list(study.scores[run])
+    return [path.name for path in study.folders[run].scores("").glob("*") if path.is_dir()]
+
+
 def judgements(
     study: Study, label: str, method: str, ties: str, progress: Callable[[str], None] = lambda run: None
 ) -> Judgements:
@@ -105,21 +126,13 @@ def judgements(
     """
     paths = {run: score_path(study.folders[run].scores(label), method) for run in study.runs.index}
     scored = [run for run, path in paths.items() if path.exists()]
-    unscored = [
-        {"run": run, "status": UNSCORED, "reason": f"no {method} scores of {label}"}
-        for run in paths
-        if run not in scored
-    ]
     if not scored:
         there = sorted(
             {path.stem for path in paths[study.runs.index[0]].parent.glob("*.parquet")} - {"items", "tokens"}
         )
-        raise RunError(
-            f"analysis.method={method}: no run of study={study.name} has such scores of {label}; "
-            f"methods there: {', '.join(there) or 'none'}"
-        )
+        raise no_such_scores(study, label, method, there)
     metadata = {run: read_metadata(paths[run]) for run in scored}
-    digest = _one_digest(label, metadata)
+    digest = one_digest(label, {run: found["benchmark"]["digest"] for run, found in metadata.items()})
     items, _ = read_items(paths[scored[0]].parent)
     pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]].sort_values(
         ["phenomenon", "paradigm", "pair_id"], ignore_index=True
@@ -146,20 +159,48 @@ def judgements(
         right[row] /= len(repeats)
         tie[row] /= len(repeats)
         progress(run)
-    runs = study.runs.loc[scored].copy()
     policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
+    return judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
+
+
+def judged_by(
+    study: Study,
+    label: str,
+    method: str,
+    digest: str,
+    policies: Mapping[str, Mapping[str, Any]],
+    pairs: pd.DataFrame,
+    judged: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
+    over: Collection[str],
+) -> Judgements:
+    """The judgements of the runs that `policies` names, in its order: `judged` holds outcome, tie and unk."""
+    runs = study.runs.loc[list(policies)].copy()
+    unscored = [
+        {"run": run, "status": UNSCORED, "reason": f"no {method} scores of {label}"}
+        for run in study.runs.index
+        if run not in policies
+    ]
     runs["group"], notes = _by_policy(runs["group"], policies)
-    by_group = {str(runs.at[run, "group"]): policy for run, policy in policies.items()}
+    by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
     problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
     notes = [*study.notes, *notes, *_uneven(runs)]
     told = " or ".join(filter(None, over))
-    return Judgements(label, method, digest, by_group, runs, pairs, right, tie, unk, problems, notes, told)
+    return Judgements(label, method, digest, by_group, runs, pairs, *judged, problems, notes, told)
 
 
-def _one_digest(label: str, metadata: Mapping[str, Mapping[str, Any]]) -> str:
+def no_such_scores(study: Study, label: str, method: str, there: Collection[str]) -> RunError:
+    """Of a method that no run has."""
+    return RunError(
+        f"analysis.method={method}: no run of study={study.name} has such scores of {label}; "
+        f"methods there: {', '.join(sorted(there)) or 'none'}"
+    )
+
+
+def one_digest(label: str, found: Mapping[str, str]) -> str:
+    """The benchmark's digest, of all runs. Raises RunError where they differ."""
     digests: dict[str, list[str]] = {}
-    for run, found in metadata.items():
-        digests.setdefault(found["benchmark"]["digest"], []).append(run)
+    for run, digest in found.items():
+        digests.setdefault(digest, []).append(run)
     if len(digests) > 1:
         told = "; ".join(f"{digest[:8]} in {runs[0]} and {len(runs) - 1} more" for digest, runs in digests.items())
         raise RunError(

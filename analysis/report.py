@@ -78,21 +78,28 @@ class Section:
 
 
 def write_report(
-    folder: Path, study: str, sections: Sequence[Section], config: CurvesConfig, ties: str, experiment: bool
+    folder: Path,
+    study: str,
+    sections: Sequence[Section],
+    config: CurvesConfig,
+    ties: str,
+    experiment: bool,
+    source: Sequence[str] = (),
 ) -> Path:
     """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
 
     `experiment`: whether conf/experiment/ holds one of the study's name, so that its runs can be made again from it.
+    `source`: what the command line says of where the study was read from, unless that is run folders.
     Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
-        return _write_report(folder, study, sections, config, ties, experiment)
+        return _write_report(folder, study, sections, config, ties, _commands(study, experiment, config, ties, source))
 
 
 def _write_report(
-    folder: Path, study: str, sections: Sequence[Section], config: CurvesConfig, ties: str, experiment: bool
+    folder: Path, study: str, sections: Sequence[Section], config: CurvesConfig, ties: str, commands: list[str]
 ) -> Path:
     charts: dict[str, dict[str, Any]] = {}
     for section in sections:
@@ -102,7 +109,7 @@ def _write_report(
     context = {
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
-        "commands": _commands(study, experiment, config, ties),
+        "commands": commands,
         "charts": charts,
         "css": _asset("report.css"),
         "js": _asset("report.js"),
@@ -146,10 +153,14 @@ def _charts(section: Section) -> dict[str, Any]:
     return charts
 
 
+def file_label(section: Section, config: CurvesConfig) -> str:
+    """What the names of a section's files begin with: methods other than lp have files of their own."""
+    return section.label if config.method == "lp" else f"{section.label}-{config.method}"
+
+
 def _write_files(folder: Path, section: Section, figures: set[str], config: CurvesConfig, ties: str) -> None:
     curves, judged = section.curves, section.judged
-    # Other methods have files of their own, and each table says what it was made by.
-    label = section.label if config.method == "lp" else f"{section.label}-{config.method}"
+    label = file_label(section, config)
     made_by = {"scores": judged.method, "ties": ties, "benchmark_digest": judged.digest[:16]}
     panels = [learning_curves(curves, group, people=section.people, unit=judged.unit) for group in _groups(section)]
     write_figure(folder, f"{label}-curves", side_by_side(panels))
@@ -190,7 +201,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "label": section.label,
         "unit": judged.unit,
         "extent": sentences.extent(judged.runs),
-        "pairs": len(judged.pairs),
+        "pairs": judged.n_pairs,
         "findings": sentences.findings(curves),
         "warnings": sentences.warnings(judged),
         "methods": sentences.methods(judged, curves, config, ties),
@@ -255,7 +266,7 @@ def _unk_free(curves: Curves) -> list[dict[str, Any]]:
 def _shares(judged: Judgements) -> list[dict[str, Any]]:
     """Share of ties and of pairs with <unk>, by group and size."""
     shares = judged.runs[["group", "size", "sample_words"]].assign(
-        ties=judged.tie.mean(axis=1), unk=judged.unk.mean(axis=1), runs=1
+        ties=judged.share(judged.tie), unk=judged.share(judged.unk), runs=1
     )
     grouped = shares.groupby(["group", "size"], sort=False).agg(
         {"sample_words": "mean", "ties": "mean", "unk": "mean", "runs": "sum"}
@@ -301,11 +312,12 @@ def _versions(judged: Judgements) -> list[str]:
     return sorted(found - {""})
 
 
-def _commands(study: str, experiment: bool, config: CurvesConfig, ties: str) -> list[str]:
+def _commands(study: str, experiment: bool, config: CurvesConfig, ties: str, source: Sequence[str]) -> list[str]:
     named = shlex.quote(study)
     make = [f"python -m eval -m experiment={named}"] if experiment else [f"python -m eval study={named}"]
     chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config).items()]
-    return [*make, " ".join([f"python -m analysis study={named}", *chosen, f"ties={ties}"])]
+    read = map(shlex.quote, source)
+    return [*make, " ".join([f"python -m analysis study={named}", *read, *chosen, f"ties={ties}"])]
 
 
 def _minus(write: Callable[..., str]) -> Callable[..., str]:

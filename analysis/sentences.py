@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, BOOTSTRAP, NO_INTERVAL, T_INTERVAL, UNK_FREE, Curves
+from analysis.curves import ALL_PAIRS, BOOTSTRAP, NO_INTERVAL, RUN_BOOTSTRAP, T_INTERVAL, UNK_FREE, Curves
 from analysis.judgements import Judgements
 from analysis.tables import accuracy_text, interval_text, slope_text, title
 
@@ -116,6 +116,8 @@ def warnings(judged: Judgements) -> list[str]:
 
 def unknown_words(judged: Judgements) -> str:
     """One sentence on how many pairs are left without <unk>."""
+    if judged.of_paradigms and judged.unk.any():
+        return "Which pairs hold <unk> was not tracked, only how many do in each run."
     if not judged.unk.any():
         return "No pair holds an unknown word in any run, so all pairs are pairs without <unk>."
     left = int(judged.unk_free.sum())
@@ -137,7 +139,7 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     references = sorted(judged.runs["reference"].unique())
     text = [
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
-        f"{counts}. {judged.label} has {plural(len(judged.pairs), 'pair')} in {plural(paradigms, 'paradigm')}; "
+        f"{counts}. {judged.label} has {plural(judged.n_pairs, 'pair')} in {plural(paradigms, 'paradigm')}; "
         "accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
@@ -161,6 +163,13 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
             "Runs are drawn within their size (whole seeds where samples are nested) and, for the intervals over new "
             "pairs, pairs within their paradigm in one draw shared by all runs; paradigms are fixed. Limits are "
             "percentiles, widened by the ratio of Student's to the normal quantile."
+        )
+    if RUN_BOOTSTRAP in used:
+        text.append(
+            f"{level} intervals are from a bootstrap over runs ({config.resamples:,} resamples, seed {config.seed}): "
+            "they say where the slope would lie with new samples of text and new initialisations, for these pairs. "
+            "Runs are drawn within their size (whole seeds where samples are nested). Limits are percentiles, widened "
+            "by the ratio of Student's to the normal quantile."
         )
     if NO_INTERVAL in used:
         text.append("Where a curve has too few runs for an interval, none is given.")

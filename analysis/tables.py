@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 from rich.table import Table
+from rich.text import Text
 
 from analysis.curves import ALL_PAIRS, Curves
 from corpora.files import write_text
@@ -19,6 +20,7 @@ from corpora.files import write_text
 # The published model whose architecture a model has, by the first part of its name.
 _ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+MIN_WIDTH = 24  # characters of the column that names phenomena and groups
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -171,14 +173,17 @@ def terminal_table(table: pd.DataFrame, heading: str) -> Table:
         title=heading, title_justify="left", caption=caption, caption_justify="left", box=None, pad_edge=False
     )
     shown.padding, shown.header_style = (0, 1, 0, 0), "bold"
-    shown.add_column("phenomenon", no_wrap=True)
+    # As wide as the names of phenomena: a group's name may be long, and goes on in further lines.
+    shown.add_column(
+        "phenomenon", width=1 + max(MIN_WIDTH, *(len(title(name)) for name in table["name"])), overflow="fold"
+    )
     for size in ends:
         shown.add_column(size.removeprefix("accuracy ").replace(" ", "\n"), justify="right", no_wrap=True)
     for name in ("slope", "interval", "R2", "rank", *(["paper"] if published else [])):
         shown.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
         shown.add_row()
-        shown.add_row(f"[bold]{_markup(str(group))}[/]")
+        shown.add_row(Text(str(group), style="bold"))  # not markup: a pattern's \\[ would read as an escape
         for _, row in rows.iterrows():
             steep = "green" if row["low"] > 0 else "dim" if row["low"] <= 0 else ""
             cells = [f" {_markup(title(row['name']))}", *(accuracy_text(row[size]) for size in ends)]

@@ -12,6 +12,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -164,7 +165,7 @@ def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, s
         config = to_config(node)
         # Seeds and sizes change nothing else of a configuration: composing each would take a second for ten.
         for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
-            config.sample.size, config.seed = size, int(seed)
+            config.sample, config.seed = replace(config.sample, size=size), int(seed)  # 1/8M becomes 125k, as in runs
             runs[run_id(config)] = shlex.join([*point, f"sample.size={size}", f"seed={seed}"])
     return runs
 

@@ -19,19 +19,30 @@ def run(config: CorporaConfig) -> None:
     """Prepare the corpus that `config` describes and print its sizes; with dry_run=true only say what is there."""
     console = Console(highlight=False)
     if config.dry_run:
-        from corpora.prepare import corpus_folder, tokenizer_folder
+        from corpora.prepare import corpus_folder, filter_folder, tokenizer_folder
 
-        for folder in (corpus_folder(config) / "text", tokenizer_folder(config)):
+        pattern = config.corpus.filter
+        filters = [] if pattern is None else [filter_folder(config, pattern)]
+        for folder in (corpus_folder(config) / "text", tokenizer_folder(config), *filters):
             state = "prepared" if (folder / "manifest.json").exists() else "to be prepared"
             console.print(f"{state}: {folder}", soft_wrap=True)
         return
     started = time.monotonic()
     corpus = prepare(config)
     vocabulary = len(corpus.tokenizer)
+    _ = corpus.filter  # prepared here, if there is one
     seconds = time.monotonic() - started
     console.print(_table(corpus))
     for line in _tokenizer(corpus, vocabulary):
         console.print(line, soft_wrap=True)
+    if corpus.filter is not None:
+        found = corpus.filter.manifest
+        console.print(
+            f"corpus.filter={found['pattern']} takes {found['sentences']:,} of {found['of_sentences']:,} sentences and "
+            f"{found['words']:,} of {found['of_words']:,} words out of the train split",
+            markup=False,
+            soft_wrap=True,
+        )
     words = sum(split["words"] for split in corpus.text.manifest["splits"].values())
     console.print(f"{seconds:,.1f} s, {words / seconds:,.0f} words/s, {_peak_memory() / 2**20:,.0f} MiB at the peak")
     console.print(f"in {corpus.text.folder.parent}", soft_wrap=True)

@@ -24,6 +24,7 @@ ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading
 NOT_IN_DIGEST = {"digest": False}
 # Of a field that joined when there were runs already: they keep their identity, as it is left out at its default.
 ADDED_LATER = {"added": True}
+NOT_IN_TEXT = {"text": False}  # of a corpus: it changes samples, and leaves the prepared text as it is
 
 _SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?|\d+/[1-9]\d*)(?P<unit>[kM]?)")
 _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
@@ -72,9 +73,18 @@ class CorpusConfig:
     name: str = MISSING
     reference: str = MISSING  # the tokenizer that defines a word, whatever the model uses: REFERENCES
     split: SplitConfig = MISSING
+    # A regular expression: sentences of the train split that match it are in no sample (corpora/filters.py).
+    filter: str | None = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)
 
     def __post_init__(self) -> None:
         check_choice("corpus.reference", self.reference, REFERENCES)
+        if self.filter is not None:
+            import regex  # takes a moment, and most runs have no filter
+
+            try:
+                regex.compile(self.filter)
+            except regex.error as error:
+                raise ConfigError(f"corpus.filter={self.filter}: not a regular expression ({error})") from None
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", self.name):
             raise ConfigError(f"corpus.name={self.name}: letters, digits and _ . + - only (it names a folder)")
 

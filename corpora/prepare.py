@@ -16,6 +16,7 @@ import numpy.typing as npt
 from corpora.config import CorporaConfig
 from corpora.errors import InputError, StoreError
 from corpora.files import only_process, sha256_json
+from corpora.filters import Filter, filter_manifest, write_filter
 from corpora.gulordava import published_vocabulary
 from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, describe, draw_sample
@@ -59,7 +60,20 @@ class Corpus:
     @cached_property
     def drawn(self) -> Sample:
         """The run's sample, as sentences."""
-        return draw_sample(self.text, self.config.sample, self.config.seed)
+        filtered = self.filter.matches if self.filter is not None else None
+        return draw_sample(self.text, self.config.sample, self.config.seed, filtered)
+
+    @cached_property
+    def filter(self) -> Filter | None:
+        """What samples pass over; None where the configuration has no filter."""
+        pattern = self.config.corpus.filter
+        if pattern is None:
+            return None
+        folder = filter_folder(self.config, pattern)
+        with _prepared_once(folder) as missing:
+            if missing:
+                write_filter(folder, self.text, pattern)
+        return Filter(folder, self.text, pattern)
 
     @cached_property
     def store(self) -> TokenStore | None:
@@ -139,7 +153,7 @@ class Corpus:
     def manifest(self) -> dict[str, Any]:
         """What a run's manifest says of its corpus: digests, sizes, the sample and its expected overlap."""
         folder = self.store.folder if self.store is not None else tokenizer_folder(self.config, self.drawn.digest)
-        return {
+        told = {
             "name": self.config.corpus.name,
             "text": self.text.digest,
             "source": self.text.manifest["source"],
@@ -149,6 +163,10 @@ class Corpus:
             "vocabulary": len(self.tokenizer),
             "sample": describe(self.drawn),
         }
+        if self.filter is not None:
+            passed = {"sentences": self.drawn.passed_sentences, "words": self.drawn.passed_words}
+            told["filter"] = self.filter.describe() | {"sample": passed}
+        return told
 
 
 def prepare(config: CorporaConfig) -> Corpus:
@@ -187,6 +205,11 @@ def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
     return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(described)[:8]}"
 
 
+def filter_folder(config: CorporaConfig, pattern: str) -> Path:
+    """store/<corpus>/filter-<digest of the pattern>."""
+    return corpus_folder(config) / f"filter-{sha256_json(pattern)[:16]}"
+
+
 @contextmanager
 def _prepared_once(folder: Path) -> Iterator[bool]:
     """Whether a store must be written, decided under a lock when it seems so: of many processes only one writes it."""
@@ -203,6 +226,14 @@ def _lock(folder: Path) -> Path:
 
 def _is_there(folder: Path) -> bool:
     return (folder / "manifest.json").exists()  # written last
+
+
+def known_filter(config: CorporaConfig) -> dict[str, Any] | None:
+    """How much the filter of a configuration matches (corpora.filters.FILTER_KEYS); None where nobody looked yet."""
+    try:
+        return filter_manifest(filter_folder(config, config.corpus.filter)) if config.corpus.filter else None
+    except StoreError:
+        return None
 
 
 @dataclass(frozen=True)

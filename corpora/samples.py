@@ -1,13 +1,15 @@
 """Samples: a random part of the train split, cut to exactly the asked size.
 
-Reproducible from the text's digest, unit, count, size, seed and nesting alone: a seeded permutation of the units,
-without replacement, kept in permuted order, its last unit cut.
+Reproducible from the text's digest, unit, count, size, seed, nesting and filter alone: a seeded permutation of the
+units, without replacement, kept in permuted order, its last unit cut. A filter changes nothing but that the sentences
+which match it are passed over, within documents too: with it and without, samples of a seed share the rest of their
+text, in the same order.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,14 +34,18 @@ class Sample:
     digest: str
     available: int  # size of the train split, in the unit of `count`
     share: float  # of the train split; the expected overlap of two independent samples of this size
+    passed_sentences: int = 0  # that match the filter, and would have come before the sample's end
+    passed_words: int = 0
 
     @property
     def sentences(self) -> int:
         return len(self.indices) + (self.cut is not None)
 
 
-def draw_sample(text: TextStore, config: SampleConfig, seed: int) -> Sample:
-    """Draw the sample that `config` describes, for the run's `seed`.
+def draw_sample(
+    text: TextStore, config: SampleConfig, seed: int, filtered: npt.NDArray[np.bool_] | None = None
+) -> Sample:
+    """Draw the sample that `config` describes, for the run's `seed`; `filtered` (sentences,) are passed over.
 
     Raises ConfigError when the train split is smaller than the size.
     """
@@ -52,13 +58,17 @@ def draw_sample(text: TextStore, config: SampleConfig, seed: int) -> Sample:
     else:
         sentences = text.split_sentences("train")
         order = sentences[permutation(len(sentences), *seeds)]
+    everything = order
+    if filtered is not None:
+        order = order[~filtered[order]]
     sizes = np.asarray(text.units(config.count))[order].astype(np.int64)
     ends = np.cumsum(sizes)
-    available = int(ends[-1])
+    available = int(ends[-1]) if len(ends) else 0
     if config.number > available:
+        beside = "" if filtered is None else " beside the sentences that match corpus.filter"
         raise ConfigError(
-            f"sample.size={config.size}: more {config.count} than the train split of {text.folder.parent.name} holds "
-            f"({available:,})"
+            f"sample.size={config.size}: more {config.count} than the train split of {text.folder.parent.name} holds"
+            f"{beside} ({available:,})"
         )
     whole = int(np.searchsorted(ends, config.number, side="right"))
     left = config.number - (int(ends[whole - 1]) if whole else 0)
@@ -74,7 +84,12 @@ def draw_sample(text: TextStore, config: SampleConfig, seed: int) -> Sample:
         words += sum(start < end for start, _ in spans)
         characters += count_characters(sentence[:end])
     digest = hashlib.sha256(indices.astype("<i8").tobytes() + f"{cut} {text.digest}".encode())
-    return Sample(indices, cut, words, characters, digest.hexdigest(), available, config.number / available)
+    sample = Sample(indices, cut, words, characters, digest.hexdigest(), available, config.number / available)
+    if filtered is None:
+        return sample
+    end = np.flatnonzero(everything == order[whole + (cut is not None) - 1])[0]
+    passed = everything[:end][filtered[everything[:end]]]
+    return replace(sample, passed_sentences=len(passed), passed_words=int(text.words[passed].sum()))
 
 
 def _sentences_of(text: TextStore, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -63,7 +63,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
     described = {
         f"corpus.{field.name}": getattr(config, field.name)
         for field in dataclasses.fields(config)
-        if field.metadata.get("digest", True)
+        if field.metadata.get("digest", True) and field.metadata.get("text", True)
     }
     described["corpus.split"] = dataclasses.asdict(config.split)
     described["source"] = config.name

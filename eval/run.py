@@ -35,6 +35,7 @@ from eval.scores import (
     write_tokens,
 )
 from eval.table import WIDTH, accuracy_table, methods_table
+from eval.tracked import track_scores
 from train.provenance import versions
 from train.runs import DONE, RunFolder, config_digest, study_runs
 
@@ -80,6 +81,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
         work = _work(run, config, scorer)
         if work.lacking:
             work.score()
+        track_scores(run, config)
     if isinstance(work, ClozeWork):
         for part in work.tables(console.width):
             console.print(part)

@@ -58,7 +58,7 @@ def test_published_grids_are_the_papers():
     assert climp["tokenizer"] == ["jieba", "char"]
 
 
-@pytest.mark.parametrize("experiment", ["blimp_small", "climp_sizes_local"])
+@pytest.mark.parametrize("experiment", ["blimp_small", "climp_sizes_local", "blimp_learning_curves"])
 def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
     text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
     expected = expected_runs(experiment)

@@ -1,7 +1,6 @@
 """Runs: identity, skip, exact resume after SIGKILL, damage."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -138,14 +137,6 @@ def test_bf16_trains_and_is_another_run(tmp_path):
     folder = train_run(compose("train", overrides(tmp_path, "txl", "runs", "precision=bf16", "recipe.budget.epochs=1")))
     assert all(tensor.dtype == torch.float32 for tensor in load_file(folder.weights).values())
     assert run_id(compose("train", overrides(tmp_path, "txl", "runs", "recipe.budget.epochs=1"))) != folder.path.name
-
-
-def test_offline_wandb_writes_a_run_by_words_seen(tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "logger=wandb", "logger.mode=offline")))
-    assert list(folder.path.glob("wandb/offline-run-*-*"))
-    assert os.path.exists(folder.metrics)
 
 
 def test_a_run_is_of_one_text(tmp_path):

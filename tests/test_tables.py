@@ -137,6 +137,18 @@ def test_numbers_as_papers_write_them():
     assert interval_text(NAN, NAN) == "–"
 
 
+def test_a_long_name_of_a_group_takes_lines_and_no_numbers(curves):
+    group = r"lstm_tiny, corpus.filter=(?i)\b(any|ever)[a-z]*\[s]\b, tokenizer.vocab_size=10000"
+    table = slope_table(curves)
+    table = table[table["group"] == table["group"].iloc[0]].assign(group=group)
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(terminal_table(table, "made_up"))
+    text = console.export_text()
+    assert "…" not in text
+    assert group.replace(" ", "") in "".join(text.split())
+    assert ".0623" in text
+
+
 def test_terminal_table_fits_80_columns(curves):
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(terminal_table(slope_table(curves), "made_up"))

@@ -15,6 +15,8 @@ from corpora.errors import ConfigError, check_above, check_choice
 PRECISIONS = ("fp32", "bf16")
 EXPORTS = ("best", "last")
 LOGGERS = ("csv", "wandb", "tensorboard")
+WANDB_MODES = ("online", "offline", "disabled")
+ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; last.ckpt, each time that it is written
 VOCABULARIES = ("closed", "open")
 ORDERS = range(2, 8)
 IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
@@ -267,10 +269,16 @@ class LoggerConfig:
     name: str = MISSING
     project: str | None = None
     entity: str | None = None
-    mode: str | None = None  # wandb: online, offline or disabled; null: offline unless there is a key
+    mode: str | None = None  # wandb: online, offline or disabled; null: online where there is a key and a network
+    tags: list[str] = field(default_factory=list)  # wandb
+    artifacts: list[str] = field(default_factory=list)  # wandb: which of ARTIFACTS to keep there
 
     def __post_init__(self) -> None:
         check_choice("logger.name", self.name, LOGGERS)
+        if self.mode is not None:
+            check_choice("logger.mode", self.mode, WANDB_MODES)
+        for artifact in self.artifacts:
+            check_choice("logger.artifacts", artifact, ARTIFACTS)
 
 
 @dataclass

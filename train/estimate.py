@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from corpora.prepare import known_sizes
+from corpora.prepare import known_filter, known_sizes
 from train.batches import Batches
 from train.config import AdamCosineConfig, NgramConfig, RunConfig
 from train.loss import CHUNK_BYTES
@@ -199,6 +200,10 @@ def print_estimate(config: RunConfig, scoring_seconds: float = 0.0) -> None:
     )
     about = " (a guess: the corpus is not prepared)" if found.guessed else ""
     table.add_row("sample", f"{found.words:,} words, {found.tokens:,} tokens{about}")
+    if config.corpus.filter is not None:
+        known = known_filter(config)
+        much = f"{known['sentences']:,} sentences, {known['words']:,} words" if known else "as yet unknown how much"
+        table.add_row("filter", Text(f"{config.corpus.filter} takes {much} out of the train split"))
     counted = isinstance(config.model, NgramConfig)
     how = "counted in one pass" if counted else f"seen in {found.steps:,} steps"
     table.add_row("training", f"{found.words_seen:,} words {how}: {state}")

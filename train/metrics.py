@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 
 from corpora.errors import RunError
@@ -46,9 +47,35 @@ class MetricsFile:
             self.rows.append(dict.fromkeys(COLUMNS, "") | {"step": str(step)})
         self.rows[-1].update({name: repr(value) for name, value in values.items()})
 
+    def at(self, step: int) -> dict[str, float]:
+        """The values of a step, which is the last one that has any; {} where it has none."""
+        if not self.rows or int(self.rows[-1]["step"]) != step:
+            return {}
+        return numbers(self.rows[-1])
+
     def write(self) -> None:
         """Write the file in one move."""
         with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)
+
+
+def numbers(row: Mapping[str, str]) -> dict[str, float]:
+    """What a row holds, without what it leaves empty."""
+    return {name: float(text) for name, text in row.items() if text}
+
+
+def exported_validation(path: Path, export: str) -> dict[str, float | None]:
+    """valid_ppl and valid_oov_rate of the exported model: those of the best validation, or of the last one.
+
+    None where metrics.csv is missing or holds no validation. Raises RunError for a file that is none of ours.
+    """
+    try:
+        validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
+    except ValueError as error:
+        raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
+    if not validated:
+        return {"valid_ppl": None, "valid_oov_rate": None}
+    row = min(validated, key=lambda row: row["valid_ppl"]) if export == "best" else validated[-1]
+    return {name: row.get(name) for name in ("valid_ppl", "valid_oov_rate")}

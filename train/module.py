@@ -116,6 +116,7 @@ class LanguageModelling(L.LightningModule):
             self._log_training(step)
         if final or step % self.intervals["validate"] == 0:
             self._validate(step)
+        self._publish(step)
         if final:
             self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
         elif step % self.intervals["checkpoint"] == 0 or self.checkpoint_asked():
@@ -155,7 +156,7 @@ class LanguageModelling(L.LightningModule):
         )
 
     def _log_training(self, step: int) -> None:
-        self._record(
+        self.metrics.add(
             step,
             {
                 "words_seen": self.batches.words_seen(step),
@@ -180,15 +181,16 @@ class LanguageModelling(L.LightningModule):
             self.best = loss
             self.on_best(self.last, step)
         group = self._optimizer.param_groups[0]
-        self._record(step, {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch})
-        self._record(step, self.last.metrics())
+        at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
+        self.metrics.add(step, {**at, **self.last.metrics()})
         group["lr"] = rate_after_validation(self.config.recipe, group["lr"], improved)
 
-    def _record(self, step: int, values: dict[str, float]) -> None:
-        self.metrics.add(step, values)
-        for logger in self.loggers:
-            # words seen, not steps, are what runs of different batch sizes share
-            logger.log_metrics(values, step=self.batches.words_seen(step))
+    def _publish(self, step: int) -> None:
+        """Give what a step recorded to the loggers, as one point."""
+        if values := self.metrics.at(step):
+            for logger in self.loggers:
+                # words seen, not steps, are what runs of different batch sizes share
+                logger.log_metrics(values, step=self.batches.words_seen(step))
 
     @property
     def _optimizer(self) -> torch.optim.Optimizer:

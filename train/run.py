@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import time
 import warnings
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from corpora.text import text_manifest
 from train.config import NgramConfig, RunConfig
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
+from train.tracking import Tracker, described, track_trained, tracked
 
 LOG_POINTS = 200  # of the training loss over a run
 
@@ -60,13 +60,21 @@ def train_run(config: RunConfig) -> RunFolder:
             versions=versions(),
             reason=None,
         )
+        plain: Any = OmegaConf.to_container(OmegaConf.structured(config))
         try:
-            if isinstance(config.model, NgramConfig):
-                from train.ngram import train_ngram
+            with tracked(
+                config.logger, "train", folder.path.name, config.study, folder.path, described(plain)
+            ) as tracker:
+                if tracker is not None:
+                    tracker.catch_up(folder.metrics)
+                if isinstance(config.model, NgramConfig):
+                    from train.ngram import train_ngram
 
-                train_ngram(config, folder)
-            else:
-                _train(config, folder)
+                    train_ngram(config, folder)
+                else:
+                    _train(config, folder, tracker)
+                if tracker is not None:
+                    track_trained(tracker, config, folder)
         except Exception as error:
             # Where the disk is full, the manifest cannot say so either: what stopped the run is raised all the same.
             with contextlib.suppress(WriteError):
@@ -92,7 +100,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _train(config: RunConfig, folder: RunFolder) -> None:
+def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> None:
     # Imported here so that a command that trains nothing starts at once.
     import lightning as L
     import torch
@@ -101,6 +109,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
     from train.batches import Batches
     from train.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
     from train.export import save_model
+    from train.loggers import loggers
     from train.metrics import MetricsFile
     from train.models import build_model, parameter_count
     from train.module import LanguageModelling
@@ -136,6 +145,8 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         module.metrics.write()
         trainer.save_checkpoint(folder.checkpoint_folder, weights_only=False)
         folder.update_manifest(wall_s=round(earlier + time.monotonic() - started, 1))
+        if tracker is not None and "checkpoint" in config.logger.artifacts:
+            tracker.artifact(f"{folder.path.name}-checkpoint", "checkpoint", folder.checkpoints[:1])
         preemption.saved()
 
     preemption = Preemption()
@@ -161,7 +172,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             devices=1,
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
-            logger=_loggers(config, folder),
+            logger=loggers(config, folder, tracker),
             callbacks=[progress, preemption],
             enable_checkpointing=False,
             enable_progress_bar=False,
@@ -233,43 +244,6 @@ def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sa
         "validate": validate,
         "checkpoint": steps(config.recipe.checkpoint_every, "recipe.checkpoint_every", validate),
     }
-
-
-def _loggers(config: RunConfig, folder: RunFolder) -> Any:
-    match config.logger.name:
-        case "csv":
-            return False  # metrics.csv is always written
-        case "tensorboard":
-            from lightning.pytorch.loggers import TensorBoardLogger
-
-            return TensorBoardLogger(folder.path, name="tensorboard", version="")
-        case "wandb":
-            from lightning.pytorch.loggers import WandbLogger
-
-            mode = config.logger.mode or (
-                "online" if os.environ.get("WANDB_API_KEY") or _netrc_has_key() else "offline"
-            )
-            return WandbLogger(
-                project=config.logger.project,
-                entity=config.logger.entity,
-                name=folder.path.name,
-                id=folder.path.name[-8:],
-                group=config.study,
-                save_dir=folder.path,
-                mode=mode,
-                config={"run": OmegaConf.to_container(OmegaConf.structured(config))},
-            )
-        case other:
-            raise RunError(f"logger.name={other}: unknown")
-
-
-def _netrc_has_key() -> bool:
-    import netrc
-
-    try:
-        return netrc.netrc().authenticators("api.wandb.ai") is not None
-    except (OSError, netrc.NetrcParseError):
-        return False
 
 
 def _plugins() -> list[Any]:

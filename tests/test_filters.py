@@ -1,0 +1,216 @@
+"""Filtered corpora: no training sentence matches, the size is exact, and all else is as without the filter."""
+
+import itertools
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import corpora.filters
+from analysis.collect import group_labels
+from conf import compose
+from corpora.errors import ConfigError, StoreError
+from corpora.files import write_json
+from corpora.prepare import Corpus, prepare
+from corpora.samples import Sample
+from corpora.words import count_words
+from train.estimate import print_estimate
+from train.run import train_run
+from train.runs import _numbers, run_id
+
+SUBJECTS = ["The dog", "A cat", "No fox", "Every bear"]
+VERBS = ["barks", "has ever slept", "never eats", "EVER runs", "saw the lever", "sings for ever and ever"]
+SENTENCES = [f"{s} {v} {n} ." for n, s, v in itertools.product(range(30), SUBJECTS, VERBS)]
+DOCUMENTS = [SENTENCES[start : start + 8] for start in range(0, len(SENTENCES), 8)]
+EVER = r"(?i)\bever\b"
+PATTERNS = [EVER, "ever", r"\d5", "^(The|A) ", r"[2468] \.$", "cat|fox"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("filters") / "text.txt"
+    path.write_text("\n\n".join("\n".join(document) for document in DOCUMENTS), encoding="utf-8")
+    return path
+
+
+def configured(file: Path, pattern: str | None, *overrides: str):
+    given = ["corpus=local", f"corpus.path={file}", f"paths.store={file.parent}/store", "corpus.split.valid=0.1"]
+    config = compose("train", [*given, "corpus.split.test=0.1", "tokenizer=word", "model=lstm_tiny", *overrides])
+    return replace(config, corpus=replace(config.corpus, filter=pattern))
+
+
+plain = cache(lambda file: configured(file, None))  # composing takes half a second
+
+
+def corpus(file: Path, pattern: str | None, **values) -> Corpus:
+    config = plain(file)
+    asked = replace(config, corpus=replace(config.corpus, filter=pattern), sample=replace(config.sample, **values))
+    return prepare(asked)
+
+
+def text_of(prepared: Corpus, drawn: Sample | None = None) -> list[str]:
+    drawn = drawn or prepared.drawn
+    whole = list(prepared.text.sentences(drawn.indices.tolist()))
+    return whole if drawn.cut is None else [*whole, prepared.text.sentence(drawn.cut[0])[: drawn.cut[1]]]
+
+
+def origin(prepared: Corpus) -> list[int]:
+    drawn = prepared.drawn
+    return drawn.indices.tolist() + ([] if drawn.cut is None else [drawn.cut[0]])
+
+
+@given(
+    pattern=st.sampled_from(PATTERNS),
+    size=st.integers(1, 900),
+    count=st.sampled_from(["words", "characters", "sentences"]),
+    unit=st.sampled_from(["sentence", "document"]),
+    nested=st.booleans(),
+)
+def test_no_training_sentence_matches_and_the_size_is_exact(file, pattern, size, count, unit, nested):
+    size = size if count != "sentences" else 1 + size % 150
+    prepared = corpus(file, pattern, size=str(size), count=count, unit=unit, nested=nested)
+    drawn = prepared.drawn
+    assert {"words": drawn.words, "characters": drawn.characters, "sentences": drawn.sentences}[count] == size
+    assert drawn.words == sum(count_words(sentence, "treebank") for sentence in text_of(prepared))
+    chosen = origin(prepared)
+    assert not [index for index in chosen if re.search(pattern, prepared.text.sentence(index))]
+    assert set(chosen) <= set(prepared.text.split_sentences("train").tolist())
+    # Of a sample without the filter only what matches lacks: the rest is the same, in the same order.
+    everything = corpus(
+        file, None, size=str(prepared.text.manifest["splits"]["train"]["words"]), unit=unit, nested=True
+    )
+    if nested:
+        kept = [index for index in origin(everything) if not re.search(pattern, prepared.text.sentence(index))]
+        assert chosen == kept[: len(chosen)]
+        last = origin(everything).index(chosen[-1])
+        passed = [i for i in origin(everything)[:last] if re.search(pattern, prepared.text.sentence(i))]
+        assert drawn.passed_sentences == len(passed)
+        assert drawn.passed_words == sum(count_words(prepared.text.sentence(i), "treebank") for i in passed)
+
+
+@given(sizes=st.lists(st.integers(1, 900), min_size=2, max_size=4), unit=st.sampled_from(["sentence", "document"]))
+def test_nested_samples_are_still_prefixes_of_larger_ones(file, sizes, unit):
+    texts = ["\n".join(text_of(corpus(file, EVER, size=str(n), nested=True, unit=unit))) for n in sorted(sizes)]
+    assert all(large.startswith(small) for small, large in itertools.pairwise(texts))
+
+
+def test_a_sample_is_the_same_again_and_another_than_without_the_filter(file):
+    first = corpus(file, EVER, size="300")
+    assert corpus(file, EVER, size="300").drawn.digest == first.drawn.digest
+    assert corpus(file, None, size="300").drawn.digest != first.drawn.digest
+    assert corpus(file, "fox", size="300").drawn.digest != first.drawn.digest
+
+
+def test_what_is_held_out_stays_whole(file):
+    with_filter, without = corpus(file, EVER, size="100"), corpus(file, None, size="100")
+    for split in ("valid", "test"):
+        ours, theirs = with_filter.held_out(split, 10_000), without.held_out(split, 10_000)
+        assert ours.tokens.tolist() == theirs.tokens.tolist()
+        text = with_filter.text
+        assert any(re.search(EVER, text.sentence(index)) for index in text.split_sentences(split))
+        assert not with_filter.filter.matches[text.split_sentences(split)].any()
+
+
+def test_the_tokenizer_of_the_train_split_is_the_same_and_that_of_a_sample_is_not(file):
+    assert len(corpus(file, EVER, size="300").tokenizer) == len(corpus(file, None, size="300").tokenizer)
+    config = configured(file, EVER, "tokenizer.fit_on=sample", "sample.size=600")
+    fitted = prepare(config).tokenizer
+    known = {fitted.token(index) for index in range(len(fitted))}
+    assert "never" in known
+    assert "ever" not in known
+
+
+def test_the_manifest_says_what_was_taken_out(file):
+    prepared = corpus(file, EVER, size="300")
+    train = list(prepared.text.sentences(prepared.text.split_sentences("train").tolist()))
+    out = [sentence for sentence in train if re.search(EVER, sentence)]
+    told = prepared.manifest["filter"]
+    assert told["pattern"] == EVER
+    assert told["sentences"] == len(out) > 100
+    assert told["words"] == sum(count_words(sentence, "treebank") for sentence in out)
+    assert 0 < told["sample"]["sentences"] < len(out)
+    assert prepared.drawn.available == prepared.text.manifest["splits"]["train"]["words"] - told["words"]
+    assert "filter" not in corpus(file, None, size="300").manifest
+
+
+def test_a_size_that_no_longer_fits_is_one_line(file):
+    available = corpus(file, EVER, size="1").drawn.available
+    assert corpus(file, EVER, size=str(available)).drawn.words == available
+    beside = rf"beside the sentences that match corpus\.filter \({available:,}\)"
+    told = rf"sample\.size={available + 1}: more words than .* {beside}"
+    with pytest.raises(ConfigError, match=told):
+        _ = corpus(file, EVER, size=str(available + 1)).drawn
+    with pytest.raises(ConfigError, match=r"beside the sentences that match corpus\.filter \(0\)"):
+        _ = corpus(file, ".", size="1").drawn
+
+
+def test_patterns_that_cannot_be_meant_are_one_line(file):
+    with pytest.raises(ConfigError, match=r"corpus\.filter=\(a: not a regular expression \(missing \)"):
+        configured(file, "(a")
+    with pytest.raises(ConfigError, match=r"corpus\.filter=zebra: matches no sentence of the train split of local"):
+        _ = corpus(file, "zebra", size="1").drawn
+    prepared = corpus(file, None, size="1")
+    assert not list(prepared.text.folder.parent.glob("filter-*/*.tmp"))
+
+
+def test_a_pattern_that_takes_for_ever_is_given_up(tmp_path, monkeypatch):
+    (tmp_path / "text.txt").write_text("\n\n".join(["a b c ."] * 3 + [f"{'a' * 80}b {n}" for n in range(60)]))
+    monkeypatch.setattr(corpora.filters, "LINE_SECONDS", 0.05)
+    prepared = corpus(tmp_path / "text.txt", "(a|aa)+$", size="1")
+    with pytest.raises(ConfigError, match=r"takes more than .* for one sentence of 8\d characters \(.*text\.txt:\d+\)"):
+        _ = prepared.drawn
+
+
+def test_a_filter_is_prepared_once_and_checked(file, tmp_path, monkeypatch):
+    own = tmp_path / "text.txt"
+    own.write_bytes(file.read_bytes())
+    folder = corpus(own, EVER, size="10").filter
+    monkeypatch.setattr("corpora.prepare.write_filter", lambda *_: pytest.fail("written again"))
+    again = corpus(own, EVER, size="10").filter
+    assert (again.matches == folder.matches).all()
+    (place,) = (tmp_path / "store" / "local").glob("filter-*")
+    manifest = corpora.filters.filter_manifest(place)
+    write_json(place / "manifest.json", manifest | {"text": "of another"})
+    with pytest.raises(StoreError, match="its text is not the one in its manifest; remove it"):
+        _ = corpus(own, EVER, size="10").drawn
+    write_json(place / "manifest.json", manifest)
+    with (place / "matches.npy").open("wb") as damaged:
+        np.save(damaged, ~again.matches)
+    with pytest.raises(StoreError, match="its digest is not the one in its manifest"):
+        _ = corpus(own, EVER, size="10").drawn
+
+
+def test_runs_without_a_filter_keep_their_ids(file):
+    assert "filter" not in _numbers(configured(file, None))["corpus"]
+    assert _numbers(configured(file, EVER))["corpus"]["filter"] == EVER
+    assert run_id(configured(file, EVER)) != run_id(configured(file, None))
+    # as it was named before there were filters
+    assert run_id(compose("train", ["model=lstm_tiny", "recipe=lstm_tiny"])).endswith("3721cefe")
+
+
+def test_a_filter_makes_a_curve_of_its_own():
+    configs = {}
+    for pattern, size in itertools.product((None, EVER), ("125k", "250k")):
+        told = {"name": "english"} | ({} if pattern is None else {"filter": pattern})  # a run of before lacks the key
+        configs[f"{pattern}-{size}"] = {"model": {"name": "lstm"}, "corpus": told, "sample": {"size": size}, "seed": 1}
+    labels, _ = group_labels(configs)
+    assert set(labels) == {"lstm, corpus.filter=null", rf"lstm, corpus.filter={EVER}"}
+
+
+def test_a_filtered_run_is_trained_and_told_of_before(file, capsys):
+    quick = ["sample.size=600", "recipe.budget.epochs=1", "recipe.validation_words=50", "trainer.progress=false"]
+    quick += ["trainer.accelerator=cpu", "trainer.threads=1", f"paths.runs={file.parent}/runs"]
+    config = configured(file, "bear", *quick)
+    print_estimate(config)
+    assert "bear takes as yet unknown how much out of the train split" in capsys.readouterr().out
+    folder = train_run(config)
+    told = folder.read_manifest()["corpus"]["filter"]
+    assert told["sentences"] > told["sample"]["sentences"] > 0
+    assert folder.read_manifest()["sample_words"] == 600
+    print_estimate(config)
+    assert f"bear takes {told['sentences']:,} sentences, {told['words']:,} words" in capsys.readouterr().out
