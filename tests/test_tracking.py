@@ -70,7 +70,8 @@ def test_training_is_tracked_over_words_seen(tmp_path, monkeypatch):
         assert run.summary[name] == manifest[name]
     assert run.summary["exported/valid_ppl"] == written["valid_ppl"].min()
     kept = {artifact["type"]: {f["path"] for f in artifact["manifest"]["contents"]} for artifact in run.artifacts}
-    assert kept["checkpoint"] == {"last.ckpt"}
+    (checkpoint,) = kept["checkpoint"]
+    assert checkpoint.endswith(".ckpt")
     assert {"model.safetensors", "model.json", "tokenizer/tokenizer.json"} <= kept["model"]
     stored = [f["local_path"] for artifact in run.artifacts for f in artifact["manifest"]["contents"]]
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
