@@ -42,6 +42,9 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
         if shutil.which("srun") is None:
             raise ConfigError("hydra/launcher=slurm: no srun on the PATH; start this where SLURM is (a login node)")
         values = dict(self.params)
+        # Since SLURM 22.05 srun takes one CPU unless it is told, whatever sbatch was.
+        cpus = f"export SRUN_CPUS_PER_TASK={values['cpus_per_task'] or 1}"
+        values["setup"] = [cpus, *(values["setup"] or [])]
         executor = submitit.AutoExecutor(
             cluster="slurm", folder=values.pop("submitit_folder"), slurm_max_num_timeout=values.pop("max_num_timeout")
         )
