@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -136,6 +137,13 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> st
     return done.stderr
 
 
+# build_binary writes to mapped memory, which a full disk cannot take.
+_SIGNALS = {
+    signal.SIGKILL: ", as for want of memory",
+    signal.SIGBUS: ", as on a full disk (No space left on device)",
+}
+
+
 def _reason(said: str, code: int) -> str:
     """One line of what a failed program printed: KenLM gives its reason after the line on where it threw."""
     lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
@@ -144,7 +152,7 @@ def _reason(said: str, code: int) -> str:
     if thrown:
         told = lines[thrown[-1] + 1 :][:1] or [lines[thrown[-1]].partition(" threw ")[2]]
     elif code < 0:
-        told = [f"ended by signal {-code}" + (", as for want of memory" if code == -9 else "")]
+        told = [f"ended by signal {-code}" + _SIGNALS.get(-code, "")]
     else:
         told = [lines[index] for index in errors[:1]] or lines[-1:] or [f"exit code {code}"]
     return told[0][:300]

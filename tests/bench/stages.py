@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,11 @@ def stages(ngrams: bool = True) -> list[Stage]:
         return ("train", *SMALL, "sample.size=4k", *overrides)
 
     models = [train(*LSTM), train(*TXL), *([train(*NGRAM)] if ngrams else [])]
-    points = [train(*LSTM, f"sample.size={size}", f"seed={seed}") for size in ("2k", "4k") for seed in (1, 2)]
+    points = [
+        train(*LSTM, "recipe.budget.epochs=1", f"sample.size={size}", f"seed={seed}")
+        for size in ("2k", "4k")
+        for seed in (1, 2)
+    ]
     score = ("eval", *SMALL, *BENCHMARK)
     return [
         Stage("corpora", prepare),
@@ -72,20 +77,19 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
     log = os.open(log_of(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    count = 0
+    made: Counter[str] = Counter()
 
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def instead(*arguments: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == last:
+            made[name] += 1
+            if made.total() == last:
                 os.kill(os.getpid(), signal.SIGKILL)
             return call(*arguments, **options)
 
         return instead
 
     for name in calls:
-        setattr(os, name, counted(getattr(os, name)))
+        setattr(os, name, counted(name, getattr(os, name)))
     package, *sys.argv[1:] = command
     sys.argv[0] = package
     import conf
@@ -95,7 +99,7 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        count_of(Path(folder)).write_text(str(count))
+        calls_of(Path(folder)).write_text(json.dumps(made))
 
 
 def log_of(folder: Path) -> Path:
@@ -103,7 +107,8 @@ def log_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.log")
 
 
-def count_of(folder: Path) -> Path:
+def calls_of(folder: Path) -> Path:
+    """Numbers of the calls that were counted in the last command in a folder."""
     return folder.with_name(f"{folder.name}.calls")
 
 
