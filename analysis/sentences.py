@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, BOOTSTRAP, NO_INTERVAL, T_INTERVAL, UNK_FREE, Curves
+from analysis.curves import ALL_PAIRS, UNK_FREE, Curves
+from analysis.intervals import BOOTSTRAP, NO_INTERVAL, T_INTERVAL
 from analysis.judgements import Judgements
 from analysis.tables import accuracy_text, interval_text, slope_text, title
 
