@@ -23,6 +23,9 @@ from analysis.config import CurvesConfig
 from analysis.intervals import (
     BOOTSTRAP,
     BOOTSTRAP_RUNS,
+    Design,
+    Errors,
+    Line,
     design_of,
     fit_lines,
     interval_method,
@@ -31,7 +34,7 @@ from analysis.intervals import (
     slope_limits,
 )
 from analysis.judgements import Judgements
-from analysis.units import paradigm_accuracies, units_of
+from analysis.units import Units, paradigm_accuracies, units_of
 from analysis.variance import Array, Numbers
 
 ALL_PAIRS = "all"
@@ -88,36 +91,55 @@ def fit_curves(judged: Judgements, config: CurvesConfig) -> Curves:
     return Curves(slopes, accuracies, points)
 
 
+@dataclass(frozen=True)
+class GroupFit:
+    """The line of one group: what its slopes, their comparison and words to people are worked out from."""
+
+    group: str
+    rows: Numbers  # (R,) of the group's runs within the judgements
+    design: Design
+    method: str  # of the interval
+    note: str
+    y: Array  # (R, U) accuracies
+    line: Line
+    errors: Errors
+
+
+def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit]:
+    """A line for every group of runs, with the errors of its slopes; `interval`: auto, bootstrap or t."""
+    accuracy = paradigm_accuracies(judged.outcome, units.bounds) @ units.weights
+    fits = []
+    for group in judged.runs["group"].unique():
+        rows = np.flatnonzero(judged.runs["group"] == group)
+        design = design_of(judged.runs.iloc[rows])
+        method, note = interval_method(design, interval)
+        line = fit_lines(design.x, accuracy[rows])
+        errors = slope_errors(method, line, judged.outcome[rows], design, units)
+        fits.append(GroupFit(str(group), rows, design, method, note, accuracy[rows], line, errors))
+    return fits
+
+
 def _fit(judged: Judgements, name: str, config: CurvesConfig) -> Curves:
     units = units_of(judged.pairs)
-    bounds = units.bounds
-    accuracy = paradigm_accuracies(judged.outcome, bounds)
     runs = judged.runs
-    groups = {group: np.flatnonzero(runs["group"] == group) for group in runs["group"].unique()}
-    designs = {group: design_of(runs.iloc[of]) for group, of in groups.items()}
-    methods = {group: interval_method(designs[group], config.interval) for group in groups}
+    fits = fit_groups(judged, units, config.interval)
     new_pairs = None
-    if any(
-        method == BOOTSTRAP for method, _ in methods.values()
-    ):  # one draw of pairs, shared by all runs of all groups
+    if any(fit.method == BOOTSTRAP for fit in fits):  # one draw of pairs, shared by all runs of all groups
         rng = np.random.default_rng([config.seed, 0])
-        new_pairs = resampled_accuracies(judged.outcome, bounds, config.resamples, rng)
+        new_pairs = resampled_accuracies(judged.outcome, units.bounds, config.resamples, rng)
     slopes, accuracies, points = [], [], []
-    for group, of in groups.items():
-        part, design, (method, note) = runs.iloc[of], designs[group], methods[group]
-        x, size = design.x, design.size
-        y = accuracy[of] @ units.weights
-        line = fit_lines(x, y)
-        errors = slope_errors(method, line, judged.outcome[of], design, units)
-        drawn = None if new_pairs is None else new_pairs[:, of, :]
-        limits = slope_limits(method, line, errors, y, design, units, config, drawn)
+    for fit in fits:
+        group, design, y, line = fit.group, fit.design, fit.y, fit.line
+        part, x, size = runs.iloc[fit.rows], design.x, design.size
+        drawn = None if new_pairs is None else new_pairs[:, fit.rows, :]
+        limits = slope_limits(fit.method, line, fit.errors, y, design, units, config, drawn)
         means, low, high = spread_limits(y, size, config.confidence)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
         slopes.append(
             units.table.assign(
                 group=group, pairs=name, runs=len(x), sizes=len(words), slope=line.slope, intercept=line.intercept,
                 r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
-                method=method, onset=onset(words, low), note=note,
+                method=fit.method, onset=onset(words, low), note=fit.note,
             )
         )  # fmt: skip
         labels = part["size"].to_numpy()

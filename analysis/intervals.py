@@ -29,6 +29,7 @@ from analysis.variance import (
 
 BOOTSTRAP = "crossed bootstrap"
 T_INTERVAL = "t interval on run accuracies"
+T_SEEDS = "t interval on slopes of seeds"
 NO_INTERVAL = "none"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
@@ -76,6 +77,8 @@ def interval_method(design: Design, asked: str) -> tuple[str, str]:
         return BOOTSTRAP, ""
     if len(design.size) < 3:
         return NO_INTERVAL, "two runs: a line without an interval"
+    if design.nested and fewest > 1:
+        return T_SEEDS, f"nested samples: the interval rests on the slopes of {fewest} seeds"
     note = "one run a size: the interval rests on how straight the curve is" if counts.max() == 1 else ""
     return T_INTERVAL, note
 
@@ -183,33 +186,34 @@ class Errors:
     degrees: Array
     both: Array  # over new runs and new pairs
     degrees_both: Array
+    chance: Array  # variance, not its root: chance in single judgements, which both sources of variance hold
 
 
 def slope_errors(method: str, line: Line, outcome: Array, design: Design, units: Units) -> Errors:
     """Errors of a group's slopes. `outcome` (R, P) of its runs, `line` through its accuracies, `method` as named above.
 
-    Over runs: of the regression (R - 2 degrees of freedom), which holds the curve's distance from a line too; or, where
-    the bootstrap is used, of what it resamples, runs within sizes, each size with a variance of its own. Over both: the
-    variance of pairs' slopes added, chance in single judgements counted once.
+    Over runs: of the regression (R - 2 degrees of freedom), which holds the curve's distance from a line too; of what
+    the bootstrap resamples, runs within sizes, each size with a variance of its own; of the slopes of seeds, where
+    samples are nested. Over both: the variance of pairs' slopes added, chance in single judgements counted once.
     """
     c = slope_weights(design.x, np.ones((1, len(design.x))))[0]
     weights = cluster_weights(c, design.size, design.cluster)
     if method == T_INTERVAL:
         variance, degrees = line.error**2, np.full(len(line.slope), len(c) - 2.0)
-    elif method == BOOTSTRAP:
+    elif method in (BOOTSTRAP, T_SEEDS):
         terms = weights @ paradigm_accuracies(outcome, units.bounds) @ units.weights
         of_strata = stratum_products(terms, terms, design.stratum)
         variance = of_strata.sum(axis=0)
         degrees = satterthwaite(of_strata, np.bincount(design.stratum)[:, None] - 1.0)
     else:
         none = np.full(len(line.slope), np.nan)
-        return Errors(none, none, none, none)
+        return Errors(none, none, none, none, none)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = np.maximum(pair_variance(c @ outcome, units.bounds, units.weights) - chance, 0)
     pair_degrees = (units.table["n_pairs"] - units.table["paradigms"]).to_numpy(dtype=float)
     both = np.stack([variance, of_pairs])
     of_both = satterthwaite(both, np.stack([degrees, np.maximum(pair_degrees, 1)]))
-    return Errors(np.sqrt(variance), degrees, np.sqrt(both.sum(axis=0)), of_both)
+    return Errors(np.sqrt(variance), degrees, np.sqrt(both.sum(axis=0)), of_both, chance)
 
 
 def slope_limits(
