@@ -68,12 +68,11 @@ def _difference(a: GroupFit, b: GroupFit, judged: Judgements, units: Units, conf
     if not notes:
         of_pair = _pair_slopes(a, judged) - _pair_slopes(b, judged)
         pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
-        pair_degrees = np.maximum(units.table["n_pairs"] - units.table["paradigms"], 1).to_numpy(dtype=float)
         both = np.stack([*runs, np.maximum(pairs, 0)])
-        variances.append((both.sum(axis=0), satterthwaite(both, np.stack([*degrees, pair_degrees]))))
+        variances.append((both.sum(axis=0), satterthwaite(both, np.stack([*degrees, units.pair_degrees]))))
     else:
         variances.append(variances[0])
-    named = {}
+    named: dict[str, Array] = {}
     for suffix, (variance, freedom) in zip(("", "_new_pairs"), variances, strict=True):
         error = np.sqrt(variance)
         low, high = t_limits(difference, error, freedom, confidence)
@@ -94,8 +93,7 @@ def _pair_slopes(fit: GroupFit, judged: Judgements) -> Array:
 def two_sided(estimate: Array, error: Array, degrees: Array) -> Array:
     """P values of Student's test that an estimate is 0; NaN where nothing varies."""
     t = np.abs(estimate) / np.where(error > 0, error, np.nan)
-    p: Array = 2 * student.sf(t, degrees)
-    return p
+    return np.asarray(2 * student.sf(t, degrees))
 
 
 def _corrected(table: pd.DataFrame) -> pd.DataFrame:
@@ -123,7 +121,8 @@ def compare_policies(first: Judgements, second: Judgements, confidence: float) -
         raise RunError(f"{first.label} and {second.label}: not the same pairs, so they cannot be compared run by run")
     units = units_of(first.pairs)
     y = [
-        paradigm_accuracies(judged.outcome[judged.runs.index.get_indexer(common)], units.bounds) @ units.weights
+        paradigm_accuracies(judged.outcome[judged.runs.index.get_indexer(pd.Index(common))], units.bounds)
+        @ units.weights
         for judged in (first, second)
     ]
     groups = first.runs.loc[common, "group"].to_numpy()

@@ -210,9 +210,8 @@ def slope_errors(method: str, line: Line, outcome: Array, design: Design, units:
         return Errors(none, none, none, none, none)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = np.maximum(pair_variance(c @ outcome, units.bounds, units.weights) - chance, 0)
-    pair_degrees = (units.table["n_pairs"] - units.table["paradigms"]).to_numpy(dtype=float)
     both = np.stack([variance, of_pairs])
-    of_both = satterthwaite(both, np.stack([degrees, np.maximum(pair_degrees, 1)]))
+    of_both = satterthwaite(both, np.stack([degrees, units.pair_degrees]))
     return Errors(np.sqrt(variance), degrees, np.sqrt(both.sum(axis=0)), of_both, chance)
 
 

@@ -18,6 +18,12 @@ class Units:
     table: pd.DataFrame  # U rows: level, name, phenomenon, paradigms, n_pairs
     weights: Array
 
+    @property
+    def pair_degrees(self) -> Array:
+        """(U,) degrees of freedom of a variance over pairs within paradigms."""
+        free = self.table["n_pairs"].to_numpy() - self.table["paradigms"].to_numpy()
+        return np.asarray(np.maximum(free, 1), dtype=np.float64)
+
 
 def units_of(pairs: pd.DataFrame) -> Units:
     """Overall, phenomena and paradigms of `pairs`, which are sorted by phenomenon and paradigm.
