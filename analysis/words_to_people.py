@@ -291,7 +291,8 @@ def described(row: dict[str, Any]) -> str:
         case "estimated":
             return f"{words_text(words)} ({words_text(low)} to {words_text(high)})"
         case "unbounded":
-            return "unbounded" if math.isnan(low) else f"unbounded, at least {words_text(low)}"
+            least = words_text(low) if low > BEYOND else f"at least {words_text(low)}"
+            return "unbounded" if math.isnan(low) else f"unbounded, {least}"
         case "never":
             return "never" if math.isinf(low) else f"never; at least {words_text(low)} if at all"
     return "no interval" if math.isfinite(words) else "no estimate"
