@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_groups
-from analysis.intervals import NO_INTERVAL, slope_weights, t_limits
+from analysis.intervals import NO_INTERVAL, at_least, slope_weights, t_limits
 from analysis.judgements import Judgements
 from analysis.units import Units, paradigm_accuracies, units_of
 from analysis.variance import Array, pair_variance, satterthwaite
@@ -53,40 +53,44 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     fits = fit_groups(judged, units, config.interval)
     columns = ["group", "other", "level", "name", "difference", "low", "high", "p", "p_holm"]
     columns += ["low_new_pairs", "high_new_pairs", "p_new_pairs", "family", "method", "note"]
-    parts = [_difference(a, b, judged, units, config.confidence) for a, b in combinations(fits, 2)]
+    parts = []
+    for a, b in combinations(fits, 2):
+        found = slope_difference(a, b, judged.outcome[a.rows], judged.outcome[b.rows], units, config.confidence)
+        notes = "; ".join(f"{fit.group}: {fit.note}" for fit in (a, b) if fit.method == NO_INTERVAL)
+        methods = " / ".join(dict.fromkeys([a.method, b.method]))
+        parts.append(units.table.assign(group=a.group, other=b.group, **found, method=methods, note=notes))
     if not parts:
         return pd.DataFrame(columns=columns)
     return _corrected(pd.concat(parts, ignore_index=True))[columns]
 
 
-def _difference(a: GroupFit, b: GroupFit, judged: Judgements, units: Units, confidence: float) -> pd.DataFrame:
+def slope_difference(
+    a: GroupFit, b: GroupFit, outcome_a: Array, outcome_b: Array, units: Units, confidence: float
+) -> dict[str, Array]:
+    """difference, low, high, p, and the same of new pairs too, each (U,); outcomes (R, P) of the two groups' runs.
+
+    NaN limits where one of the slopes has none.
+    """
     difference = a.line.slope - b.line.slope
     runs = np.stack([a.errors.runs**2, b.errors.runs**2])
     degrees = np.stack([a.errors.degrees, b.errors.degrees])
-    notes = [f"{fit.group}: {fit.note}" for fit in (a, b) if fit.method == NO_INTERVAL]
-    variances = [(runs.sum(axis=0), satterthwaite(runs, degrees))]
-    if not notes:
-        of_pair = _pair_slopes(a, judged) - _pair_slopes(b, judged)
-        pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
-        both = np.stack([*runs, np.maximum(pairs, 0)])
-        variances.append((both.sum(axis=0), satterthwaite(both, np.stack([*degrees, units.pair_degrees]))))
-    else:
-        variances.append(variances[0])
-    named: dict[str, Array] = {}
-    for suffix, (variance, freedom) in zip(("", "_new_pairs"), variances, strict=True):
-        error = np.sqrt(variance)
-        low, high = t_limits(difference, error, freedom, confidence)
-        named |= {f"low{suffix}": low, f"high{suffix}": high, f"p{suffix}": two_sided(difference, error, freedom)}
-    methods = " / ".join(dict.fromkeys([a.method, b.method]))
-    return units.table.assign(
-        group=a.group, other=b.group, difference=difference, **named, method=methods, note="; ".join(notes)
-    )
+    of_pair = _pair_slopes(a, outcome_a) - _pair_slopes(b, outcome_b)
+    pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
+    both, degrees_both = np.stack([*runs, np.maximum(pairs, 0)]), np.stack([*degrees, units.pair_degrees])
+    found: dict[str, Array] = {"difference": difference}
+    for suffix, variances, freedom in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
+        error, of_sum = np.sqrt(variances.sum(axis=0)), satterthwaite(variances, freedom)
+        found[f"low{suffix}"], found[f"high{suffix}"] = t_limits(difference, error, of_sum, confidence)
+        found[f"p{suffix}"] = two_sided(difference, error, of_sum)
+    limits = at_least((found["low_new_pairs"], found["high_new_pairs"]), (found["low"], found["high"]))
+    found["low_new_pairs"], found["high_new_pairs"] = limits
+    found["p_new_pairs"] = np.maximum(found["p_new_pairs"], found["p"])
+    return found
 
 
-def _pair_slopes(fit: GroupFit, judged: Judgements) -> Array:
+def _pair_slopes(fit: GroupFit, outcome: Array) -> Array:
     """(P,) slope of each pair's outcomes over the runs of a group."""
-    c = slope_weights(fit.design.x, np.ones((1, len(fit.rows))))[0]
-    of_pair: Array = c @ judged.outcome[fit.rows]
+    of_pair: Array = slope_weights(fit.design.x, np.ones((1, len(outcome))))[0] @ outcome
     return of_pair
 
 

@@ -105,17 +105,21 @@ class GroupFit:
     errors: Errors
 
 
+def fit_group(group: str, rows: Numbers, outcome: Array, design: Design, units: Units, interval: str) -> GroupFit:
+    """The line of one group in every unit, with the errors of its slopes; `outcome` (R, P) of its runs."""
+    y = paradigm_accuracies(outcome, units.bounds) @ units.weights
+    method, note = interval_method(design, interval)
+    line = fit_lines(design.x, y)
+    return GroupFit(group, rows, design, method, note, y, line, slope_errors(method, line, outcome, design, units))
+
+
 def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit]:
-    """A line for every group of runs, with the errors of its slopes; `interval`: auto, bootstrap or t."""
-    accuracy = paradigm_accuracies(judged.outcome, units.bounds) @ units.weights
+    """Lines of all groups of runs; `interval`: auto, bootstrap or t."""
     fits = []
     for group in judged.runs["group"].unique():
         rows = np.flatnonzero(judged.runs["group"] == group)
         design = design_of(judged.runs.iloc[rows])
-        method, note = interval_method(design, interval)
-        line = fit_lines(design.x, accuracy[rows])
-        errors = slope_errors(method, line, judged.outcome[rows], design, units)
-        fits.append(GroupFit(str(group), rows, design, method, note, accuracy[rows], line, errors))
+        fits.append(fit_group(str(group), rows, judged.outcome[rows], design, units, interval))
     return fits
 
 

@@ -224,17 +224,23 @@ def slope_limits(
     `y` (R, U); `new_pairs` (B, R, K) are this group's part of `resampled_accuracies`, which only the bootstrap reads.
     """
     if method != BOOTSTRAP:
-        return [
-            limit
-            for error, degrees in ((errors.runs, errors.degrees), (errors.both, errors.degrees_both))
-            for limit in t_limits(line.slope, error, degrees, config.confidence)
-        ]
+        these = t_limits(line.slope, errors.runs, errors.degrees, config.confidence)
+        both = t_limits(line.slope, errors.both, errors.degrees_both, config.confidence)
+        return [*these, *at_least(both, these)]
     assert new_pairs is not None
     # One generator a purpose: that a group is added does not change the runs drawn of another.
     drawn = resampled_runs(design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
     c = slope_weights(design.x, drawn[:, design.cluster])
-    both = np.einsum("br,brk->bk", c, new_pairs) @ units.weights
-    return [
-        *bootstrap_limits(line.slope, errors.runs, c @ y, errors.degrees, config.confidence),
-        *bootstrap_limits(line.slope, errors.both, both, errors.degrees_both, config.confidence),
-    ]
+    resampled = np.einsum("br,brk->bk", c, new_pairs) @ units.weights
+    these = bootstrap_limits(line.slope, errors.runs, c @ y, errors.degrees, config.confidence)
+    both = bootstrap_limits(line.slope, errors.both, resampled, errors.degrees_both, config.confidence)
+    return [*these, *at_least(both, these)]
+
+
+def at_least(limits: tuple[Array, Array], inner: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Limits as wide as `inner` or wider: what varies more cannot be known better.
+
+    Degrees of freedom grow with the share of pairs in the variance, which is overestimated where few runs happen to lie
+    close together; their interval is narrow then, and that over new pairs would be narrower still.
+    """
+    return np.minimum(limits[0], inner[0]), np.maximum(limits[1], inner[1])

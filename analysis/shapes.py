@@ -27,7 +27,7 @@ MIN_SIZES = 6
 CHANCE = 0.5
 LINE = "line"
 STARTS = 3  # of each fit: the best points of as many parts of a grid
-TOLERANCE = 1e-12
+TOLERANCE, MOST_EVALUATIONS = 1e-12, 400
 AT_BOUND = 1e-4  # share of a parameter's range from its bound at which the fit is said to lie there
 
 
@@ -168,7 +168,7 @@ def fit_shape(shape: Shape, x: Array, y: Array) -> Fit:
     for start in _starts(shape, x, y):
         found = least_squares(
             partial(_residuals, shape, x, y), np.clip(start, low + inside, high - inside),
-            jac=partial(_gradient, shape, x), bounds=(low, high), x_scale=scale, max_nfev=400,
+            jac=partial(_gradient, shape, x), bounds=(low, high), x_scale=scale, max_nfev=MOST_EVALUATIONS,
             xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
         )  # fmt: skip
         if found.status <= 0:

@@ -112,6 +112,24 @@ def mean_and_slope(fit: GroupFit, outcome: Array, units: Units) -> tuple[Array, 
     return both[0], both[3], both[1]
 
 
+def line_reaches(
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, confidence: float
+) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
+    """log2(words) at which the lines reach people, limits, and whether the set is between (`fieller`); each (U,).
+
+    `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs. Degrees
+    of freedom are those of the slope, as if people's error were known no better.
+    """
+    centre = fit.design.x.mean()
+    numerator = people - fit.line.intercept - fit.line.slope * centre
+    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
+    # The mean of the runs is subtracted, so its covariance with the slope changes sign.
+    low, high, bounded = fieller(numerator, fit.line.slope, (error**2 + mean, slope, -covariance), quantile)
+    slopes = np.where(fit.line.slope == 0, np.nan, fit.line.slope)
+    return centre + numerator / slopes, centre + low, centre + high, bounded
+
+
 def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:
     """Words at which each group's curve reaches people, overall and in each phenomenon: for these pairs.
 
@@ -149,20 +167,15 @@ def _from_lines(
     last = float(x[fit.design.size == fit.design.size.max()].mean())
     keys = [(unit["level"], unit["name"]) for unit in units.table.to_dict("records")]
     accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
-    numerator = accuracy - fit.line.intercept - slope * x.mean()
-    mean, of_slope, covariance = mean_and_slope(fit, outcome, units)
-    quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
-    # The mean of the runs is subtracted, so its covariance with the slope changes sign.
-    variances = (np.nan_to_num(error) ** 2 + mean, of_slope, -covariance)
-    low, high, bounded = fieller(numerator, slope, variances, quantile)
+    reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), confidence)
     slope_low, slope_high = t_limits(slope, fit.errors.runs, fit.errors.degrees, confidence)
     rows = {}
     for u, key in enumerate(keys):
         if key not in known:
             continue
         fitted = float(fit.line.intercept[u] + slope[u] * last)
-        reach = x.mean() + numerator[u] / slope[u] if slope[u] > 0 else math.inf
-        limits = [x.mean() + low[u], x.mean() + high[u]]
+        reach = float(reaches[u]) if slope[u] > 0 else math.inf
+        limits = [float(low[u]), float(high[u])]
         note = [] if np.isfinite(error[u]) else ["people's accuracy is taken to be exact"]
         if math.isnan(slope[u]):
             status, reach, limits, note = NO_ESTIMATE, math.nan, [math.nan, math.nan], [fit.note]
@@ -178,7 +191,7 @@ def _from_lines(
             note.append("accuracy falls")
         elif not slope_low[u] > 0:
             # All ratios but those between the limits: with a rising line, those above the upper one.
-            status, limits = UNBOUNDED, [limits[1] if low[u] < 0 < high[u] else math.nan, math.inf]
+            status, limits = UNBOUNDED, [limits[1] if low[u] < x.mean() < high[u] else math.nan, math.inf]
         else:
             status = ESTIMATED
         found = dict(zip(("words", "low", "high"), map(words_at, (reach, *limits)), strict=True))

@@ -57,7 +57,6 @@ class MadeUpJudgements:
     def run_deviation(self) -> np.ndarray:
         """(S,) logits: of what a run adds, to all paradigms and to each."""
         deviation = np.geomspace(*self.run_sd, self.sizes)
-        # A seed's own intercept and slope are drawn with a tenth of a doubling's deviation each (see draw).
         return np.hypot(deviation, self._seed_deviation) if self.nested else deviation
 
     @cached_property
@@ -93,11 +92,17 @@ class MadeUpJudgements:
         """(U,) the true slope over new runs and new pairs."""
         return self.slope_of(self.expected)
 
-    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_pairs(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """(K, pairs per paradigm) logits of pairs, and of their own slopes a doubling."""
+        shape = (len(self.paradigms), self.pairs)
+        return rng.normal(0, self.pair_sd, shape), rng.normal(0, self.pair_slope_sd, shape)
+
+    def draw(
+        self, rng: np.random.Generator, pairs: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(R, P) outcomes of one study, and (S, K) the accuracies expected over new runs for the pairs drawn."""
         k = len(self.paradigms)
-        pair = rng.normal(0, self.pair_sd, (k, self.pairs))
-        slope = rng.normal(0, self.pair_slope_sd, (k, self.pairs))
+        pair, slope = self.draw_pairs(rng) if pairs is None else pairs
         centred = (self.at - self.at.mean())[:, None, None]
         of_size = self.level[:, :, None] + pair + slope * centred  # (S, K, P)
         nodes = self.run_deviation[:, None, None, None] * NODES
