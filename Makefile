@@ -43,8 +43,9 @@ $(VENV)/.peers: $(VENV)/.installed
 
 peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
 
-bench: venv  ## speed of training and scoring (tests/bench/README.md)
+bench: venv  ## speed of training and scoring, coverage of intervals (tests/bench/README.md)
 	$(BIN)/python tests/bench/speed.py
+	$(BIN)/python tests/bench/coverage.py
 
 lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
 	$(BIN)/python -m train.lmplz

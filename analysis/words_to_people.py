@@ -46,32 +46,29 @@ def people_judgements(benchmark: str) -> int | None:
 def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, judgements: int | None) -> pd.DataFrame:
     """Accuracy of people in each unit that it is published for: level, name, accuracy, error (standard error).
 
-    `published`: eval.published.read_published; `units`: Units.table; `judgements` of each paradigm. The variance of a
-    share p of n judgements is p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; of
-    a mean over paradigms it is the mean of theirs, over their number. Where only phenomena are published, they stand
-    for their paradigms. NaN errors without `judgements`.
+    `published`: eval.published.read_published; `units`: Units.table; `judgements` of each paradigm. Accuracies are
+    means over the paradigms that are there, where those are published, else as published. The variance of a share p of
+    n judgements is p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a mean
+    over paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
+    phenomenon. NaN errors without `judgements`.
     """
-    people = published[published["model"] == PEOPLE].set_index(["level", "name"])["accuracy"]
+    of_people = published[published["model"] == PEOPLE]
+    people = dict(zip(zip(of_people["level"], of_people["name"], strict=True), of_people["accuracy"], strict=True))
     n = math.nan if judgements is None else float(judgements)
-    finest = "paradigm" if "paradigm" in people.index.get_level_values("level") else "phenomenon"
-    of_paradigm = {}
-    for unit in units[units["level"] == "paradigm"].to_dict("records"):
-        name = unit["name"] if finest == "paradigm" else unit["phenomenon"]
-        share = (n * people.get((finest, name), math.nan) + 2) / (n + 4)
-        of_paradigm[unit["name"]] = (unit["phenomenon"], share * (1 - share) / (n + 4))
-    variances = pd.DataFrame.from_dict(of_paradigm, orient="index", columns=["phenomenon", "variance"])
+    paradigms = units[units["level"] == "paradigm"]
+    known = np.array([people.get(("paradigm", name), math.nan) for name in paradigms["name"]])
+    stand_in = np.array([people.get(("phenomenon", name), math.nan) for name in paradigms["phenomenon"]])
+    share = (n * np.where(np.isnan(known), stand_in, known) + 2) / (n + 4)
+    variance = share * (1 - share) / (n + 4)
     rows = []
     for unit in units.to_dict("records"):
-        if (unit["level"], unit["name"]) not in people.index:
-            continue
-        of = {
-            "overall": variances,
-            "phenomenon": variances[variances["phenomenon"] == unit["name"]],
-            "paradigm": variances[variances.index == unit["name"]],
-        }[unit["level"]]["variance"]
-        error = math.sqrt(of.sum(skipna=False)) / len(of)
-        rows.append({**{key: unit[key] for key in ("level", "name")}, "accuracy": people[unit["level"], unit["name"]]})
-        rows[-1]["error"] = error
+        level, name = unit["level"], unit["name"]
+        column = {"overall": None, "phenomenon": "phenomenon", "paradigm": "name"}[level]
+        of = np.full(len(paradigms), True) if column is None else (paradigms[column] == name).to_numpy()
+        accuracy = people.get((level, name), math.nan) if np.isnan(known[of]).any() else float(known[of].mean())
+        if not math.isnan(accuracy):
+            error = math.sqrt(variance[of].sum()) / int(of.sum())
+            rows.append({"level": level, "name": name, "accuracy": accuracy, "error": error})
     return pd.DataFrame(rows, columns=["level", "name", "accuracy", "error"])
 
 

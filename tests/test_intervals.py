@@ -23,7 +23,7 @@ from analysis.intervals import (
     slope_weights,
 )
 from analysis.variance import cluster_weights, judgement_variance, pair_variance, satterthwaite, stratum_products
-from tests.bench.coverage import SPREADS, simulate
+from tests.bench.coverage import FILE, KEYS, SPREADS, simulate
 from tests.made_up_judgements import MadeUpJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=4000, seed=1)
@@ -161,3 +161,16 @@ def test_intervals_cover_the_truth(seeds, sizes):
     ours, wide = (new[new["used"] == used].set_index("level") for used in (True, False))
     assert (wide["covered"] > ours["covered"]).all(), new
     assert wide.loc["paradigm", "width"] > 1.1 * ours.loc["paradigm", "width"], new
+
+
+def test_the_committed_table_covers():
+    """Of 2,000 studies a cell (`make bench`): what is used covers 93 to 97% where the truth is a line."""
+    table = pd.read_csv(FILE)
+    assert list(table) == [*KEYS, "studies", "covered", "standard_error", "width"]
+    assert (table["studies"] >= 2000).all()
+    used = table[table["used"] & (table["truth"] == "line") & (table["samples"] == "independent")]
+    slopes = used[used["quantity"] != "log2 words to people"]
+    assert set(zip(slopes["seeds"], slopes["sizes"], strict=True)) == {(2, 4), (2, 10), (5, 4), (5, 10)}
+    assert slopes["covered"].between(0.93, 0.97).all(), slopes[~slopes["covered"].between(0.93, 0.97)]
+    # A curved truth makes the regression's interval wide, never narrow.
+    assert (table.loc[table["used"], "covered"] >= 0.93).all(), table[table["used"] & (table["covered"] < 0.93)]

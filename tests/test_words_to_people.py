@@ -180,7 +180,7 @@ def test_errors_of_people():
     published = pd.DataFrame([(*row[:2], "people", row[2]) for row in rows])
     published.columns = ["level", "name", "model", "accuracy"]
     table = people_accuracy(published, units_of(pairs).table, 100).set_index("name")
-    assert set(table.index) == {"overall", "a", "x", "y", "z"}
+    np.testing.assert_allclose(table["accuracy"][["overall", "a", "b"]], [0.9, 0.95, 0.8])
     low, high = proportion_confint(90, 100, alpha=2 * norm.sf(2), method="agresti_coull")  # z = 2: two more of each
     assert table["error"]["x"] == pytest.approx((high - low) / 4)
     assert table["error"]["y"] > 0
@@ -188,6 +188,16 @@ def test_errors_of_people():
     three = table.loc[["x", "y", "z"], "error"]
     assert table["error"]["overall"] == pytest.approx(math.sqrt((three**2).sum()) / 3)
     assert people_accuracy(published, units_of(pairs).table, None)["error"].isna().all()
+    # Of part of a benchmark the whole is a mean over that part; a paradigm that nobody was asked about has no row, and
+    # the share of its phenomenon for an error.
+    part = people_accuracy(published, units_of(pairs.iloc[:2]).table, 100).set_index("name")
+    assert part["accuracy"]["overall"] == pytest.approx(0.95)
+    unknown = people_accuracy(published, units_of(pairs.replace("y", "w")).table, 100).set_index("name")
+    assert set(unknown.index) == {"overall", "a", "b", "x", "z"}
+    assert unknown["accuracy"]["a"] == 0.95
+    share = 97 / 104
+    expected = math.hypot(table["error"]["x"], math.sqrt(share * (1 - share) / 104)) / 2
+    assert unknown["error"]["a"] == pytest.approx(expected)
 
 
 def test_people_are_known_for_the_published_benchmarks():

@@ -169,6 +169,31 @@ def coverage(studies: int, resamples: int = CONFIG.resamples, progress=lambda pa
     return table.assign(standard_error=error.round(5), width=table["width"].round(5))[columns]
 
 
+def terminal_table(table: pd.DataFrame, studies: int) -> Table:
+    """The intervals that the analysis uses, a line a cell: coverage overall and of a paradigm."""
+    shown = Table(
+        title=f"coverage of 95% intervals, {studies:,} studies a cell: overall, one paradigm", title_justify="left",
+        caption="green: 93% to 97%; others lie outside, those not used are in the CSV", caption_justify="left",
+        box=None, pad_edge=False,
+    )  # fmt: skip
+    quantities = [("slope", THESE), ("slope", NEW), ("difference of slopes", THESE), ("difference of slopes", NEW)]
+    quantities.append(("log2 words to people", THESE))
+    headers = ["slope,\nthese", "new\npairs", "difference,\nthese", "new\npairs", "words to\npeople"]
+    shown.add_column("truth, spread, samples")
+    for header in ("seeds", "sizes", *headers):
+        shown.add_column(header, justify="right", no_wrap=True)
+    for cell, rows in table[table["used"]].groupby(KEYS[:5], sort=False):
+        seeds, sizes, samples, truth, spread = cell
+        covered = rows.set_index(["quantity", "question", "level"])["covered"]
+        texts = [f"{truth}, {spread}, {samples}", str(seeds), str(sizes)]
+        for key in quantities:
+            both = [float(covered[*key, level]) for level in UNITS]
+            colours = ["green" if 0.93 <= value <= 0.97 else "yellow" for value in both]
+            texts.append(" ".join(f"[{colour}]{value:.3f}[/]" for colour, value in zip(colours, both, strict=True)))
+        shown.add_row(*texts)
+    return shown
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=2000)
@@ -186,25 +211,7 @@ def main() -> None:
 
         table = coverage(arguments.studies, arguments.resamples, progress)
     write_text(arguments.csv, table.to_csv(index=False, lineterminator="\n"))
-    shown = Table(title=f"coverage of 95% intervals, {arguments.studies:,} studies a cell", box=None)
-    for column in (
-        "truth",
-        "spread",
-        "samples",
-        "seeds",
-        "sizes",
-        "quantity",
-        "question",
-        "level",
-        "interval",
-        "covered",
-    ):
-        shown.add_column(column, no_wrap=column != "interval")
-    for row in table.to_dict("records"):
-        good = "" if not row["used"] else "green" if 0.93 <= row["covered"] <= 0.97 else "yellow"
-        values = [str(row[str(column.header)]) for column in shown.columns[:-1]]
-        shown.add_row(*values, f"{row['covered']:.3f}", style=good if row["used"] else "dim")
-    console.print(shown)
+    console.print(terminal_table(table, arguments.studies))
     console.print(f"{arguments.csv}", markup=False)
 
 
