@@ -48,8 +48,8 @@ def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, judgements: in
 
     `published`: eval.published.read_published; `units`: Units.table; `judgements` of each paradigm. Accuracies are
     means over the paradigms that are there, where those are published, else as published. The variance of a share p of
-    n judgements is p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a mean
-    over paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
+    n judgements is p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a
+    mean over paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
     phenomenon. NaN errors without `judgements`.
     """
     of_people = published[published["model"] == PEOPLE]
