@@ -46,8 +46,9 @@ $(VENV)/.peers: $(VENV)/.installed
 
 peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
 
-bench: venv  ## speed of training and scoring (tests/bench/README.md)
+bench: venv  ## speed of training and scoring, coverage of intervals (tests/bench/README.md)
 	$(BIN)/python tests/bench/speed.py
+	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50
 faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (tests/bench/README.md)

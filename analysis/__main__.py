@@ -15,6 +15,7 @@ from rich.markup import escape
 import conf
 from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
+from analysis.curve_tables import write_curve_tables
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.judgements import judgements, score_labels
 from analysis.report import Section, write_report
@@ -54,6 +55,10 @@ def run(config: AnalysisConfig) -> None:
         path = write_report(
             folder, study.name, sections, config.analysis, config.ties, _is_experiment(study.name), source
         )
+    with quiet.status("comparing shapes and slopes, words to reach people"):
+        judged_by_label = {section.label: section.judged for section in sections}
+        published = {section.label: section.published for section in sections}
+        write_curve_tables(path.parent, judged_by_label, published, config.analysis)
     track_analysis(study.name, folder, sections, config)
     console.print(f"report: {path}", markup=False, soft_wrap=True)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, BOOTSTRAP, NO_INTERVAL, RUN_BOOTSTRAP, T_INTERVAL, UNK_FREE, Curves
+from analysis.curves import ALL_PAIRS, UNK_FREE, Curves
+from analysis.intervals import BOOTSTRAP, NO_INTERVAL, RUN_BOOTSTRAP, T_INTERVAL, T_SEEDS
 from analysis.judgements import Judgements
 from analysis.tables import accuracy_text, interval_text, slope_text, title
 
@@ -131,6 +132,11 @@ _OVER = (
     "{0}, and a pair is one unit wherever pairs are resampled."
 )
 
+_BOTH = (
+    "add the variance of pairs' own slopes within paradigms, without the chance in single judgements that the spread "
+    "between runs holds already; paradigms are fixed"
+)
+
 
 def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
     """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
@@ -154,7 +160,12 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
             f"{level} intervals are t intervals of that regression over runs, as the bootstrap needs five runs at each "
             "size: they say where the slope would lie with new samples of text and new initialisations, for these "
             "pairs, and are wider where the means lie far from a line, as its residuals hold that too. The "
-            "intervals for new pairs too add the variance of pairs' own slopes within paradigms; paradigms are fixed."
+            f"intervals for new pairs too {_BOTH}."
+        )
+    if T_SEEDS in used:
+        text.append(
+            f"{level} intervals of nested samples are t intervals over the slopes of seeds, as the runs of a seed "
+            f"share their text. The intervals for new pairs too {_BOTH}."
         )
     if BOOTSTRAP in used:
         text.append(
@@ -162,14 +173,16 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
             "they say where the slope would lie with new samples of text and new initialisations, for these pairs. "
             "Runs are drawn within their size (whole seeds where samples are nested) and, for the intervals over new "
             "pairs, pairs within their paradigm in one draw shared by all runs; paradigms are fixed. Limits are "
-            "percentiles, widened by the ratio of Student's to the normal quantile."
+            "percentiles, scaled to a standard error that counts chance in single judgements once and widened by the "
+            "ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)."
         )
     if RUN_BOOTSTRAP in used:
         text.append(
             f"{level} intervals are from a bootstrap over runs ({config.resamples:,} resamples, seed {config.seed}): "
             "they say where the slope would lie with new samples of text and new initialisations, for these pairs. "
-            "Runs are drawn within their size (whole seeds where samples are nested). Limits are percentiles, widened "
-            "by the ratio of Student's to the normal quantile."
+            "Runs are drawn within their size (whole seeds where samples are nested). Limits are percentiles, scaled "
+            "to the standard error over runs and widened by the ratio of Student's to the normal quantile (degrees of "
+            "freedom by Satterthwaite)."
         )
     if NO_INTERVAL in used:
         text.append("Where a curve has too few runs for an interval, none is given.")

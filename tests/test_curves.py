@@ -9,26 +9,23 @@ from hypothesis import given
 
 from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import (
-    ALL_PAIRS,
+from analysis.curves import ALL_PAIRS, UNK_FREE, fit_curves, onset, perplexity_curves, spread_limits
+from analysis.intervals import (
     BOOTSTRAP,
     NO_INTERVAL,
     T_INTERVAL,
-    UNK_FREE,
+    T_SEEDS,
+    Design,
     bootstrap_limits,
-    fit_curves,
     fit_lines,
     interval_method,
-    onset,
-    pair_variance,
-    perplexity_curves,
     resampled_accuracies,
     resampled_runs,
     slope_weights,
-    spread_limits,
-    units_of,
 )
 from analysis.judgements import Judgements, judgements
+from analysis.units import units_of
+from analysis.variance import pair_variance
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
@@ -121,16 +118,17 @@ def test_crossed_by_hand():
     np.testing.assert_allclose([row["slope"], row["low"], row["high"]], 0.2, atol=1e-6)  # runs do not differ
     # Of the ten pairs two gain with the doubling, so the slope of a resample is binomial(10, .2) / 10.
     drawn = np.random.default_rng(3).binomial(10, 0.2, size=100_000) / 10
-    degrees = len(sizes) - 2
-    limits = bootstrap_limits(np.array([0.2]), drawn[:, None], 0.95, degrees)
+    error, degrees = np.array([np.sqrt(0.2 * 0.8 / 9)]), np.array([9.0])  # of a mean over ten pairs; runs do not differ
+    limits = bootstrap_limits(np.array([0.2]), error, drawn[:, None], degrees, 0.95)
     np.testing.assert_allclose([row["low_new_pairs"], row["high_new_pairs"]], np.concatenate(limits), atol=0.02)
 
 
 def test_bootstrap_limits_are_percentiles_stretched_by_hand():
     """1,001 resampled slopes at 0, .001, ... 1: the 2.5th and 97.5th percentiles are .025 and .975."""
     resampled = np.linspace(0, 1, 1001)[::-1, None]
-    low, high = bootstrap_limits(np.array([0.4]), resampled, 0.95, degrees=4)
-    stretch = 2.7764451051977987 / 1.959963984540054  # t(.975, 4 degrees), normal(.975)
+    error = resampled.std(axis=0) * 0.8
+    low, high = bootstrap_limits(np.array([0.4]), error, resampled, np.array([4.0]), 0.95)
+    stretch = 0.8 * 2.7764451051977987 / 1.959963984540054  # t(.975, 4 degrees), normal(.975)
     np.testing.assert_allclose([low[0], high[0]], [0.4 - 0.375 * stretch, 0.4 + 0.575 * stretch], rtol=1e-12)
 
 
@@ -197,12 +195,16 @@ def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
 
 def test_which_interval():
     size, seed = np.repeat([0, 1], 5), np.tile(np.arange(5), 2)
-    assert interval_method(size, seed, False, "auto")[0] == BOOTSTRAP
-    assert interval_method(size, seed, False, "t")[0] == T_INTERVAL
-    assert interval_method(size[1:], seed[1:], False, "auto")[0] == T_INTERVAL
-    assert interval_method(size[1:], seed[1:], False, "bootstrap")[0] == BOOTSTRAP
-    assert interval_method(np.array([0, 1, 1]), np.array([0, 0, 1]), False, "bootstrap")[0] == NO_INTERVAL
-    assert interval_method(size, seed, True, "auto")[0] == BOOTSTRAP
+    every, fewer, three = (Design(1.0 * size[i:], size[i:], seed[i:], False) for i in (0, 1, 7))
+    assert interval_method(every, "auto")[0] == BOOTSTRAP
+    assert interval_method(every, "t")[0] == T_INTERVAL
+    assert interval_method(fewer, "auto")[0] == T_INTERVAL
+    assert interval_method(fewer, "bootstrap")[0] == BOOTSTRAP
+    assert interval_method(three, "auto")[0] == NO_INTERVAL
+    one = Design(np.array([0.0, 1, 1]), np.array([0, 1, 1]), np.array([0, 0, 1]), False)
+    assert interval_method(one, "bootstrap")[0] == NO_INTERVAL
+    assert interval_method(Design(1.0 * size, size, seed, True), "auto")[0] == BOOTSTRAP
+    assert interval_method(Design(1.0 * size, size, seed % 3, True), "auto")[0] == T_SEEDS
 
 
 def test_nested_samples_are_drawn_by_whole_seeds():

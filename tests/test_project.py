@@ -105,8 +105,8 @@ def imported(paths: list[Path]) -> set[str]:
 
 def test_dependencies_are_the_imported_ones():
     assert imported(SOURCES) <= declared() | declared("tensorboard")
-    # Altair writes images through vl-convert, W&B reads them by pillow; Hydra's launcher for SLURM is of a namespace that
-    # several packages share. Nobody imports these by their names.
+    # Altair writes images through vl-convert, W&B reads them by pillow; Hydra's launcher for SLURM is of a namespace
+    # that several packages share. Nobody imports these by their names.
     assert declared() - imported(SOURCES) <= {"vl-convert-python", "pillow", "hydra-submitit-launcher"}
     assert imported(TESTS) <= declared() | declared("test") | declared("peers")
 

@@ -1,0 +1,65 @@
+"""What `python -m analysis` writes of a benchmark's curves beside their slopes: each table as CSV, under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.comparisons import compare_policies, compare_slopes
+from analysis.config import CurvesConfig
+from analysis.judgements import Judgements
+from analysis.mixed_models import mixed_slopes
+from analysis.shapes import fit_shapes
+from analysis.tables import write_csv
+from analysis.units import units_of
+from analysis.words_to_people import people_accuracy, people_judgements, words_to_people
+
+
+def curve_tables(judged: Judgements, published: pd.DataFrame, config: CurvesConfig) -> dict[str, pd.DataFrame]:
+    """words-to-people, shapes (rows from six sizes on), slope-differences (from two groups on) and mixed-model.
+
+    `published`: eval.published.read_published of the benchmark. The logits of the mixed model need judgements of pairs.
+    """
+    benchmark = judged.label.partition("+")[0]
+    people = people_accuracy(published, units_of(judged.pairs).table, people_judgements(benchmark))
+    tables = {
+        "words-to-people": words_to_people(judged, config, people),
+        "shapes": fit_shapes(judged, people),
+        "slope-differences": compare_slopes(judged, config),
+    }
+    if not judged.of_paradigms:
+        tables["mixed-model"] = mixed_slopes(judged, config.confidence)
+    return tables
+
+
+def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict[str, pd.DataFrame]:
+    """By label, of those scored with something before each sentence: what that changes (compare_policies).
+
+    `judged`: by label ("blimp", "blimp+context-eos-32"); compared is with the label that lacks just that.
+    """
+    found = {}
+    for label, of in judged.items():
+        parts = label.split("+")
+        without = "+".join(part for part in parts if not part.startswith("context-"))
+        if without != label and without in judged:
+            found[label] = compare_policies(judged[without], of, confidence)
+    return found
+
+
+def write_curve_tables(folder: Path, judged: Mapping[str, Judgements], published: Mapping[str, pd.DataFrame],
+                       config: CurvesConfig) -> list[Path]:  # fmt: skip
+    """Write the tables of every label that have rows; other methods than `lp` have files of their own."""
+    written = []
+    changes = context_changes(judged, config.confidence)
+    for label, of in judged.items():
+        tables = curve_tables(of, published[label], config)
+        if label in changes:
+            tables["context"] = changes[label]
+        name = label if config.method == "lp" else f"{label}-{config.method}"
+        for table, rows in tables.items():
+            if len(rows):
+                written.append(folder / f"{name}-{table}.csv")
+                write_csv(written[-1], rows.assign(scores=of.method, benchmark_digest=of.digest[:16]))
+    return written

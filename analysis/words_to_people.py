@@ -1,0 +1,308 @@
+"""How much text it would take to reach people: from the line by Fieller's theorem, from another shape by its profile.
+
+Everything is on the scale of log2(words), and nothing says that a curve goes on as it began. People were asked about
+few sentences, and their accuracy has a sampling error of its own: it is taken to be that of so many independent
+judgements (analysis/published/people.csv), a little small where the same pairs were judged by several people.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import brentq, least_squares
+from scipy.stats import t as student
+
+from analysis.config import CurvesConfig
+from analysis.curves import GroupFit, fit_groups
+from analysis.intervals import NO_INTERVAL, T_INTERVAL, t_limits
+from analysis.judgements import Judgements
+from analysis.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
+from analysis.units import Units, paradigm_accuracies, units_of
+from analysis.variance import Array, cluster_weights, stratum_products
+
+PEOPLE = "people"
+BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: more is only said to be more
+REACHED, ESTIMATED, UNBOUNDED, NEVER, NO_ESTIMATE = "reached", "estimated", "unbounded", "never", "none"
+COLUMNS = [
+    "group", "level", "name", "fit", "people", "people_error", "last_words", "last_accuracy", "words", "low", "high",
+    "status", "text", "note",
+]  # fmt: skip
+
+
+def people_judgements(benchmark: str) -> int | None:
+    """How many judgements of people a paradigm had; None where nothing is published."""
+    with (files("analysis") / "published" / "people.csv").open(encoding="utf-8") as file:
+        rows = pd.read_csv(file)
+    found = rows.loc[rows["benchmark"] == benchmark, "judgements"]
+    return int(found.iloc[0]) if len(found) else None
+
+
+def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, judgements: int | None) -> pd.DataFrame:
+    """Accuracy of people in each unit that it is published for: level, name, accuracy, error (standard error).
+
+    `published`: eval.published.read_published; `units`: Units.table; `judgements` of each paradigm. Accuracies are
+    means over the paradigms that are there, where those are published, else as published. The variance of a share p of
+    n judgements is p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a
+    mean over paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
+    phenomenon. NaN errors without `judgements`.
+    """
+    of_people = published[published["model"] == PEOPLE]
+    people = dict(zip(zip(of_people["level"], of_people["name"], strict=True), of_people["accuracy"], strict=True))
+    n = math.nan if judgements is None else float(judgements)
+    paradigms = units[units["level"] == "paradigm"]
+    known = np.array([people.get(("paradigm", name), math.nan) for name in paradigms["name"]])
+    stand_in = np.array([people.get(("phenomenon", name), math.nan) for name in paradigms["phenomenon"]])
+    share = (n * np.where(np.isnan(known), stand_in, known) + 2) / (n + 4)
+    variance = share * (1 - share) / (n + 4)
+    rows = []
+    for unit in units.to_dict("records"):
+        level, name = unit["level"], unit["name"]
+        column = {"overall": None, "phenomenon": "phenomenon", "paradigm": "name"}[level]
+        of = np.full(len(paradigms), True) if column is None else (paradigms[column] == name).to_numpy()
+        accuracy = people.get((level, name), math.nan) if np.isnan(known[of]).any() else float(known[of].mean())
+        if not math.isnan(accuracy):
+            error = math.sqrt(variance[of].sum()) / int(of.sum())
+            rows.append({"level": level, "name": name, "accuracy": accuracy, "error": error})
+    return pd.DataFrame(rows, columns=["level", "name", "accuracy", "error"])
+
+
+def fieller(
+    numerator: Array, denominator: Array, variances: tuple[Array, Array, Array], quantile: Array
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Limits of numerator / denominator, each (U,), and whether the set between them is bounded (Fieller 1954).
+
+    `variances`: of the numerator, of the denominator, and their covariance. The set of ratios r for which
+    numerator - r denominator is within `quantile` of its standard errors of 0. Where the denominator is not certain not
+    to be 0 the set has no bounds: it is all but what lies between the two limits, or everything (NaN).
+    """
+    top, bottom, covariance = variances
+    a = denominator**2 - quantile**2 * bottom
+    b = numerator * denominator - quantile**2 * covariance
+    c = numerator**2 - quantile**2 * top
+    root = np.sqrt(np.where(b**2 - a * c >= 0, b**2 - a * c, np.nan))
+    ends = np.stack([b - root, b + root]) / np.where(a == 0, np.nan, a)
+    return ends.min(axis=0), ends.max(axis=0), np.asarray(a > 0)
+
+
+def mean_and_slope(fit: GroupFit, outcome: Array, units: Units) -> tuple[Array, Array, Array]:
+    """(U,) variances over runs of a group's mean accuracy and of its slope, and their covariance; `outcome` (R, P).
+
+    Of the regression, where the slope's interval is, else of runs within sizes or of seeds, as they are resampled.
+    """
+    x = fit.design.x
+    centred = x - x.mean()
+    if fit.method in (T_INTERVAL, NO_INTERVAL):
+        slope = fit.errors.runs**2
+        return slope * (centred**2).sum() / len(x), slope, np.zeros_like(slope)
+    y = paradigm_accuracies(outcome, units.bounds) @ units.weights
+    terms = [
+        cluster_weights(c, fit.design.size, fit.design.cluster) @ y
+        for c in (np.full(len(x), 1 / len(x)), centred / (centred**2).sum())
+    ]
+    both = [stratum_products(a, b, fit.design.stratum).sum(axis=0) for a in terms for b in terms]
+    return both[0], both[3], both[1]
+
+
+def line_reaches(
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, confidence: float
+) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
+    """log2(words) at which the lines reach people, limits, and whether the set is between (`fieller`); each (U,).
+
+    `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs. Degrees
+    of freedom are those of the slope, as if people's error were known no better.
+    """
+    centre = fit.design.x.mean()
+    numerator = people - fit.line.intercept - fit.line.slope * centre
+    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
+    # The mean of the runs is subtracted, so its covariance with the slope changes sign.
+    low, high, bounded = fieller(numerator, fit.line.slope, (error**2 + mean, slope, -covariance), quantile)
+    slopes = np.where(fit.line.slope == 0, np.nan, fit.line.slope)
+    return centre + numerator / slopes, centre + low, centre + high, bounded
+
+
+def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:
+    """Words at which each group's curve reaches people, overall and in each phenomenon: for these pairs.
+
+    `people` as of `people_accuracy`. One row per group and unit for the line, and one for the shape that AICc prefers
+    where that is another (six sizes or more): group, level, name, fit, people, people_error, last_words (largest size),
+    last_accuracy (of the fit there), words, low, high (NaN: not known, inf: no limit), status, text, note. status:
+    reached (at the largest size, by the fit), estimated, unbounded (the slope's interval holds 0, or the profile has no
+    end), never (the slope's interval lies below 0, or the ceiling below people), none (no interval, or no slope).
+    """
+    units = units_of(judged.pairs)
+    wanted = people[people["level"] != "paradigm"]
+    known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in wanted.to_dict("records")}
+    rows = []
+    for fit in fit_groups(judged, units, config.interval):
+        of_line = _from_lines(fit, judged.outcome[fit.rows], units, known, config.confidence)
+        compared = len(np.unique(fit.design.size)) >= MIN_SIZES
+        for u, row in of_line.items():
+            rows.append({"group": fit.group, **row})
+            if compared:
+                at = row["people"]
+                fits = [fit_shape(shape, fit.design.x, fit.y[:, u]) for shape in shapes_for(fit.design.x, at)]
+                best = preferred(fits)
+                if best is not None and best.shape.name != LINE:
+                    other = _from_shape(best, fit.design.x, fit.y[:, u], at, row["people_error"], config.confidence)
+                    kept = ("level", "name", "people", "people_error", "last_words")
+                    rows.append({"group": fit.group, **{key: row[key] for key in kept}, **other})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _from_lines(
+    fit: GroupFit, outcome: Array, units: Units, known: dict[tuple[str, str], tuple[float, float]], confidence: float
+) -> dict[int, dict[str, Any]]:
+    """Rows of the line, by the number of the unit."""
+    x, slope = fit.design.x, fit.line.slope
+    last = float(x[fit.design.size == fit.design.size.max()].mean())
+    keys = [(unit["level"], unit["name"]) for unit in units.table.to_dict("records")]
+    accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
+    reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), confidence)
+    slope_low, slope_high = t_limits(slope, fit.errors.runs, fit.errors.degrees, confidence)
+    rows = {}
+    for u, key in enumerate(keys):
+        if key not in known:
+            continue
+        fitted = float(fit.line.intercept[u] + slope[u] * last)
+        reach = float(reaches[u]) if slope[u] > 0 else math.inf
+        limits = [float(low[u]), float(high[u])]
+        note = [] if np.isfinite(error[u]) else ["people's accuracy is taken to be exact"]
+        if math.isnan(slope[u]):
+            status, reach, limits, note = NO_ESTIMATE, math.nan, [math.nan, math.nan], [fit.note]
+        elif math.isnan(fit.errors.runs[u]):
+            status, limits = REACHED if fitted >= accuracy[u] else NO_ESTIMATE, [math.nan, math.nan]
+            note.append(fit.note)
+        elif fitted >= accuracy[u]:
+            status = REACHED
+            if not bounded[u]:
+                limits = [math.nan, math.nan]
+        elif slope_high[u] < 0:
+            status, reach, limits = NEVER, math.inf, [math.inf, math.inf]
+            note.append("accuracy falls")
+        elif not slope_low[u] > 0:
+            # All ratios but those between the limits: with a rising line, those above the upper one.
+            status, limits = UNBOUNDED, [limits[1] if low[u] < x.mean() < high[u] else math.nan, math.inf]
+        else:
+            status = ESTIMATED
+        found = dict(zip(("words", "low", "high"), map(words_at, (reach, *limits)), strict=True))
+        if status == REACHED and not slope[u] > 0:
+            found["words"] = math.nan
+        row = {
+            "level": key[0], "name": key[1], "fit": LINE, "people": accuracy[u], "people_error": error[u],
+            "last_words": words_at(last), "last_accuracy": fitted, **found, "status": status, "note": "; ".join(note),
+        }  # fmt: skip
+        rows[u] = {**row, "text": described(row)}
+    return rows
+
+
+def _from_shape(fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float) -> dict[str, Any]:
+    """The row of another shape than the line."""
+    last = float(x.max())
+    fitted = float(fit.shape.at(np.array([last]), fit.free)[0])
+    reach = fit.shape.reaches(people, fit.free)
+    low, high = profile_limits(fit, x, y, people, error, confidence)
+    note = [fit.note] if fit.note else []
+    if fitted >= people:
+        status = REACHED
+    elif math.isinf(reach):
+        status = NEVER
+        note.append("the ceiling lies below people" if fit.shape.fixed[1] != people else "its ceiling is people")
+    else:
+        status = ESTIMATED if math.isfinite(high) else UNBOUNDED
+    limits = dict(zip(("words", "low", "high"), map(words_at, (reach, low, high)), strict=True))
+    row = {"fit": fit.shape.name, "last_accuracy": fitted, **limits, "status": status, "note": "; ".join(note)}
+    return {**row, "text": described(row)}
+
+
+def profile_limits(fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float) -> tuple[float, float]:
+    """The smallest and the largest log2(words) at which the curve may reach people, by its profile.
+
+    At each x the shape is fitted again, people's accuracy being one more observation, of its own error, of the curve
+    there; x is held possible while the sum of squares over the residual variance grows by less than the square of
+    Student's quantile (Bates and Watts 1988, section 6.1). Of a line that is Fieller's set. Looked for from a span of
+    the sizes below them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
+    """
+    freedom = len(x) - len(fit.free)
+    variance = fit.squares / freedom
+    limit = float(student.ppf(0.5 + confidence / 2, freedom)) ** 2
+    spread = max(0.0 if math.isnan(error) else error, 1e-4)  # a constraint is an observation with hardly any error
+    low, high = ([fit.shape.bounds[i][side] for i in fit.shape.free] for side in (0, 1))
+
+    def residuals(at: float, free: Array) -> Array:
+        ours = (fit.shape.at(x, free) - y) / math.sqrt(variance)
+        return np.append(ours, (fit.shape.at(np.array([at]), free) - people) / spread)
+
+    def gradient(at: float, free: Array) -> Array:
+        ours = fit.shape.gradient(x, free) / math.sqrt(variance)
+        return np.vstack([ours, fit.shape.gradient(np.array([at]), free) / spread])
+
+    def excess(at: float) -> float:
+        costs = []
+        for start in (fit.free, last["free"]):
+            found = least_squares(
+                partial(residuals, at), np.clip(start, low, high), jac=partial(gradient, at), bounds=(low, high),
+                max_nfev=200,
+            )  # fmt: skip
+            costs.append(2 * found.cost)
+            if costs[-1] == min(costs):
+                last["free"] = found.x
+        return min(costs) - freedom - limit
+
+    last = {"free": fit.free}
+    furthest = math.log2(BEYOND)
+    reach = fit.shape.reaches(people, fit.free)
+    grid = np.unique(np.append(np.linspace(2 * x.min() - x.max(), furthest, 25), x))
+    if math.isfinite(reach) and grid[0] < reach < furthest:
+        grid = np.unique(np.append(grid, reach))
+    values = np.array([excess(at) for at in grid])
+    (possible,) = np.nonzero(values <= 0)
+    if not len(possible):
+        return (math.inf, math.inf) if not reach < furthest else (reach, reach)
+    ends = []
+    for edge, step in ((possible[0], -1), (possible[-1], 1)):
+        if not 0 <= edge + step < len(grid):
+            ends.append(-math.inf if step < 0 else math.inf)
+        else:
+            inner, outer = sorted((float(grid[edge]), float(grid[edge + step])))
+            ends.append(brentq(excess, inner, outer, xtol=1e-3))
+    return ends[0], ends[1]
+
+
+def words_at(x: float) -> float:
+    """log2(words) -> words; inf where that is no number any more."""
+    return math.nan if math.isnan(x) else 2.0**x if x < 1000 else math.inf
+
+
+def words_text(words: float) -> str:
+    """2.4M, 3.1e14, beyond 1e20"""
+    if math.isnan(words):
+        return "not known"
+    if words > BEYOND:
+        return "beyond 1e20"
+    for letter, unit in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if unit <= float(f"{words:.2g}") < 1000 * unit:
+            return f"{float(f'{words / unit:.2g}'):g}{letter}"
+    return f"{words:.1e}".replace("e+", "e") if words >= 1e12 else f"{words:.0f}"
+
+
+def described(row: dict[str, Any]) -> str:
+    """The row's result in words."""
+    words, low, high = (float(str(row[key])) for key in ("words", "low", "high"))
+    match row["status"]:
+        case "reached":
+            return "reached" if math.isnan(words) else f"reached at {words_text(words)}"
+        case "estimated":
+            return f"{words_text(words)} ({words_text(low)} to {words_text(high)})"
+        case "unbounded":
+            least = words_text(low) if low > BEYOND else f"at least {words_text(low)}"
+            return "unbounded" if math.isnan(low) else f"unbounded, {least}"
+        case "never":
+            return "never" if math.isinf(low) else f"never; at least {words_text(low)} if at all"
+    return "no interval" if math.isfinite(words) else "no estimate"

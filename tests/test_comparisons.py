@@ -1,0 +1,155 @@
+"""Slopes of groups compared: Holm against statsmodels, tests against scipy, the shared pairs against resampling."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_ind, ttest_rel
+from statsmodels.stats.multitest import multipletests
+
+from analysis.comparisons import compare_policies, compare_slopes, holm, slope_difference
+from analysis.config import CurvesConfig
+from analysis.curves import fit_group
+from analysis.intervals import BOOTSTRAP, T_INTERVAL, resampled_accuracies, resampled_runs, slope_weights
+from analysis.judgements import Judgements
+from corpora.errors import RunError
+from tests.made_up_judgements import MadeUpJudgements
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
+
+
+def judged_from(groups, pairs=200, rng=None, label="b"):
+    """Judgements of two paradigms; `groups`: name -> (accuracies, sizes) of its runs."""
+    rng = rng or np.random.default_rng(0)
+    runs = pd.DataFrame(
+        [
+            {"group": name, "size": str(size), "seed": i, "sample_words": size, "nested": False}
+            for name, (accuracies, sizes) in groups.items()
+            for i, size in enumerate(sizes)
+        ]
+    )
+    runs.index = [f"{row.group}{i}" for i, row in enumerate(runs.itertuples())]
+    names = [("p", "p_1"), ("q", "q_1")]
+    table = pd.DataFrame(
+        [(part, name, f"{i:04d}") for part, name in names for i in range(pairs)],
+        columns=["phenomenon", "paradigm", "pair_id"],
+    )
+    wanted = np.concatenate([accuracies for accuracies, _ in groups.values()])
+    outcome = (rng.uniform(size=(len(runs), 2 * pairs)) < wanted[:, None]).astype(np.float32)
+    flat = np.zeros(outcome.shape, dtype=bool)
+    return Judgements(label, "lp", "d", {}, runs, table, outcome, flat, flat, pd.DataFrame())
+
+
+def test_holm():
+    p = np.array([0.01, np.nan, 0.04, 0.03, 0.005, 0.9])
+    found = holm(p)
+    tests = ~np.isnan(p)
+    np.testing.assert_allclose(found[tests], multipletests(p[tests], method="holm")[1])
+    assert np.isnan(found[1])
+    # By hand: 5 x .005; 4 x .01; 3 x .03; 2 x .04 is less than that; .9.
+    np.testing.assert_allclose(found, [0.04, np.nan, 0.09, 0.09, 0.025, 0.9])
+    assert len(holm(np.array([np.nan]))) == 1
+
+
+def test_two_sizes_by_seeds_are_welchs_test():
+    """Two sizes a doubling apart, seeds nested in them: a group's slope is the mean of its seeds' differences."""
+    cell = MadeUpJudgements(seeds=5, sizes=2, nested=True, pairs=40)
+    fits, slopes, outcomes = [], [], []
+    for seed in (1, 2):
+        outcome, _ = cell.draw(np.random.default_rng(seed))
+        fits.append(fit_group("g", np.arange(10), outcome, cell.design, cell.units, "auto"))
+        order = np.argsort(cell.design.seed[:5])
+        slopes.append((fits[-1].y[5:, 0][order] - fits[-1].y[:5, 0][order]) / 9)
+        outcomes.append(outcome)
+    found = slope_difference(*fits, *outcomes, cell.units, 0.95)
+    reference = ttest_ind(*slopes, equal_var=False)
+    np.testing.assert_allclose(found["p"][0], reference.pvalue)
+    interval = reference.confidence_interval(0.95)
+    np.testing.assert_allclose([found["low"][0], found["high"][0]], [interval.low, interval.high])
+
+
+def test_two_regressions_are_welchs_test_of_their_slopes():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000), sizes), "b": (0.5 + 0.02 * np.log2(sizes / 1000), sizes)}
+    judged = judged_from(rising)
+    table = compare_slopes(judged, CONFIG)
+    row = table[table["level"] == "overall"].iloc[0]
+    assert row["method"] == T_INTERVAL
+    errors = []
+    for of in (slice(0, 6), slice(6, 12)):
+        (slope, _), covariance = np.polyfit(np.log2(sizes), judged.outcome[of].mean(axis=1, dtype=float), 1, cov=True)
+        errors.append((slope, covariance[0, 0]))
+    (a, va), (b, vb) = errors
+    assert row["difference"] == pytest.approx(a - b)
+    degrees = (va + vb) ** 2 / (va**2 / 4 + vb**2 / 4)
+    error = np.sqrt(va + vb)
+    half = student.ppf(0.975, degrees) * error
+    expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]
+    np.testing.assert_allclose([row["low"], row["high"], row["p"]], expected)
+    assert row["low_new_pairs"] <= row["low"]
+    assert row["p_new_pairs"] >= row["p"]
+
+
+def test_pairs_are_shared_as_in_a_crossed_bootstrap():
+    """The variance over pairs of the difference, against resampling them in one draw for both groups."""
+    cell = MadeUpJudgements(seeds=5, sizes=4, pairs=50, pair_slope_sd=0.4, run_sd=(0.05, 0.05))
+    rng = np.random.default_rng(0)
+    pairs = cell.draw_pairs(rng)
+    outcomes = [cell.draw(rng, pairs)[0] for _ in range(2)]
+    fits = [fit_group("g", np.arange(20), outcome, cell.design, cell.units, "auto") for outcome in outcomes]
+    assert fits[0].method == BOOTSTRAP
+    drawn = resampled_accuracies(np.concatenate(outcomes), cell.units.bounds, 4000, np.random.default_rng(1))
+    c = [slope_weights(cell.design.x, resampled_runs(cell.design.stratum, 4000, rng)) for _ in range(2)]
+    slopes = [np.einsum("br,brk->bk", c[i], drawn[:, 20 * i : 20 * i + 20]) @ cell.units.weights for i in (0, 1)]
+    shared = (slopes[0] - slopes[1]).std(axis=0)
+    found = slope_difference(*fits, *outcomes, cell.units, 0.95)
+    ours = (found["high_new_pairs"] - found["low_new_pairs"]) / 2 / 2.0  # Student's quantile is about 2
+    # Pairs' own slopes cancel, as they are the same for both: were they drawn apart, it would be twice as wide.
+    apart = np.hypot(*(errors.both[0] for errors in (fits[0].errors, fits[1].errors)))
+    assert apart > 1.8 * ours[0]
+    # The bootstrap counts the chance in single judgements three times.
+    assert ours[0] < shared[0] < 1.9 * ours[0]
+
+
+def test_families():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    judged = judged_from({"a": (accuracies, sizes), "b": (accuracies, sizes), "c": (accuracies, sizes)})
+    table = compare_slopes(judged, CONFIG)
+    assert len(table) == 3 * 5
+    for level, tests in (("overall", 3), ("phenomenon", 6), ("paradigm", 6)):
+        of = table[table["level"] == level]
+        assert len(of) == tests
+        np.testing.assert_allclose(of["p_holm"], multipletests(of["p"], method="holm")[1])
+    assert table["family"].unique().tolist() == [
+        "pairs of groups", "pairs of groups x phenomena", "pairs of groups x paradigms"
+    ]  # fmt: skip
+
+
+def test_a_group_without_a_slope_is_named():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    table = compare_slopes(judged_from({"a": (accuracies, sizes), "b": (accuracies[:2], sizes[:2])}), CONFIG)
+    assert table["p"].isna().all()
+    assert table["p_holm"].isna().all()
+    assert set(table["note"]) == {"b: one size only: no slope"}
+    assert compare_slopes(judged_from({"a": (accuracies, sizes)}), CONFIG).empty
+
+
+def test_policies_are_a_paired_test_over_runs():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    first = judged_from({"a": (accuracies, sizes)})
+    second = judged_from({"a": (accuracies + 0.05, sizes)}, rng=np.random.default_rng(1), label="b+context-eos-32")
+    row = compare_policies(first, second, 0.95).iloc[0]
+    before, after = (judged.outcome.mean(axis=1, dtype=np.float64) for judged in (first, second))
+    reference = ttest_rel(after, before)
+    np.testing.assert_allclose(row["p"], reference.pvalue)
+    np.testing.assert_allclose([row["low"], row["high"]], reference.confidence_interval(0.95))
+    assert row["difference"] == pytest.approx(after.mean() - before.mean())
+    fewer = second.select(np.arange(400) > 0)
+    with pytest.raises(RunError, match="not the same pairs"):
+        compare_policies(first, fewer, 0.95)
+    other = judged_from({"z": (accuracies, sizes)})
+    with pytest.raises(RunError, match="no run was scored under both"):
+        compare_policies(first, other, 0.95)
