@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 FloatArray = npt.NDArray[np.float64]
 
-_TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
+TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
@@ -18,7 +18,7 @@ def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> Flo
     The published accuracies of BLiMP count strictly greater scores only: ties="wrong". NaN (no score) is wrong.
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
-    return np.where(good > bad, 1.0, np.where(good == bad, _TIE_WORTH[ties], 0.0))
+    return np.where(good > bad, 1.0, np.where(good == bad, TIE_WORTH[ties], 0.0))
 
 
 def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[float, float]:
