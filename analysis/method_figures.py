@@ -63,6 +63,10 @@ def _domain(rows: pd.DataFrame) -> tuple[float, float]:
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
 
+def _scale(rows: pd.DataFrame) -> alt.Scale:
+    return alt.Scale(domain=list(_domain(rows)), nice=False, zero=False)
+
+
 _INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")]
 
 
@@ -114,7 +118,7 @@ def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     colour, shape = _looks(names, _LEGEND)
     y = alt.Y("method:N", sort=order, axis=_ROWS)
     offset = alt.YOffset("name:N", sort=names)
-    x = alt.X("accuracy:Q", scale=alt.Scale(zero=False), axis=_SHARE)
+    x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
     tooltip = [alt.Tooltip("method:N"), alt.Tooltip("name:N", title="model"),
                *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "sd", "best_accuracy")),
                alt.Tooltip("best:N", title="best template")]  # fmt: skip
@@ -147,7 +151,7 @@ def prefix_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     for method, part in rows.groupby("method", sort=True):
         y = alt.Y("label:N", sort=order, axis=_ROWS)
         offset = alt.YOffset("name:N", sort=groups)
-        x = alt.X("accuracy:Q", scale=alt.Scale(zero=False), axis=_SHARE)
+        x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
         tooltip = [alt.Tooltip("label:N", title="phenomenon"), alt.Tooltip("name:N", title="model"),
                    alt.Tooltip("accuracy:Q", format=".3f", title="prefix"),
                    alt.Tooltip("full:Q", format=".3f", title="full sentence")]  # fmt: skip
