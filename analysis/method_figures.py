@@ -12,7 +12,7 @@ from analysis.figures import GREY, HUES, LABEL_GAP, SHAPES, TEXT_GREY, Chart, si
 from analysis.predictors import PREDICTORS
 
 HEIGHT = 260
-_SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6)
+_SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6, tickMinStep=0.1)
 
 
 _LEGEND = alt.Legend(title=None, orient="top", labelLimit=400)
