@@ -1,0 +1,232 @@
+"""Judgement methods beside each other: accuracy over templates, bias towards A and towards short sentences.
+
+The analyses of Ide et al. 2024 and, for the prefix methods, of Warstadt et al. 2020, section 6.4. Score files are
+counted by Polars run by run, so that memory holds one method of one run at a time; the rest works on the counts.
+
+Columns of counts by paradigm: run, method, repeat (template or trial; "" for a method without either), paradigm, pairs,
+right (sum of outcomes), ties, decided and chose_a (judgements of an A/B prompt that are no ties, and those for A),
+difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN where not known).
+By difference: run, method, repeat, difference, pairs, right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from analysis.collect import Study
+from corpora.errors import RunError
+from eval.accuracy import TIE_WORTH, wilson
+from eval.config import DIAGNOSTICS
+from eval.scores import ITEMS_FILE, TOKENS_FILE, read_metadata
+
+OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # whose counts of tokens are of the sentences alone
+_KEY = ["paradigm", "pair_id"]
+_JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
+PREFIX_METHODS = ("one_prefix", "two_prefix")
+
+
+def score_files(study: Study, label: str) -> pd.DataFrame:
+    """Score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
+    assert label.partition("+")[0] not in DIAGNOSTICS, label
+    rows = [
+        {"run": run, "method": path.stem, "path": path}
+        for run in study.runs.index
+        for path in sorted(study.folders[run].scores(label).glob("*.parquet"))
+        if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem
+    ]
+    return pd.DataFrame(rows, columns=["run", "method", "path"])
+
+
+def count_judgements(
+    files: pd.DataFrame, ties: str, progress: Callable[[str], None] = lambda run: None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Counts by paradigm and by difference of lengths (the module says which columns); `files` as of `score_files`.
+
+    Raises RunError for a damaged file.
+    """
+    by_paradigm, by_difference = [], []
+    for run, of_run in files.groupby("run", sort=False):
+        paths = dict(zip(of_run["method"], of_run["path"], strict=True))
+        lengths = _lengths(paths)
+        for method, path in paths.items():
+            rows = _outcomes(path, ties)
+            if lengths is not None:
+                rows = rows.join(lengths, on=_KEY, how="left")
+                of_lengths = rows.drop_nulls("difference").group_by("repeat", "difference", maintain_order=True)
+                found = of_lengths.agg(pairs=pl.len(), right=pl.col("outcome").sum())
+                by_difference.append(found.with_columns(run=pl.lit(run), method=pl.lit(method)))
+            else:
+                rows = rows.with_columns(difference=pl.lit(None, dtype=pl.Int32))
+            counted = rows.group_by("repeat", "paradigm", maintain_order=True).agg(
+                pairs=pl.len(),
+                right=pl.col("outcome").sum(),
+                ties=pl.col("tie").sum(),
+                decided=pl.col("decided").sum(),
+                chose_a=pl.col("chose_a").sum(),
+                difference=pl.col("difference").mean(),
+            )
+            by_paradigm.append(counted.with_columns(run=pl.lit(run), method=pl.lit(method)))
+        progress(str(run))
+    return _joined(by_paradigm, _BY_PARADIGM), _joined(by_difference, _BY_DIFFERENCE)
+
+
+_BY_PARADIGM = ["run", "method", "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
+_BY_DIFFERENCE = ["run", "method", "repeat", "difference", "pairs", "right"]
+
+
+def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    table: pd.DataFrame = pl.concat(parts).select(columns).to_pandas()
+    return table
+
+
+def _outcomes(path: Path, ties: str) -> pl.DataFrame:
+    """One row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
+    read_metadata(path)  # says what is wrong with a file that is not ours
+    good, bad = pl.col("good"), pl.col("bad")
+    known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
+    better, tie = known & (good > bad), known & (good == bad)
+    decided = pl.col("order").is_not_null() & known & (good != bad)
+    return _read(path, _JUDGED).select(
+        *_KEY,
+        repeat=pl.coalesce(pl.col("template"), pl.col("trial").cast(pl.String), pl.lit("")),
+        outcome=better.cast(pl.Float64) + tie.cast(pl.Float64) * TIE_WORTH[ties],
+        tie=tie,
+        decided=decided,
+        chose_a=decided & ((pl.col("order") == "A") == better),
+    )
+
+
+def _lengths(paths: dict[str, Path]) -> pl.DataFrame | None:
+    """paradigm, pair_id, difference: tokens of the good sentence less those of the bad one; None where none says."""
+    known = [paths[method] for method in OF_SENTENCES if method in paths]
+    if not known:
+        return None
+    table = _read(known[0], [*_KEY, "good_tokens", "bad_tokens"])
+    return table.select(*_KEY, difference=pl.col("good_tokens") - pl.col("bad_tokens"))
+
+
+def _read(path: Path, columns: list[str]) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path, columns=columns)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise RunError(f"{path}: damaged ({str(error).splitlines()[0]}); remove the file to score again") from None
+
+
+def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
+    """One row per run and method, as tables 3, 9 and 10 of Ide et al. 2024 have them.
+
+    accuracy: mean over repeats of the mean over paradigms; sd: standard deviation over repeats (NaN for one);
+    repeats; best, best_accuracy: the repeat with the highest accuracy (their oracle); ties: share of judgements;
+    share_of_a: of judgements that are no ties, NaN for a method that does not ask for A or B.
+    """
+    accuracy = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
+    overall = accuracy.groupby(["run", "method", "repeat"], sort=False)["accuracy"].mean().reset_index()
+    keys = ["run", "method"]
+    best = overall.loc[overall.groupby(keys, sort=False)["accuracy"].idxmax()].set_index(keys)
+    found = overall.groupby(keys, sort=False)["accuracy"].agg(accuracy="mean", sd="std", repeats="size")
+    found = found.assign(best=best["repeat"], best_accuracy=best["accuracy"])
+    totals = by_paradigm.groupby(keys, sort=False)[["pairs", "ties", "decided", "chose_a"]].sum()
+    found["ties"] = totals["ties"] / totals["pairs"]
+    found["share_of_a"] = totals["chose_a"] / totals["decided"].where(totals["decided"] > 0)
+    table: pd.DataFrame = found.reset_index()
+    return table
+
+
+def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
+    """Point-biserial correlation of success with the difference of lengths (Ide et al. 2024, section 6, table 4).
+
+    One row per run and method: r, its mean over repeats; NaN where all sentences of pairs are equally long, or all
+    judgements alike. It is Pearson's r of outcomes (0, 1; a half for a tie that counts half) and differences.
+    """
+    rows = []
+    for (run, method), of_method in by_difference.groupby(["run", "method"], sort=False):
+        r = [_point_biserial(repeat) for _, repeat in of_method.groupby("repeat", sort=False)]
+        rows.append({"run": run, "method": method, "r": float(np.mean(r))})
+    return pd.DataFrame(rows, columns=["run", "method", "r"])
+
+
+def _point_biserial(counts: pd.DataFrame) -> float:
+    """Of rows difference, pairs, right, whose outcomes are 0 or 1."""
+    x, n, right = (counts[name].to_numpy(dtype=np.float64) for name in ("difference", "pairs", "right"))
+    mean_x, mean_y = n @ x / n.sum(), right.sum() / n.sum()
+    covariance = right @ x / n.sum() - mean_x * mean_y
+    variances = (n @ (x - mean_x) ** 2 / n.sum()) * mean_y * (1 - mean_y)
+    return float(covariance / np.sqrt(variances)) if variances > 0 else float("nan")
+
+
+def accuracy_by_difference(by_difference: pd.DataFrame, largest: int = 5) -> pd.DataFrame:
+    """Accuracy over the difference of lengths (Ide et al. 2024, figure 2): the rows of `by_difference` summed.
+
+    One row per method and difference, those beyond `largest` tokens joined to it: difference, judgements, accuracy,
+    low, high (Wilson's 95% interval over the pairs, whose number is that of one run's one repeat).
+    """
+    clipped = by_difference.assign(difference=by_difference["difference"].clip(-largest, largest))
+    summed = clipped.groupby(["method", "difference"], as_index=False, sort=True)[["pairs", "right"]].sum()
+    judged = by_difference.groupby("method").apply(lambda rows: len(rows[["run", "repeat"]].drop_duplicates()))
+    rows = []
+    for method, difference, pairs, right in summed.itertuples(index=False):
+        low, high = wilson(right / pairs, pairs / judged[method])
+        rows.append({"method": method, "difference": int(difference), "judgements": int(pairs),
+                     "accuracy": right / pairs, "low": low, "high": high})  # fmt: skip
+    return pd.DataFrame(rows, columns=["method", "difference", "judgements", "accuracy", "low", "high"])
+
+
+def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
+    """Paradigm -> whether it shuffles words: both sentences of all its pairs have the same words, case aside.
+
+    Ide et al. 2024, section 6, whose numbers of people (83.1% and 89.7%) come out where punctuation marks are words.
+    `items`: paradigm, good, bad. A pair of one and the same sentence tells nothing.
+    """
+    told = items[items["good"] != items["bad"]]
+    same = [_bag(good) == _bag(bad) for good, bad in zip(told["good"], told["bad"], strict=True)]
+    return pd.Series(same, index=told["paradigm"].to_numpy()).groupby(level=0).all()
+
+
+def _bag(sentence: str) -> list[str]:
+    return sorted(re.findall(r"\w+|[^\w\s]", sentence.lower()))
+
+
+def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
+    """Accuracy of `one` less that of `other` by run and paradigm, beside the difference of lengths (figure 6).
+
+    Columns run, paradigm, accuracy_difference, length_difference; over the paradigms that both judge.
+    """
+    known = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
+    mean = known.groupby(["run", "method", "paradigm"], sort=False)[["accuracy", "difference"]].mean()
+    wide = mean["accuracy"].unstack("method")
+    if one not in wide or other not in wide:
+        return pd.DataFrame(columns=["run", "paradigm", "accuracy_difference", "length_difference"])
+    lengths = mean["difference"].groupby(["run", "paradigm"]).first()
+    both = pd.DataFrame({"accuracy_difference": wide[one] - wide[other], "length_difference": lengths}).dropna()
+    return both.reset_index()
+
+
+def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd.DataFrame:
+    """Full sentences beside one and two prefixes (Warstadt et al. 2020, figure 6), on the same paradigms.
+
+    `phenomena`: paradigm -> phenomenon. One row per run, prefix method, level and name: paradigms, accuracy, full (lp
+    on the same paradigms). Empty where a study has no prefix method, or no lp.
+    """
+    known = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
+    wide = known.pivot_table(index=["run", "paradigm"], columns="method", values="accuracy")
+    rows = []
+    for method in [name for name in PREFIX_METHODS if name in wide and "lp" in wide]:
+        both = wide[["lp", method]].dropna().reset_index()
+        both["phenomenon"] = both["paradigm"].map(phenomena)
+        parts = [("overall", ["run"]), ("phenomenon", ["run", "phenomenon"])]
+        for level, by in parts:
+            mean = both.groupby(by, sort=True).agg(
+                paradigms=("paradigm", "size"), accuracy=(method, "mean"), full=("lp", "mean")
+            )
+            mean = mean.reset_index().assign(method=method, level=level)
+            rows.append(mean.assign(name=mean["phenomenon"] if level == "phenomenon" else "overall"))
+    columns = ["run", "method", "level", "name", "paradigms", "accuracy", "full"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)

@@ -1,0 +1,169 @@
+"""Figures of what methods and predictors do to accuracy, in the style of analysis.figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from analysis.figures import GREY, HUES, LABEL_GAP, SHAPES, TEXT_GREY, Chart, side_by_side, spread_apart
+from analysis.predictors import PREDICTORS
+
+HEIGHT = 260
+_SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6, tickMinStep=0.1)
+
+
+_LEGEND = alt.Legend(title=None, orient="top", labelLimit=400)
+_ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)
+
+
+def _looks(names: Sequence[str], legend: alt.Legend | None = None) -> tuple[alt.Color, alt.Shape]:
+    colour = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
+    shape = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
+    return alt.Color("name:N", scale=colour, legend=legend), alt.Shape("name:N", scale=shape, legend=legend)
+
+
+def _named_lines(
+    rows: pd.DataFrame, x: alt.X, domain: tuple[float, float], width: int | str, height: int, tooltip: list[alt.Tooltip]
+) -> Chart:
+    """A line with a band for each name (columns name, at, accuracy, low, high), named where it ends."""
+    names = list(rows["name"].unique())
+    colour, shape = _looks(names)
+    scale = alt.Scale(domain=list(domain), nice=False, zero=False)
+    y = alt.Y("accuracy:Q", scale=scale, axis=_SHARE)
+    base = alt.Chart(rows)
+    last = rows.loc[rows.groupby("name")["at"].idxmax()].copy()
+    pixel = (domain[1] - domain[0]) / height
+    places = np.asarray(spread_apart(list(last["accuracy"]), LABEL_GAP * pixel))
+    places -= max(0.0, places.max() - domain[1])
+    last["place"] = places + max(0.0, domain[0] - places.min())
+    edge = alt.value("width")
+    ends = alt.Chart(last)
+    chance = alt.Chart(pd.DataFrame({"accuracy": [0.5]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
+    layers = [
+        *([chance] if domain[0] < 0.5 else []),
+        base.mark_area(opacity=0.12, clip=True).encode(x, alt.Y("low:Q", scale=scale), alt.Y2("high:Q"), colour),
+        base.mark_line(strokeWidth=2).encode(x, y, colour),
+        base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
+        ends.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=14).encode(
+            x=edge, x2=edge, y=y, y2=alt.Y2("place:Q"), color=colour
+        ),
+        ends.mark_text(align="left", baseline="middle", fontSize=11, dx=18).encode(
+            x=edge, y=alt.Y("place:Q", scale=scale), text="name:N"
+        ),
+    ]
+    return alt.layer(*layers).properties(width=width, height=height)
+
+
+def _domain(rows: pd.DataFrame) -> tuple[float, float]:
+    """Limits of the axis, whole tenths around all accuracies, chance among them."""
+    low, high = np.floor(rows["accuracy"].min() * 10) / 10, np.ceil(rows["accuracy"].max() * 10) / 10
+    return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
+
+
+def _scale(rows: pd.DataFrame) -> alt.Scale:
+    return alt.Scale(domain=list(_domain(rows)), nice=False, zero=False)
+
+
+_INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")]
+
+
+def predictor_chart(accuracies: pd.DataFrame, *, width: int = 250) -> Chart:
+    """Figure 2 of Warstadt et al. 2020: accuracy over each shallow predictor, a line per group.
+
+    `accuracies`: as of analysis.predictors.accuracy_by_predictor. Perplexity has a logarithmic axis.
+    """
+    panels = []
+    domain = _domain(accuracies)
+    for predictor, told in PREDICTORS.items():
+        rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
+        log = alt.Scale(type="log", nice=False) if predictor == "perplexity" else alt.Scale(zero=False, nice=False)
+        axis = alt.Axis(title=told[:1].upper() + told[1:], format="~s", tickCount=5, grid=False)
+        tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.1f", title=predictor),
+                   *_INTERVAL, alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
+        panels.append(_named_lines(rows, alt.X("at:Q", scale=log, axis=axis), domain, width, HEIGHT, tooltip))
+    return side_by_side(panels)
+
+
+def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
+    """Figure 2 of Ide et al. 2024: accuracy over the difference of lengths, a line per method.
+
+    `accuracies`: as of analysis.method_comparison.accuracy_by_difference.
+    """
+    rows = accuracies.rename(columns={"method": "name", "difference": "at"})
+    ends = rows["at"].abs().max()
+    axis = alt.Axis(
+        title="Tokens of the good sentence less those of the bad one",
+        tickMinStep=1,
+        grid=False,
+        labelExpr=f"abs(datum.value) == {ends} ? (datum.value < 0 ? '≤ −' : '≥ ') + abs(datum.value) : "
+        "replace(datum.label, '-', '−')",
+    )
+    tooltip = [alt.Tooltip("name:N", title="method"), alt.Tooltip("at:Q", title="difference"), *_INTERVAL,
+               alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
+    return _named_lines(rows, alt.X("at:Q", axis=axis), _domain(rows), width, HEIGHT, tooltip)
+
+
+def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
+    """Table 3 of Ide et al. 2024 as a figure: a row per method, a mark per group, a line one deviation to either side.
+
+    `accuracies`: group, method, accuracy, sd (over templates or trials; NaN where there are none), best, best_accuracy.
+    The best template is a hollow mark.
+    """
+    rows = accuracies.rename(columns={"group": "name"})
+    rows = rows.assign(low=rows["accuracy"] - rows["sd"], high=rows["accuracy"] + rows["sd"])
+    names, order = list(rows["name"].unique()), list(rows["method"].unique())
+    colour, shape = _looks(names, _LEGEND)
+    y = alt.Y("method:N", sort=order, axis=_ROWS)
+    offset = alt.YOffset("name:N", sort=names)
+    x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
+    tooltip = [alt.Tooltip("method:N"), alt.Tooltip("name:N", title="model"),
+               *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "sd", "best_accuracy")),
+               alt.Tooltip("best:N", title="best template")]  # fmt: skip
+    base, several = alt.Chart(rows), alt.Chart(rows[rows["sd"].notna()])
+    layers = [
+        several.mark_rule(strokeWidth=2).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
+        several.mark_point(size=60, filled=False, strokeWidth=1.4).encode(
+            alt.X("best_accuracy:Q"), y, offset, colour, shape, tooltip=tooltip
+        ),
+        base.mark_point(size=60, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
+    ]
+    chart = alt.layer(*layers).properties(width=width, height=len(order) * (10 + 12 * len(names)))
+    if rows["sd"].notna().any():
+        told = "Lines: one standard deviation over templates or trials; hollow marks: the best of them"
+        chart = chart.properties(title=alt.Title(told, fontSize=11, fontWeight="normal", color=TEXT_GREY))
+    return chart
+
+
+def prefix_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
+    """Figure 6 of Warstadt et al. 2020: a prefix method beside full sentences on the same paradigms.
+
+    `accuracies`: group, method, name (phenomena and overall, titles), accuracy, full. A filled mark is the prefix
+    method, a hollow one the full sentence, joined by a line.
+    """
+    rows = accuracies.assign(label=accuracies["name"], name=accuracies["group"])
+    groups = list(rows["name"].unique())
+    colour, shape = _looks(groups, _LEGEND)
+    order = list(dict.fromkeys(rows["label"]))
+    panels = []
+    for method, part in rows.groupby("method", sort=True):
+        y = alt.Y("label:N", sort=order, axis=_ROWS)
+        offset = alt.YOffset("name:N", sort=groups)
+        x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
+        tooltip = [alt.Tooltip("label:N", title="phenomenon"), alt.Tooltip("name:N", title="model"),
+                   alt.Tooltip("accuracy:Q", format=".3f", title="prefix"),
+                   alt.Tooltip("full:Q", format=".3f", title="full sentence")]  # fmt: skip
+        base = alt.Chart(part)
+        layers = [
+            base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x, alt.X2("full:Q"), y, offset, colour),
+            base.mark_point(size=50, filled=False, strokeWidth=1.4).encode(alt.X("full:Q"), y, offset, colour, shape),
+            base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
+        ]
+        height = part["label"].nunique() * (10 + 12 * len(groups))
+        name = str(method).replace("_", "-")
+        panels.append(
+            alt.layer(*layers).properties(width=width, height=height, title=f"{name} (filled), full (hollow)")
+        )
+    return side_by_side(panels)
