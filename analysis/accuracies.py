@@ -1,4 +1,4 @@
-"""What follows from accuracies alone, of published models and of ours: BLiMP's tables 3 and 4, figures 1, 3 and 4, gaps.
+"""What follows from accuracies alone, of published models and of ours: BLiMP's tables 3 and 4, figures 1, 3, 4, gaps.
 
 Pure functions over a DataFrame with the columns of eval.published: level (paradigm, phenomenon, overall), name, model,
 accuracy (0 to 1). Models keep the order in which they come.
@@ -74,7 +74,7 @@ def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -
 
 
 def at_largest_size(curves: Curves) -> pd.DataFrame:
-    """Accuracies of a study's groups at each one's largest size, on all pairs: level, name, model (the group), accuracy."""
+    """Accuracies of a study's groups (as model) at each one's largest size, on all pairs."""
     at = curves.accuracies[curves.accuracies["pairs"] == ALL_PAIRS]
     largest = at[at["words"] == at.groupby("group")["words"].transform("max")]
     columns = {"level": "level", "name": "name", "group": "model", "accuracy": "accuracy"}
@@ -82,7 +82,7 @@ def at_largest_size(curves: Curves) -> pd.DataFrame:
 
 
 def phenomenon_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Table 3: a row per phenomenon after the overall one, a column per model, the phenomena in order of the alphabet."""
+    """Table 3: a row per phenomenon after the overall one, a column per model, phenomena by the alphabet."""
     table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon").sort_index()])
     return table.rename_axis("phenomenon", axis=0).rename_axis(None, axis=1).reset_index()
 
@@ -127,7 +127,7 @@ def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> 
         wanted = [paradigm for paradigms in conditions.values() for paradigm in paradigms]
         for model, (condition, paradigms) in product(table, conditions.items()):
             if not table[model].reindex(wanted).isna().any():
-                mean = float(table.loc[list(paradigms), model].mean())
+                mean = float(table[model].reindex(list(paradigms)).mean())
                 rows.append((panel, model, condition, mean, len(paradigms)))
     return pd.DataFrame(rows, columns=["panel", "model", "condition", "accuracy", "paradigms"])
 
@@ -142,7 +142,7 @@ def losses(conditions: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled_loss(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.Series:
-    """Loss per model over all panels at once, each paradigm counting the same; conditions have the same names in each."""
+    """Loss per model over all panels at once, each paradigm counting the same; panels share names of conditions."""
     pooled: dict[str, list[str]] = {}
     for conditions in panels.values():
         for condition, paradigms in conditions.items():
@@ -151,7 +151,7 @@ def pooled_loss(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> p
 
 
 def gaps(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """How far each model lies above people (below: negative): level, name, model, gap; only names that people judged."""
+    """How far each model lies above people (below: negative): level, name, model, gap; where people are known."""
     rows = accuracies[accuracies["level"] != "paradigm"]
     people = rows[rows["model"] == PEOPLE].set_index(["level", "name"])["accuracy"]
     models = rows[rows["model"] != PEOPLE]
@@ -168,7 +168,9 @@ def against(rows: pd.DataFrame, field: str) -> pd.DataFrame:
     keys = [column for column in rows if column not in (field, "accuracy")]
     table = rows.pivot(index=keys, columns=field, values="accuracy")
     table = table.reindex(columns=list(dict.fromkeys(rows[field])))
-    order = pd.MultiIndex.from_frame(rows[keys].drop_duplicates()) if len(keys) > 1 else pd.Index(rows[keys[0]].unique())
+    order = (
+        pd.MultiIndex.from_frame(rows[keys].drop_duplicates()) if len(keys) > 1 else pd.Index(rows[keys[0]].unique())
+    )
     table = table.reindex(order)
     table.index.names = keys
     return table[table.notna().sum(axis=1) > 1].rename_axis(None, axis=1).reset_index()
