@@ -13,7 +13,9 @@ from analysis.collect import collect
 from analysis.config import AnalysisConfig
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.judgements import judgements, score_labels
+from analysis.papers import reproduce
 from analysis.report import Section, write_report
+from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.sentences import warnings
 from analysis.tables import slope_table, terminal_table, with_published
 from corpora.errors import ConfigError
@@ -22,6 +24,9 @@ from eval.published import read_published
 
 def run(config: AnalysisConfig) -> None:
     """Analyse `config.study`: all benchmarks that it was scored on, or the one that the command line names."""
+    if config.published:
+        _published(config)
+        return
     if config.study is None:
         folder = Path(config.paths.runs)
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
@@ -48,6 +53,20 @@ def run(config: AnalysisConfig) -> None:
         path = write_report(
             Path(config.paths.reports) / config.study, config.study, sections, config.analysis, config.ties, experiment
         )
+    console.print(f"report: {path}", markup=False, soft_wrap=True)
+
+
+def _published(config: AnalysisConfig) -> None:
+    """The papers' tables and figures from the published numbers: no study, no runs."""
+    given = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
+    useless = [override for override in given if not override.startswith(("published=", "paths."))]
+    if useless:
+        raise ConfigError(f"published=true: takes paths.reports alone; leave away {', '.join(useless)}")
+    papers = reproduce()
+    console = Console()
+    print_reproduction(console, papers)
+    with Console(stderr=True, highlight=False).status("writing the report"):
+        path = write_reproduction(Path(config.paths.reports) / FOLDER, papers)
     console.print(f"report: {path}", markup=False, soft_wrap=True)
 
 

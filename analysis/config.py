@@ -34,3 +34,4 @@ class AnalysisConfig(EvalConfig):
     """What `python -m analysis` reads: the whole configuration, each command using its part."""
 
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's

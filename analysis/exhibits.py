@@ -100,14 +100,30 @@ class Exhibit:
         head = [latex_escape(name) for name in self.head]
         return latex_table(head, [("", rows)], f"{self.heading}. {self.about}", label, self.numeric)
 
-    def terminal(self) -> Table:
-        """The table for the terminal."""
-        shown = Table(title=Text(self.heading), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for name, right in zip(self.head, self.numeric, strict=True):
-            text = Text(name.replace(" ", "\n") if right else name)
-            shown.add_column(text, justify="right" if right else "left", no_wrap=right)
-        for i, row in enumerate(self.rows()):
-            shown.add_row(*map(Text, row), style="bold" if i in self.strong else None)
+    def terminal(self, width: int) -> list[Text | Table]:
+        """Heading and table for a terminal of `width` characters; columns that do not fit follow below."""
+        rows = self.rows()
+        # A heading may break at spaces, a number may not; text may.
+        need = [
+            max([*map(len, name.split()), *(len(row[i]) if self.numeric[i] or i == 0 else 0 for row in rows)])
+            for i, name in enumerate(self.head)
+        ]
+        parts: list[list[int]] = [[]]
+        for i in range(1, len(self.head)):
+            taken = need[0] + sum(need[j] + 2 for j in [*parts[-1], i])
+            if taken > width and parts[-1]:
+                parts.append([])
+            parts[-1].append(i)
+        return [Text(self.heading, "bold"), *(self._columns([0, *part], rows) for part in parts if rows)]
+
+    def _columns(self, columns: list[int], rows: list[list[str]]) -> Table:
+        shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        for i in columns:
+            number = self.numeric[i]
+            head = Text(self.head[i].replace(" ", "\n") if number else self.head[i])
+            shown.add_column(head, justify="right" if number else "left", no_wrap=number or i == 0)
+        for i, row in enumerate(rows):
+            shown.add_row(*(Text(row[column]) for column in columns), style="bold" if i in self.strong else None)
         return shown
 
 

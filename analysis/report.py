@@ -5,16 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-import vl_convert
 
 from analysis import sentences
 from analysis.config import CurvesConfig
@@ -23,25 +19,20 @@ from analysis.figures import (
     finished,
     learning_curves,
     perplexity_chart,
-    schema_version,
     side_by_side,
     slope_chart,
     style,
     write_figure,
 )
 from analysis.judgements import Judgements
+from analysis.page import write_page
 from analysis.tables import (
-    accuracy_text,
-    interval_text,
     published_perplexity,
     slope_table,
-    slope_text,
     title,
     write_csv,
     write_latex,
 )
-from corpora.config import format_size
-from corpora.files import write_text
 from eval.table import BESIDE
 
 PEOPLE = "people"
@@ -91,28 +82,10 @@ def write_report(
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
         "commands": _commands(study, experiment, config, ties),
-        "charts": charts,
-        "css": _asset("report.css"),
-        "js": _asset("report.js"),
-        "vega": _vega(),
     }
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
-    environment.filters.update(title=title, number=_number, duration=_duration, size=_size)
     path = folder / "report.html"
-    write_text(path, environment.from_string(_asset("report.html")).render(context))
+    write_page(path, "report.html", charts, context)
     return path
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", schema_version())
-    return bundle.replace("</script", "<\\/script")
-
-
-def _asset(name: str) -> str:
-    return (files("analysis") / name).read_text(encoding="utf-8")
 
 
 def _groups(section: Section) -> list[str]:
@@ -294,28 +267,3 @@ def _commands(study: str, experiment: bool, config: CurvesConfig, ties: str) -> 
     make = [f"python -m eval -m experiment={named}"] if experiment else [f"python -m eval study={named}"]
     chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config).items()]
     return [*make, " ".join([f"python -m analysis study={named}", *chosen, f"ties={ties}"])]
-
-
-def _minus(write: Callable[..., str]) -> Callable[..., str]:
-    """The same text with a minus sign in place of the hyphen."""
-    return lambda *values: write(*values).replace("-", "\N{MINUS SIGN}")
-
-
-def _size(words: float) -> str:
-    """125k; a dash for what is not known"""
-    return "\N{EN DASH}" if math.isnan(words) else format_size(round(words))
-
-
-def _number(value: Any, form: str = ",.0f") -> str:
-    """A number for a table; an empty cell for what is not known."""
-    return "" if value is None or pd.isna(value) else format(float(value), form)
-
-
-def _duration(seconds: Any) -> str:
-    """1 h 05 min, 12 min, 40 s"""
-    if seconds is None or pd.isna(seconds):
-        return ""
-    minutes = round(float(seconds) / 60)
-    if minutes < 2:
-        return f"{float(seconds):.0f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

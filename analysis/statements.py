@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.accuracies import (
-    LOCALITY,
+    ADJECTIVE,
+    ATTRACTOR,
     OVERALL,
     PEOPLE,
     REGULARITY,
@@ -53,16 +54,17 @@ def check(benchmark: str, measures: Mapping[str, float]) -> pd.DataFrame:
     is a range; "<", ">": below it, above it. Raises KeyError for a statement about a number that is not there.
     """
     rows = published_file("statements")
-    rows = rows[rows["benchmark"] == benchmark].assign(note=rows["note"].fillna(""))
+    rows = rows[rows["benchmark"] == benchmark].reset_index(drop=True)
+    rows["note"] = rows["note"].fillna("")
     rows["ours"] = [measures[name] for name in rows["measure"]]
     near = (rows["ours"] - rows["value"]).abs() <= rows["tolerance"] + 1e-9
     below, above = rows["ours"] < rows["value"], rows["ours"] > rows["value"]
     rows["agrees"] = np.select([rows["relation"] == "=", rows["relation"] == "<"], [near, below], above)
-    return rows[COLUMNS].reset_index(drop=True)
+    return rows[COLUMNS]
 
 
 def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the papers' tables: a row per table that counts those that agree, and one for each that does not."""
+    """The cells of the papers' tables: how many of each agree, and which do not."""
     printed = published_file("printed")
     printed = printed[printed["benchmark"] == benchmark]
     rows = printed.merge(accuracies, on=["level", "name", "model"], how="left", validate="one_to_one")
@@ -71,17 +73,25 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
     rows["agrees"] = (rows["accuracy"] - rows["value"]).abs() <= rows["tolerance"] + 1e-9
     found = []
     for place, part in rows.groupby("place", sort=True):
-        counted = {"value": len(part), "tolerance": 0.0, "ours": float(part["agrees"].sum())}
-        told = f"cells that are the rounded accuracies or means of them, of {len(part)}"
-        read = " that our text of the paper has in one piece" if place == "table 4" else ""
+        read = " that our copy of the paper's text has in one piece" if place == "table 4" else ""
+        slips = [
+            f"{name} {model}: {percent:g} printed, {100 * ours:.2f} follows"
+            for name, model, percent, ours in part.loc[
+                ~part["agrees"], ["name", "model", "percent", "accuracy"]
+            ].to_numpy()
+        ]
         found.append(
-            {"place": place, "statement": told + read, "relation": "=", **counted, "agrees": False, "note": ""}
+            {
+                "place": place,
+                "statement": f"cells that are the rounded accuracies or means of them, of {len(part)}{read}",
+                "relation": "=",
+                "value": float(len(part)),
+                "tolerance": 0.0,
+                "ours": float(part["agrees"].sum()),
+                "agrees": not slips,
+                "note": "; ".join(slips),
+            }
         )
-        found[-1]["agrees"] = bool(part["agrees"].all())
-        for row in part[~part["agrees"]].to_dict("records"):
-            cell = {"place": place, "statement": f"{row['name']}, {row['model']}", "relation": "=", "agrees": False}
-            numbers = {"value": row["value"], "tolerance": row["tolerance"], "ours": row["accuracy"]}
-            found.append(cell | numbers | {"note": "a slip of one in the last digit"})
     return pd.DataFrame(found, columns=COLUMNS)
 
 
@@ -141,12 +151,14 @@ def _correlations(accuracies: pd.DataFrame) -> dict[str, float]:
 
 
 def _losses(accuracies: pd.DataFrame) -> dict[str, float]:
-    conditions = by_condition(accuracies, LOCALITY)
-    names = dict(zip(LOCALITY, ("locality", "attractor"), strict=True))
-    found = {f"loss {names[row['panel']]} {row['model']}": row["loss"] for row in losses(conditions).to_dict("records")}
+    found: dict[str, float] = {}
+    for name, panel in {"locality": ADJECTIVE, "attractor": ATTRACTOR}.items():
+        lost = losses(by_condition(accuracies, panel))[["model", "loss"]].to_numpy()
+        found |= {f"loss {name} {model}": float(loss) for model, loss in lost}
     found |= {f"loss irregular {model}": float(loss) for model, loss in pooled_loss(accuracies, REGULARITY).items()}
-    attracted = conditions[conditions["condition"].isin(["relational noun", "relative clause"])]
-    found["lowest neural accuracy with an attractor"] = attracted[attracted["model"].isin(NEURAL)]["accuracy"].min()
+    rows = by_condition(accuracies, ATTRACTOR)
+    attracted = rows[rows["model"].isin(NEURAL) & (rows["condition"] != "no attractor")]
+    found["lowest neural accuracy with an attractor"] = float(attracted["accuracy"].min())
     return found
 
 
