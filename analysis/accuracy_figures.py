@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from analysis.figures import GREY, HUES, SHAPES, Chart
+from analysis.figures import CHANCE_LABEL, GREY, HUES, SHAPES, Chart
 from analysis.tables import title
 
 _BLUES = ("#f2f6fa", "#c3d9ec", "#7fb2d9", "#2f7fbf", "#0b4a86")  # light to dark, one hue: read without colour too
@@ -22,7 +22,7 @@ def matrix_chart(
     `domain`: the values of the lightest and the darkest cell; `legend` says what the numbers are (in the tooltip).
     """
     names, columns = list(dict.fromkeys(rows[y])), list(dict.fromkeys(rows[x]))
-    middle = domain[0] + 0.55 * (domain[1] - domain[0])
+    middle = domain[0] + 0.7 * (domain[1] - domain[0])
     shown = rows[[y, x, value]].rename(columns={value: "value"})
     base = alt.Chart(shown).encode(
         alt.X(f"{x}:N", sort=columns, axis=alt.Axis(orient="top", title=None, labelAngle=0, domain=False, ticks=False)),
@@ -65,7 +65,7 @@ def condition_chart(
     x = alt.X(
         "accuracy:Q",
         scale=alt.Scale(domain=[low, domain[1]], nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", tickCount=6, format=".1f"),
+        axis=alt.Axis(title="Accuracy", tickCount=6, labelExpr=CHANCE_LABEL),
     )
     colour, shape = _look("condition", conditions)
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("condition:N"), alt.Tooltip("accuracy:Q", format=".3f")]
@@ -100,6 +100,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
     title_of_axis = "Accuracy above that of people"
     x = alt.X(
         "gap:Q",
+        scale=alt.Scale(nice=False, padding=12),
         axis=alt.Axis(
             title=title_of_axis, tickCount=6, labelExpr="datum.value ? format(datum.value, '+.1f') : 'people'"
         ),
@@ -116,7 +117,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
 
 def _look(field: str, names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each name, told in one legend above the chart."""
-    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=3)
+    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=3, symbolOpacity=1)
     colours = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
     shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
     return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)

@@ -54,7 +54,7 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
     table = table.rename_axis(None, axis=1).reset_index()
     domain = (min(0.0, float(found["r"].min())), 1.0)
     draw = partial(matrix_chart, found, "model", "other", "r", domain=domain, legend="Pearson's r")
-    return Exhibit(name, heading, about, table, charts={"matrix": lambda width: draw(width=width)})
+    return Exhibit(name, heading, about, table, charts={"matrix": lambda width: draw(width=width)}, folded=True)
 
 
 def conditions_exhibit(

@@ -49,23 +49,26 @@ def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
 
 
 def _told(checks: pd.DataFrame) -> list[dict[str, Any]]:
-    """Statements with both numbers as text."""
+    """Statements with both numbers as text: the paper's with the digits that it gives, ours with one more."""
     rows = [{str(key): value for key, value in row.items()} for row in checks.to_dict("records")]
     for row in rows:
-        stated, near = number_text(row["value"]), row["tolerance"]
-        if row["relation"] == "=" and 0.005 < near < 0.05:
-            stated += f" ± {number_text(near)}"
+        near, bound = row["tolerance"], row["relation"] != "="
+        digits = max(2, len(f"{row['value']:g}".partition(".")[2])) if bound or near >= 0.005 else 3
+        stated = number_text(row["value"], digits)
+        if not bound and 0.005 < near < 0.05:
+            stated += f" ± {number_text(near, 3)}"
         row["paper"] = {"=": stated, "<": f"below {stated}", ">": f"above {stated}"}[row["relation"]]
-        row["ours"] = number_text(row["ours"], 3)
+        row["ours"] = number_text(row["ours"], digits + 1)
     return rows
 
 
-def number_text(value: float, digits: int = 4) -> str:
-    """64, .35 and .886 as papers write them, to at most so many digits after the point; 9.7e+21 from a million on."""
+def number_text(value: float, digits: int) -> str:
+    """.350 and .0522, as papers write what lies below 1; counts whole; from a million on 9.7e+21."""
     if abs(value) >= 1e6:
         return f"{value:.2g}"
-    text = f"{value:.{digits}f}".rstrip("0").rstrip(".")
-    return text.replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
+    if value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.{digits}f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
 
 
 def print_reproduction(console: Console, papers: list[Paper]) -> None:
