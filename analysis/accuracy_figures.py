@@ -25,14 +25,22 @@ def matrix_chart(
     middle = domain[0] + 0.7 * (domain[1] - domain[0])
     shown = rows[[y, x, value]].rename(columns={value: "value"})
     base = alt.Chart(shown).encode(
-        alt.X(f"{x}:N", sort=columns, axis=alt.Axis(orient="top", title=None, labelAngle=0, domain=False, ticks=False)),
-        alt.Y(f"{y}:N", sort=names, axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=200)),
+        alt.X(
+            f"{x}:N",
+            sort=columns,
+            scale=alt.Scale(paddingInner=0.03),
+            axis=alt.Axis(orient="top", title=None, labelAngle=0, domain=False, ticks=False),
+        ),
+        alt.Y(
+            f"{y}:N",
+            sort=names,
+            scale=alt.Scale(paddingInner=0.06),
+            axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=200),
+        ),
     )
     scale = alt.Scale(domain=list(domain), range=list(_BLUES), clamp=True)
     tooltip = [alt.Tooltip(f"{y}:N"), alt.Tooltip(f"{x}:N"), alt.Tooltip("value:Q", format=".3f", title=legend)]
-    cells = base.mark_rect(stroke="white", strokeWidth=1.5).encode(
-        color=alt.Color("value:Q", scale=scale, legend=None), tooltip=tooltip
-    )
+    cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), tooltip=tooltip)
     text = base.mark_text(fontSize=12).encode(
         text=alt.Text("value:Q", format=".2f"),
         color=alt.condition(f"datum.value > {middle}", alt.value("white"), alt.value("#1d1f23")),
@@ -65,7 +73,7 @@ def condition_chart(
     x = alt.X(
         "accuracy:Q",
         scale=alt.Scale(domain=[low, domain[1]], nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", tickCount=6, labelExpr=CHANCE_LABEL),
+        axis=alt.Axis(title="Accuracy", tickCount=6, labelExpr=CHANCE_LABEL, tickMinStep=0.1),
     )
     colour, shape = _look("condition", conditions)
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("condition:N"), alt.Tooltip("accuracy:Q", format=".3f")]
@@ -117,7 +125,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
 
 def _look(field: str, names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each name, told in one legend above the chart."""
-    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=3, symbolOpacity=1)
+    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=3 if len(names) < 4 else 2, symbolOpacity=1)
     colours = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
     shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
     return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -10,6 +11,7 @@ import pandas as pd
 from analysis.accuracies import OVERALL, against, wide
 from analysis.accuracy_figures import condition_chart
 from analysis.exhibits import Exhibit
+from analysis.figures import Chart
 from analysis.tables import signed_text
 
 
@@ -46,10 +48,10 @@ def sizes_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame, sizes
     return Exhibit(name, heading, about, table, charts=charts)
 
 
-def _sizes(drawn: pd.DataFrame, width: int | str) -> object:
+def _sizes(drawn: pd.DataFrame, width: int | str) -> Chart:
     return condition_chart(drawn, width=width, domain=(0.4, _above(drawn)))
 
 
 def _above(rows: pd.DataFrame) -> float:
-    """A limit of the axis that leaves the marks room."""
-    return min(1.0, float(rows["accuracy"].max()) + 0.05)
+    """A limit of the axis, in whole tenths, that leaves the marks room."""
+    return min(1.0, math.ceil(float(rows["accuracy"].max()) * 10 + 0.2) / 10)

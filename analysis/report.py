@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 from analysis import sentences
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, UNK_FREE, Curves, perplexity_curves
+from analysis.exhibits import Exhibit
 from analysis.figures import (
     finished,
     learning_curves,
@@ -26,6 +28,7 @@ from analysis.figures import (
 )
 from analysis.judgements import Judgements
 from analysis.page import write_page
+from analysis.study_exhibits import study_exhibits
 from analysis.tables import (
     published_perplexity,
     slope_table,
@@ -54,6 +57,11 @@ class Section:
     curves: Curves
     published: pd.DataFrame
 
+    @cached_property
+    def exhibits(self) -> list[Exhibit]:
+        """What follows from accuracies alone, where the data is there."""
+        return study_exhibits(self.judged, self.curves, self.published)
+
     @property
     def label(self) -> str:
         return self.judged.label
@@ -78,6 +86,10 @@ def write_report(
         shown = _charts(section)
         _write_files(folder, section, {"slopes", "perplexity"} & shown.keys(), config, ties)
         charts |= {f"{section.label}-{name}": finished(chart) for name, chart in shown.items()}
+        for exhibit in section.exhibits:
+            prefix = f"{_stem(section, config)}-"
+            exhibit.write(folder, prefix, **_made_by(section, ties))
+            charts |= exhibit.specifications(prefix)
     context = {
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
@@ -109,9 +121,7 @@ def _charts(section: Section) -> dict[str, Any]:
 
 def _write_files(folder: Path, section: Section, figures: set[str], config: CurvesConfig, ties: str) -> None:
     curves, judged = section.curves, section.judged
-    # Other methods have files of their own, and each table says what it was made by.
-    label = section.label if config.method == "lp" else f"{section.label}-{config.method}"
-    made_by = {"scores": judged.method, "ties": ties, "benchmark_digest": judged.digest[:16]}
+    label, made_by = _stem(section, config), _made_by(section, ties)
     panels = [learning_curves(curves, group, people=section.people, unit=judged.unit) for group in _groups(section)]
     write_figure(folder, f"{label}-curves", side_by_side(panels))
     if "slopes" in figures:
@@ -129,6 +139,17 @@ def _write_files(folder: Path, section: Section, figures: set[str], config: Curv
     runs = section.judged.runs.drop(columns="manifest").reset_index()
     write_csv(folder / f"{label}-runs.csv", runs)
     write_csv(folder / f"{label}-problems.csv", section.judged.problems)
+
+
+def _stem(section: Section, config: CurvesConfig) -> str:
+    """What names of files begin with: other methods than lp have files of their own."""
+    return section.label if config.method == "lp" else f"{section.label}-{config.method}"
+
+
+def _made_by(section: Section, ties: str) -> dict[str, str]:
+    """Columns by which each table says what it was made of."""
+    judged = section.judged
+    return {"scores": judged.method, "ties": ties, "benchmark_digest": judged.digest[:16]}
 
 
 def _caption(section: Section, pairs: str, config: CurvesConfig, ties: str) -> str:
@@ -149,6 +170,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
     look = style([title(name) for name in phenomena])
     return {
         "label": section.label,
+        "file": _stem(section, config),
         "unit": judged.unit,
         "extent": sentences.extent(judged.runs),
         "pairs": len(judged.pairs),
@@ -166,6 +188,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "has_slopes": bool(table["slope"].notna().any()),
         "notes": sorted({f"{row['group']}: {row['note']}" for row in _records(table) if row["note"]}),
         "levels": _levels(section),
+        "exhibits": [exhibit.for_page(f"{_stem(section, config)}-") for exhibit in section.exhibits],
         "unk_free": _unk_free(curves),
         "shares": _shares(judged),
         "perplexity": _perplexity(section, config),
