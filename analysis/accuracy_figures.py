@@ -24,20 +24,12 @@ def matrix_chart(
     names, columns = list(dict.fromkeys(rows[y])), list(dict.fromkeys(rows[x]))
     middle = domain[0] + 0.7 * (domain[1] - domain[0])
     shown = rows[[y, x, value]].rename(columns={value: "value"})
-    base = alt.Chart(shown).encode(
-        alt.X(
-            f"{x}:N",
-            sort=columns,
-            scale=alt.Scale(paddingInner=0.03),
-            axis=alt.Axis(orient="top", title=None, labelAngle=0, domain=False, ticks=False),
-        ),
-        alt.Y(
-            f"{y}:N",
-            sort=names,
-            scale=alt.Scale(paddingInner=0.06),
-            axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=200),
-        ),
+    bare = {"title": None, "domain": False, "ticks": False}
+    across = alt.X(
+        f"{x}:N", sort=columns, scale=alt.Scale(paddingInner=0.03), axis=alt.Axis(orient="top", labelAngle=0, **bare)
     )
+    down = alt.Y(f"{y}:N", sort=names, scale=alt.Scale(paddingInner=0.06), axis=alt.Axis(labelLimit=200, **bare))
+    base = alt.Chart(shown).encode(across, down)
     scale = alt.Scale(domain=list(domain), range=list(_BLUES), clamp=True)
     tooltip = [alt.Tooltip(f"{y}:N"), alt.Tooltip(f"{x}:N"), alt.Tooltip("value:Q", format=".3f", title=legend)]
     cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), tooltip=tooltip)

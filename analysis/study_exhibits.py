@@ -61,8 +61,8 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
         conditions_exhibit(
             "attractor",
             "Agreement across an attractor",
-            "Subject-verb agreement with no attractor, with one as a relational noun, and with one in a relative clause "
-            "(Warstadt et al. 2020, figure 3); loss: how far the mean of the last two lies below the first. "
+            "Subject-verb agreement with no attractor, with one as a relational noun, and with one in a relative "
+            "clause (Warstadt et al. 2020, figure 3); loss: how far the mean of the last two lies below the first. "
             f"{_AT}.",
             both,
             ATTRACTOR,
@@ -77,7 +77,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
     ]
     if judged_names <= set(known["paradigm"]):
         of = f"all {len(known)}" if whole else f"{len(judged_names)} of the {len(known)}"
-        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4), and which the prefix methods can judge. {_AT}."
+        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4); which of them the prefix methods judge. {_AT}."
         found.append(paradigms_exhibit("table4", "All paradigms", told, both, known))
     return found
 
