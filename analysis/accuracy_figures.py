@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from analysis.figures import CHANCE_LABEL, GREY, HUES, SHAPES, Chart
@@ -24,17 +25,35 @@ def matrix_chart(
     names, columns = list(dict.fromkeys(rows[y])), list(dict.fromkeys(rows[x]))
     middle = domain[0] + 0.7 * (domain[1] - domain[0])
     shown = rows[[y, x, value]].rename(columns={value: "value"})
-    bare = {"title": None, "domain": False, "ticks": False}
+    long = len(columns) * max(map(len, columns)) > 48  # names that would run into each other stand upright
     across = alt.X(
-        f"{x}:N", sort=columns, scale=alt.Scale(paddingInner=0.03), axis=alt.Axis(orient="top", labelAngle=0, **bare)
+        f"{x}:N",
+        sort=columns,
+        scale=alt.Scale(paddingInner=0.03),
+        axis=alt.Axis(
+            orient="top",
+            title=None,
+            domain=False,
+            ticks=False,
+            labelAngle=-90 if long else 0,
+            labelAlign="left" if long else "center",
+            labelBaseline="middle" if long else "bottom",
+            labelLimit=170,
+        ),
     )
-    down = alt.Y(f"{y}:N", sort=names, scale=alt.Scale(paddingInner=0.06), axis=alt.Axis(labelLimit=200, **bare))
-    base = alt.Chart(shown).encode(across, down)
+    down = alt.Y(
+        f"{y}:N",
+        sort=names,
+        scale=alt.Scale(paddingInner=0.06),
+        axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=200),
+    )
+    written = "replace(format(datum.value, '.2f'), '0.', '.')"
+    base = alt.Chart(shown).transform_calculate(written=written).encode(across, down)
     scale = alt.Scale(domain=list(domain), range=list(_BLUES), clamp=True)
     tooltip = [alt.Tooltip(f"{y}:N"), alt.Tooltip(f"{x}:N"), alt.Tooltip("value:Q", format=".3f", title=legend)]
     cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), tooltip=tooltip)
     text = base.mark_text(fontSize=12).encode(
-        text=alt.Text("value:Q", format=".2f"),
+        text="written:N",
         color=alt.condition(f"datum.value > {middle}", alt.value("white"), alt.value("#1d1f23")),
     )
     return alt.layer(cells, text).properties(width=width, height=_CELL * len(names))
@@ -45,7 +64,7 @@ def condition_chart(
     *,
     width: int | str,
     heading: str = "",
-    domain: tuple[float, float] = (0.2, 1.0),
+    domain: tuple[float, float],
     gap: int = 6,
 ) -> Chart:
     """A row per model, a mark per condition, from chance outwards: who is above it, and what a condition costs.
@@ -53,7 +72,6 @@ def condition_chart(
     `rows`: model, condition, accuracy, in the order in which they are shown.
     """
     models, conditions = list(dict.fromkeys(rows["model"])), list(dict.fromkeys(rows["condition"]))
-    low = min(domain[0], float(rows["accuracy"].min()) - 0.02)
     shown = rows[["model", "condition", "accuracy"]].assign(chance=0.5)
     y = alt.Y(
         "model:N",
@@ -64,7 +82,7 @@ def condition_chart(
     offset = alt.YOffset("condition:N", sort=conditions)
     x = alt.X(
         "accuracy:Q",
-        scale=alt.Scale(domain=[low, domain[1]], nice=False, zero=False),
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
         axis=alt.Axis(title="Accuracy", tickCount=6, labelExpr=CHANCE_LABEL, tickMinStep=0.1),
     )
     colour, shape = _look("condition", conditions)
@@ -80,6 +98,11 @@ def condition_chart(
     height = len(models) * (12 * len(conditions) + gap + 6)
     chart = alt.layer(*layers).properties(width=width, height=height)
     return chart.properties(title=heading) if heading else chart
+
+
+def axis_start(accuracies: pd.Series) -> float:
+    """Where an axis of accuracies starts, in whole tenths: below chance, and below the lowest of them."""
+    return min(0.4, float(np.floor(accuracies.min() * 10 - 0.2) / 10))
 
 
 def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:

@@ -16,7 +16,7 @@ from analysis.accuracies import (
     paradigm_table,
     phenomenon_table,
 )
-from analysis.accuracy_figures import condition_chart, gap_chart, matrix_chart
+from analysis.accuracy_figures import axis_start, condition_chart, gap_chart, matrix_chart
 from analysis.exhibits import Exhibit, yes
 from analysis.figures import Chart
 from analysis.tables import signed_text
@@ -69,7 +69,7 @@ def conditions_exhibit(
     table = rows.pivot(index=keys, columns="condition", values="accuracy")[conditions].reset_index()
     table = order.merge(table, on=keys).merge(losses(rows), on=keys).rename_axis(None, axis=1)
     shown = list(dict.fromkeys(rows["panel"]))
-    low = min(0.2, float(rows["accuracy"].min()) - 0.02)
+    low = axis_start(rows["accuracy"])
     charts = {f"panel-{i}": partial(_panel, rows, panel, low) for i, panel in enumerate(shown)}
     return Exhibit(name, heading, about, table if len(shown) > 1 else table.drop(columns="panel"), charts=charts)
 

@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 
 from analysis.accuracies import OVERALL, against, wide
-from analysis.accuracy_figures import condition_chart
+from analysis.accuracy_figures import axis_start, condition_chart
 from analysis.exhibits import Exhibit
 from analysis.figures import Chart
 from analysis.tables import signed_text
@@ -32,7 +32,11 @@ def units_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame) -> Ex
     table["gain"] = table["characters"] - table["words"]
     shown = rows.merge(table[["kind", "size"]], on=["kind", "size"])
     drawn = shown.assign(model=shown["kind"] + " · " + shown["size"], condition=shown["unit"])
-    charts = {"units": lambda width: condition_chart(drawn, width=width, domain=(0.4, _above(drawn)))}
+    charts = {
+        "units": lambda width: condition_chart(
+            drawn, width=width, domain=(axis_start(drawn["accuracy"]), _above(drawn))
+        )
+    }
     return Exhibit(name, heading, about, table, cells={"gain": signed_text}, charts=charts)
 
 
@@ -49,7 +53,7 @@ def sizes_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame, sizes
 
 
 def _sizes(drawn: pd.DataFrame, width: int | str) -> Chart:
-    return condition_chart(drawn, width=width, domain=(0.4, _above(drawn)))
+    return condition_chart(drawn, width=width, domain=(axis_start(drawn["accuracy"]), _above(drawn)))
 
 
 def _above(rows: pd.DataFrame) -> float:

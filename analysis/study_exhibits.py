@@ -17,7 +17,7 @@ from analysis.statements import published_file
 
 # What a tokenizer splits a text into, for the comparison of Xiang et al. 2021.
 _UNITS = {"char": "characters", "jieba": "words", "word": "words"}
-_AT = "Ours are means over the runs at each curve's largest size; the other models and people are published"
+_AT = "Ours are means over the runs at each curve's largest size; (paper): published, as are people"
 
 
 def study_exhibits(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[Exhibit]:
@@ -35,6 +35,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
     ours = at_largest_size(curves)
     theirs = published[["level", "name", "model", "accuracy"]]
     theirs = theirs.sort_values("model", key=lambda column: column == PEOPLE, kind="stable")
+    theirs["model"] = theirs["model"].where(theirs["model"] == PEOPLE, theirs["model"] + " (paper)")
     judged_names = set(ours.loc[ours["level"] == "paradigm", "name"])
     theirs = theirs[(theirs["level"] != "paradigm") | theirs["name"].isin(judged_names)]
     both = pd.concat([ours, theirs], ignore_index=True)
@@ -77,7 +78,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
     ]
     if judged_names <= set(known["paradigm"]):
         of = f"all {len(known)}" if whole else f"{len(judged_names)} of the {len(known)}"
-        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4); which of them the prefix methods judge. {_AT}."
+        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4), and which the prefix methods judge. {_AT}."
         found.append(paradigms_exhibit("table4", "All paradigms", told, both, known))
     return found
 
