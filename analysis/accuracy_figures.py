@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.figures import CHANCE_LABEL, GREY, HUES, SHAPES, Chart
+from analysis.figures import GREY, HUES, SHAPES, Chart
 from analysis.tables import title
 
 _BLUES = ("#f2f6fa", "#c3d9ec", "#7fb2d9", "#2f7fbf", "#0b4a86")  # light to dark, one hue: read without colour too
@@ -83,13 +83,15 @@ def condition_chart(
     x = alt.X(
         "accuracy:Q",
         scale=alt.Scale(domain=list(domain), nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", tickCount=6, labelExpr=CHANCE_LABEL, tickMinStep=0.1),
+        axis=alt.Axis(title="Accuracy", tickCount=6, format=".1f", tickMinStep=0.1),
     )
     colour, shape = _look("condition", conditions)
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("condition:N"), alt.Tooltip("accuracy:Q", format=".3f")]
     base = alt.Chart(shown)
+    chance = alt.Chart(shown.iloc[:1])
     layers = [
-        base.mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=alt.X("chance:Q")),
+        chance.mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=alt.X("chance:Q")),
+        chance.mark_text(fontSize=10, dy=-6).encode(x=alt.X("chance:Q"), y=alt.value(0), text=alt.value("chance")),
         base.mark_rule(strokeWidth=1.5, opacity=0.45).encode(
             alt.X("chance:Q"), alt.X2("accuracy:Q"), y, offset, colour
         ),
@@ -140,7 +142,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
 
 def _look(field: str, names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each name, told in one legend above the chart."""
-    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=3 if len(names) < 4 else 2, symbolOpacity=1)
+    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=2, symbolOpacity=1)
     colours = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
     shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
     return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)

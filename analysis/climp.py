@@ -26,6 +26,7 @@ def units_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame) -> Ex
 
     Sizes keep the order of the rows.
     """
+    rows = rows.sort_values("unit", key=lambda column: column != "words", kind="stable")
     table = against(rows, "unit")
     if table.empty:
         return None
