@@ -18,7 +18,9 @@ from analysis.config import AnalysisConfig
 from analysis.curve_tables import write_curve_tables
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.judgements import judgements, score_labels
+from analysis.papers import reproduce
 from analysis.report import Section, write_report
+from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.sentences import warnings
 from analysis.tables import slope_table, terminal_table, with_published
 from analysis.track import track_analysis
@@ -29,6 +31,9 @@ from eval.published import read_published
 
 def run(config: AnalysisConfig) -> None:
     """Analyse a study: all benchmarks that it was scored on, or the one that the command line names."""
+    if config.published:
+        _published(config)
+        return
     study = _tracked(config) if config.source == "wandb" else _from_files(config)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
@@ -82,6 +87,20 @@ def _is_experiment(study: str) -> bool:
 
 def _expected(study: str) -> dict[str, str] | None:
     return conf.expected_runs(study) if _is_experiment(study) else None
+
+
+def _published(config: AnalysisConfig) -> None:
+    """The papers' tables and figures from the published numbers: no study, no runs."""
+    given = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
+    useless = [override for override in given if not override.startswith(("published=", "paths."))]
+    if useless:
+        raise ConfigError(f"published=true: takes paths.reports alone; leave away {', '.join(useless)}")
+    papers = reproduce()
+    console = Console()
+    print_reproduction(console, papers)
+    with Console(stderr=True, highlight=False).status("writing the report"):
+        path = write_reproduction(Path(config.paths.reports) / FOLDER, papers)
+    console.print(f"report: {path}", markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class AnalysisConfig(EvalConfig):
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from: run folders, or W&B
     project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
+    published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's
 
     def __post_init__(self) -> None:
         super().__post_init__()

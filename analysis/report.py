@@ -6,44 +6,39 @@ import dataclasses
 import math
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-import vl_convert
 
 from analysis import sentences
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, UNK_FREE, Curves, perplexity_curves
+from analysis.exhibits import Exhibit
 from analysis.figures import (
     finished,
     learning_curves,
     perplexity_chart,
-    schema_version,
     side_by_side,
     slope_chart,
     style,
     write_figure,
 )
 from analysis.judgements import Judgements
+from analysis.page import write_page
+from analysis.study_exhibits import study_exhibits
 from analysis.tables import (
-    accuracy_text,
-    interval_text,
     published_perplexity,
     slope_table,
-    slope_text,
     title,
     write_csv,
     write_latex,
 )
-from corpora.config import format_size
 from corpora.errors import RunError
-from corpora.files import only_process, write_text
+from corpora.files import only_process
 from eval.table import BESIDE
 
 PEOPLE = "people"
@@ -64,6 +59,11 @@ class Section:
     judged: Judgements
     curves: Curves
     published: pd.DataFrame
+
+    @cached_property
+    def exhibits(self) -> list[Exhibit]:
+        """What follows from accuracies alone, where the data is there."""
+        return study_exhibits(self.judged, self.curves, self.published)
 
     @property
     def label(self) -> str:
@@ -106,32 +106,18 @@ def _write_report(
         shown = _charts(section)
         _write_files(folder, section, {"slopes", "perplexity"} & shown.keys(), config, ties)
         charts |= {f"{section.label}-{name}": finished(chart) for name, chart in shown.items()}
+        for exhibit in section.exhibits:
+            prefix = f"{file_label(section, config)}-"
+            exhibit.write(folder, prefix, **_made_by(section, ties))
+            charts |= exhibit.specifications(prefix)
     context = {
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
         "commands": commands,
-        "charts": charts,
-        "css": _asset("report.css"),
-        "js": _asset("report.js"),
-        "vega": _vega(),
     }
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
-    environment.filters.update(title=title, number=_number, duration=_duration, size=_size)
     path = folder / "report.html"
-    write_text(path, environment.from_string(_asset("report.html")).render(context))
+    write_page(path, "report.html", charts, context)
     return path
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", schema_version())
-    return bundle.replace("</script", "<\\/script")
-
-
-def _asset(name: str) -> str:
-    return (files("analysis") / name).read_text(encoding="utf-8")
 
 
 def _groups(section: Section) -> list[str]:
@@ -160,8 +146,7 @@ def file_label(section: Section, config: CurvesConfig) -> str:
 
 def _write_files(folder: Path, section: Section, figures: set[str], config: CurvesConfig, ties: str) -> None:
     curves, judged = section.curves, section.judged
-    label = file_label(section, config)
-    made_by = {"scores": judged.method, "ties": ties, "benchmark_digest": judged.digest[:16]}
+    label, made_by = file_label(section, config), _made_by(section, ties)
     panels = [learning_curves(curves, group, people=section.people, unit=judged.unit) for group in _groups(section)]
     write_figure(folder, f"{label}-curves", side_by_side(panels))
     if "slopes" in figures:
@@ -179,6 +164,12 @@ def _write_files(folder: Path, section: Section, figures: set[str], config: Curv
     runs = section.judged.runs.drop(columns="manifest").reset_index()
     write_csv(folder / f"{label}-runs.csv", runs)
     write_csv(folder / f"{label}-problems.csv", section.judged.problems)
+
+
+def _made_by(section: Section, ties: str) -> dict[str, str]:
+    """Columns by which each table says what it was made of."""
+    judged = section.judged
+    return {"scores": judged.method, "ties": ties, "benchmark_digest": judged.digest[:16]}
 
 
 def _caption(section: Section, pairs: str, config: CurvesConfig, ties: str) -> str:
@@ -199,6 +190,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
     look = style([title(name) for name in phenomena])
     return {
         "label": section.label,
+        "file": file_label(section, config),
         "unit": judged.unit,
         "extent": sentences.extent(judged.runs),
         "pairs": judged.n_pairs,
@@ -216,6 +208,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "has_slopes": bool(table["slope"].notna().any()),
         "notes": sorted({f"{row['group']}: {row['note']}" for row in _records(table) if row["note"]}),
         "levels": _levels(section),
+        "exhibits": [exhibit.for_page(f"{file_label(section, config)}-") for exhibit in section.exhibits],
         "unk_free": _unk_free(curves),
         "shares": _shares(judged),
         "perplexity": _perplexity(section, config),
@@ -318,28 +311,3 @@ def _commands(study: str, experiment: bool, config: CurvesConfig, ties: str, sou
     chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config).items()]
     read = map(shlex.quote, source)
     return [*make, " ".join([f"python -m analysis study={named}", *read, *chosen, f"ties={ties}"])]
-
-
-def _minus(write: Callable[..., str]) -> Callable[..., str]:
-    """The same text with a minus sign in place of the hyphen."""
-    return lambda *values: write(*values).replace("-", "\N{MINUS SIGN}")
-
-
-def _size(words: float) -> str:
-    """125k; a dash for what is not known"""
-    return "\N{EN DASH}" if math.isnan(words) else format_size(round(words))
-
-
-def _number(value: Any, form: str = ",.0f") -> str:
-    """A number for a table; an empty cell for what is not known."""
-    return "" if value is None or pd.isna(value) else format(float(value), form)
-
-
-def _duration(seconds: Any) -> str:
-    """1 h 05 min, 12 min, 40 s"""
-    if seconds is None or pd.isna(seconds):
-        return ""
-    minutes = round(float(seconds) / 60)
-    if minutes < 2:
-        return f"{float(seconds):.0f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

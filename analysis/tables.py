@@ -117,39 +117,66 @@ def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str) -> No
     shown: list[tuple[str, Callable[[pd.Series], str]]] = [("Phenomenon", lambda row: latex_escape(title(row["name"])))]
     for size in sizes:
         shown.append((latex_escape(size.removeprefix("accuracy ")), partial(_accuracy_of, column=size)))
-    shown.append(("Slope", lambda row: _math(slope_text(row["slope"]))))
-    shown.append(("Interval", lambda row: _math(interval_text(row["low"], row["high"]))))
+    shown.append(("Slope", lambda row: latex_number(slope_text(row["slope"]))))
+    shown.append(("Interval", lambda row: latex_number(interval_text(row["low"], row["high"]))))
     shown.append(("$R^2$", lambda row: accuracy_text(row["r2"])))
     shown.append(("Rank", lambda row: "" if math.isnan(row["rank"]) else f"{row['rank']:.0f}"))
     if published:
-        shown.append(("Published", lambda row: _math(slope_text(row["published_slope"], dash=""))))
+        shown.append(("Published", lambda row: latex_number(slope_text(row["published_slope"], dash=""))))
+    blocks = [
+        (str(group), [[cell(row) for _, cell in shown] for _, row in rows.iterrows()])
+        for group, rows in table.groupby("group", sort=False)
+    ]
+    write_text(path, latex_table([header for header, _ in shown], blocks, caption, label))
+
+
+def latex_table(
+    head: Sequence[str],
+    blocks: Sequence[tuple[str, Sequence[Sequence[str]]]],
+    caption: str,
+    label: str,
+    numeric: Sequence[bool] | None = None,
+) -> str:
+    """A floating table (booktabs). `head` and cells are LaTeX already; captions, labels and names of blocks are text.
+
+    blocks: name ("": none is shown) and rows. numeric: columns that stand to the right; all but the first if None.
+    """
+    numeric = [False] + [True] * (len(head) - 1) if numeric is None else numeric
     lines = [
         "% needs \\usepackage{booktabs}",
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{latex_escape(caption)}}}",
         f"\\label{{{re.sub(r'[^A-Za-z0-9:-]', '-', label)}}}",
-        f"\\begin{{tabular}}{{l{'r' * (len(shown) - 1)}}}",
+        f"\\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
         "\\toprule",
-        " & ".join(header for header, _ in shown) + " \\\\",
+        " & ".join(head) + " \\\\",
     ]
-    for group, rows in table.groupby("group", sort=False):
-        lines += ["\\midrule", f"\\multicolumn{{{len(shown)}}}{{l}}{{\\emph{{{latex_escape(str(group))}}}}} \\\\"]
-        lines += [" & ".join(cell(row) for _, cell in shown) + " \\\\" for _, row in rows.iterrows()]
-    write_text(path, "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""]))
+    for name, rows in blocks:
+        lines.append("\\midrule")
+        if name:
+            lines.append(f"\\multicolumn{{{len(head)}}}{{l}}{{\\emph{{{latex_escape(name)}}}}} \\\\")
+        lines += [" & ".join(row) + " \\\\" for row in rows]
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
 
 
 def _accuracy_of(row: pd.Series, column: str) -> str:
     return accuracy_text(row[column])
 
 
-def _math(text: str) -> str:
+def latex_number(text: str) -> str:
+    """A signed number or an interval, with a minus sign that is no hyphen."""
     return f"${text}$" if text[:1] in ("+", "-", "[") else text
 
 
 def accuracy_text(value: float, dash: str = "–") -> str:
     """.713, as papers write accuracies; 1.000 keeps its 1."""
     return dash if math.isnan(value) else f"{value:.3f}".removeprefix("0").replace("-0.", "-.")
+
+
+def signed_text(value: float, dash: str = "–") -> str:
+    """+.042: a difference of accuracies."""
+    return dash if math.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
 
 
 def slope_text(value: float, dash: str = "–") -> str:

@@ -1,0 +1,92 @@
+"""`python -m analysis published=true`: the papers' tables and figures from published accuracies, to check our code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from analysis.page import write_page
+from analysis.papers import Paper
+from analysis.tables import write_csv
+
+FOLDER = "published"  # of the report
+
+
+def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
+    """Write report.html and, beside it, every table as CSV and LaTeX, every figure as SVG and PNG."""
+    charts: dict[str, dict[str, Any]] = {}
+    for paper in papers:
+        for exhibit in paper.exhibits:
+            exhibit.write(folder)
+            charts |= exhibit.specifications()
+        if len(paper.checks):
+            write_csv(folder / f"{paper.name}-statements.csv", paper.checks)
+    told: list[dict[str, Any]] = [
+        {
+            "name": paper.name,
+            "short": paper.short,
+            "citation": paper.citation,
+            "exhibits": [exhibit.for_page() for exhibit in paper.exhibits],
+            "statements": _told(paper.checks),
+            "agreeing": int(paper.checks["agrees"].sum()),
+        }
+        for paper in papers
+    ]
+    differing = [
+        row | {"place": f"{paper['short']}, {row['place']}"}
+        for paper in told
+        for row in paper["statements"]
+        if not row["agrees"]
+    ]
+    path = folder / "report.html"
+    write_page(path, "published.html", charts, {"papers": told, "differing": differing})
+    return path
+
+
+def _told(checks: pd.DataFrame) -> list[dict[str, Any]]:
+    """Statements with both numbers as text: the paper's with the digits that it gives, ours with one more."""
+    rows = [{str(key): value for key, value in row.items()} for row in checks.to_dict("records")]
+    for row in rows:
+        near, bound = row["tolerance"], row["relation"] != "="
+        digits = max(2, len(f"{row['value']:g}".partition(".")[2])) if bound or near >= 0.005 else 3
+        stated = number_text(row["value"], digits)
+        if not bound and 0.005 < near < 0.05:
+            stated += f" ± {number_text(near, 3)}"
+        row["paper"] = {"=": stated, "<": f"below {stated}", ">": f"above {stated}"}[row["relation"]]
+        row["ours"] = number_text(row["ours"], digits + 1)
+    return rows
+
+
+def number_text(value: float, digits: int) -> str:
+    """.350 and .0522, as papers write what lies below 1; counts whole; from a million on 9.7e+21."""
+    if abs(value) >= 1e6:
+        return f"{value:.2g}"
+    if value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.{digits}f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
+
+
+def print_reproduction(console: Console, papers: list[Paper]) -> None:
+    """All tables but the long one of paradigms, then what does not come out of each paper's statements."""
+    for paper in papers:
+        for exhibit in paper.exhibits:
+            if not exhibit.folded:
+                console.print(*exhibit.terminal(console.width), "", sep="\n")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, right in {"statement": False, "where": False, "paper": True, "ours": True}.items():
+        table.add_column(name, justify="right" if right else "left", no_wrap=right)
+    for paper in papers:
+        for row in _told(paper.checks):
+            if not row["agrees"]:
+                cells = (row["statement"], f"{paper.short}, {row['place']}", row["paper"], row["ours"])
+                table.add_row(*map(Text, cells))
+    console.print(Text("Statements that do not come out", "bold"), table, "", sep="\n")
+    for paper in papers:
+        if len(paper.checks):
+            agreeing = int(paper.checks["agrees"].sum())
+            console.print(f"{paper.short}: {agreeing} of {len(paper.checks)} statements come out", highlight=False)
