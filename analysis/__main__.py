@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.markup import escape
@@ -15,12 +16,14 @@ from rich.markup import escape
 import conf
 from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
-from analysis.curve_tables import write_curve_tables
+from analysis.curve_exhibits import context_exhibit, coverage_exhibit, curve_exhibits
+from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.judgements import judgements, score_labels
 from analysis.papers import reproduce
 from analysis.report import Section, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
+from analysis.score_exhibits import score_exhibits
 from analysis.sentences import warnings
 from analysis.tables import slope_table, terminal_table, with_published
 from analysis.track import track_analysis
@@ -37,7 +40,8 @@ def run(config: AnalysisConfig) -> None:
     study = _tracked(config) if config.source == "wandb" else _from_files(config)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
-    sections = []
+    sections: dict[str, Section] = {}
+    tables: dict[str, dict[str, pd.DataFrame]] = {}
     for label in score_labels(study, config.benchmark.name if chosen else None):
         benchmark = label.partition("+")[0]
         with quiet.status(f"{label}: reading scores"):
@@ -46,7 +50,12 @@ def run(config: AnalysisConfig) -> None:
         with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
             curves = fit_curves(judged, config.analysis)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-        sections.append(Section(judged, curves, read_published(benchmark)))
+        published = read_published(benchmark)
+        with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):
+            tables[label] = curve_tables(judged, published, config.analysis)
+        with quiet.status(f"{label}: comparing methods, reading pairs"):
+            from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
+        sections[label] = Section(judged, curves, published, [*curve_exhibits(tables[label]), *from_scores])
         made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
         console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
@@ -56,15 +65,20 @@ def run(config: AnalysisConfig) -> None:
     if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
         folder = folder.with_name(f"{study.name}+wandb")
         source = [f"source={config.source}", f"project={config.project}"]
+    changes = context_changes(
+        {label: section.judged for label, section in sections.items()}, config.analysis.confidence
+    )
+    for label, changed in changes.items():
+        tables[label]["context"] = changed
+        sections[label].more.append(context_exhibit(changed, label))
+    list(sections.values())[-1].more.append(coverage_exhibit())
     with quiet.status("writing the report"):
         path = write_report(
-            folder, study.name, sections, config.analysis, config.ties, _is_experiment(study.name), source
+            folder, study.name, [*sections.values()], config.analysis, config.ties, _is_experiment(study.name), source
         )
-    with quiet.status("comparing shapes and slopes, words to reach people"):
-        judged_by_label = {section.label: section.judged for section in sections}
-        published = {section.label: section.published for section in sections}
-        write_curve_tables(path.parent, judged_by_label, published, config.analysis)
-    track_analysis(study.name, folder, sections, config)
+        for label, section in sections.items():
+            write_curve_tables(folder, section.judged, tables[label], config.analysis.method)
+    track_analysis(study.name, folder, [*sections.values()], config)
     console.print(f"report: {path}", markup=False, soft_wrap=True)
 
 

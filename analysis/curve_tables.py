@@ -48,18 +48,10 @@ def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict
     return found
 
 
-def write_curve_tables(folder: Path, judged: Mapping[str, Judgements], published: Mapping[str, pd.DataFrame],
-                       config: CurvesConfig) -> list[Path]:  # fmt: skip
-    """Write the tables of every label that have rows; other methods than `lp` have files of their own."""
-    written = []
-    changes = context_changes(judged, config.confidence)
-    for label, of in judged.items():
-        tables = curve_tables(of, published[label], config)
-        if label in changes:
-            tables["context"] = changes[label]
-        name = label if config.method == "lp" else f"{label}-{config.method}"
-        for table, rows in tables.items():
-            if len(rows):
-                written.append(folder / f"{name}-{table}.csv")
-                write_csv(written[-1], rows.assign(scores=of.method, benchmark_digest=of.digest[:16]))
-    return written
+def write_curve_tables(folder: Path, judged: Judgements, tables: Mapping[str, pd.DataFrame], method: str) -> None:
+    """Write the tables of one benchmark that have rows; other methods than `lp` have files of their own."""
+    name = judged.label if method == "lp" else f"{judged.label}-{method}"
+    for table, rows in tables.items():
+        if len(rows):
+            told = rows.assign(scores=judged.method, benchmark_digest=judged.digest[:16])
+            write_csv(folder / f"{name}-{table}.csv", told)

@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -53,17 +53,18 @@ class Section:
     """What the report shows of one benchmark.
 
     curves: its slopes have the columns of tables.with_published. published: accuracies of others on this benchmark
-    (eval.published): level, name, model, accuracy; empty where there are none.
+    (eval.published): level, name, model, accuracy; empty where there are none. more: further exhibits.
     """
 
     judged: Judgements
     curves: Curves
     published: pd.DataFrame
+    more: list[Exhibit] = field(default_factory=list)
 
     @cached_property
     def exhibits(self) -> list[Exhibit]:
-        """What follows from accuracies alone, where the data is there."""
-        return study_exhibits(self.judged, self.curves, self.published)
+        """What follows from accuracies alone, where the data is there, and `more`."""
+        return [*study_exhibits(self.judged, self.curves, self.published), *self.more]
 
     @property
     def label(self) -> str:

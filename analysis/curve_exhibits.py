@@ -1,0 +1,225 @@
+"""Sections of a report on curves, beyond their slopes: words to reach people, slopes compared, shapes, logits.
+
+Made of the tables of analysis.curve_tables; each appears where its table has rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from analysis.exhibits import Exhibit, as_it_is, count
+from analysis.figures import GREY, HUES, SHAPES, SLOPE_TITLE, Chart
+from analysis.tables import slope_text, title
+
+ALPHA = 0.05
+
+
+def curve_exhibits(tables: Mapping[str, pd.DataFrame]) -> list[Exhibit]:
+    """Exhibits of one benchmark; `tables`: of analysis.curve_tables.curve_tables."""
+    made = {
+        "words-to-people": _people,
+        "slope-differences": _differences,
+        "shapes": _shapes,
+        "mixed-model": _logits,
+    }
+    found = [make(tables[name]) for name, make in made.items() if name in tables and len(tables[name])]
+    return [exhibit for exhibit in found if exhibit is not None]
+
+
+def _named(rows: pd.DataFrame) -> pd.Series:
+    return rows["name"].where(rows["level"] != "overall", "overall")
+
+
+def _strong(rows: pd.DataFrame) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(rows["level"] == "overall").tolist())
+
+
+def _people(rows: pd.DataFrame) -> Exhibit | None:
+    rows = rows[rows["people"].notna()].reset_index(drop=True)
+    if rows.empty:
+        return None
+    told = rows["text"] + rows["note"].map(lambda note: f" ({note})" if note else "")
+    table = pd.DataFrame(
+        {"phenomenon": _named(rows), "curve": rows["group"], "people": rows["people"],
+         "at the largest size": rows["last_accuracy"], "fit": rows["fit"], "words": told}
+    )  # fmt: skip
+    return Exhibit(
+        "people",
+        "Words to reach people",
+        "How much text it would take until accuracy is that of people, if the curve went on as it is fitted: nothing "
+        "says that it does. Limits by Fieller's theorem (of other shapes than a line by profile likelihood), with the "
+        "sampling error of people's accuracy; unbounded where the interval of the slope holds 0.",
+        table,
+        cells={"curve": as_it_is, "fit": as_it_is, "words": as_it_is},
+        strong=_strong(rows),
+    )
+
+
+def _differences(rows: pd.DataFrame) -> Exhibit | None:
+    rows = rows[rows["difference"].notna() & (rows["level"] != "paradigm")].reset_index(drop=True)
+    if rows.empty:
+        return None
+    pair = rows["group"] + " − " + rows["other"]
+    table = pd.DataFrame(
+        {"phenomenon": _named(rows), "slope of": pair, "difference": rows["difference"], "low": rows["low"],
+         "high": rows["high"], "p": rows["p"], "p (Holm)": rows["p_holm"]}
+    )  # fmt: skip
+    return Exhibit(
+        "comparisons",
+        "Slopes compared",
+        "Difference of slopes (accuracy per doubling) of every two curves, with intervals for these pairs. p (Holm) is "
+        "corrected for the number of all comparisons of phenomena, and of the whole, of this benchmark; filled marks "
+        f"are below {ALPHA}.",
+        table,
+        cells={"slope of": as_it_is, "difference": slope_text, "low": slope_text, "high": slope_text,
+               "p": p_text, "p (Holm)": p_text},
+        charts={"slopes": lambda width: difference_chart(rows.assign(pair=pair), width=width)},
+        strong=_strong(rows),
+        folded=True,
+    )  # fmt: skip
+
+
+def p_text(value: float) -> str:
+    """.034; below .001 as such"""
+    return "–" if np.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
+    """Differences of slopes with intervals, a row per phenomenon, a mark per pair of curves, filled where p_holm < .05.
+
+    `rows`: analysis.comparisons.compare_slopes with the column `pair`, the name of the two curves.
+    """
+    shown = rows.assign(name=_named(rows).map(title), sure=rows["p_holm"] < ALPHA, zero=0.0)
+    shown = shown[["name", "pair", "difference", "low", "high", "p_holm", "sure", "zero"]]
+    pairs, order = list(shown["pair"].unique()), list(dict.fromkeys(shown["name"]))
+    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=1)
+    colour = alt.Color(
+        "pair:N",
+        scale=alt.Scale(domain=pairs, range=[HUES[i % len(HUES)] for i in range(len(pairs))]),
+        legend=legend,
+    )
+    marks = alt.Scale(domain=pairs, range=[SHAPES[i % len(SHAPES)] for i in range(len(pairs))])
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        axis=alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False),
+    )
+    offset = alt.YOffset("pair:N", sort=pairs)
+    axis = alt.Axis(
+        title=f"Difference of slopes ({SLOPE_TITLE[0].lower()}{SLOPE_TITLE[1:]})",
+        labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'",
+        tickCount=6,
+    )
+    tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("pair:N", title="curves"),
+               *(alt.Tooltip(f"{field}:Q", format="+.4f") for field in ("difference", "low", "high")),
+               alt.Tooltip("p_holm:Q", format=".3f", title="p (Holm)")]  # fmt: skip
+    base = alt.Chart(shown)
+    shape = alt.Shape("pair:N", scale=marks, legend=legend)
+    layers = [
+        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis)),
+        base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
+    ]
+    for sure in (False, True):
+        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(size=50, strokeWidth=1.5, opacity=1, filled=sure)
+        layers.append(marked.encode(alt.X("difference:Q"), y, offset, colour, shape, tooltip=tooltip))
+    return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 11 * len(pairs)))
+
+
+def _shapes(rows: pd.DataFrame) -> Exhibit | None:
+    rows = rows[rows["level"] != "paradigm"]
+    if rows.empty:
+        return None
+    keys = ["group", "level", "name"]
+    wide = rows.pivot_table(index=keys, columns="shape", values="above", sort=False).reset_index()
+    best = rows[rows["preferred"]].set_index(keys)["shape"]
+    index = pd.MultiIndex.from_frame(wide[keys])
+    shapes = [shape for shape in dict.fromkeys(rows["shape"]) if shape in wide]
+    table = pd.DataFrame({"phenomenon": _named(wide), "curve": wide["group"], **{s: wide[s] for s in shapes}})
+    table["preferred"] = best.reindex(index).to_numpy()
+    return Exhibit(
+        "shapes",
+        "Lines and other shapes",
+        "How far each shape's AICc lies above the lowest one's: up to 2 is as good, from 10 on is as good as ruled out "
+        "(Burnham and Anderson 2002, section 2.6). A sigmoid has chance and ceiling free, or fixed at .5 and 1 or "
+        "people's accuracy. A dash: the fit did not converge.",
+        table,
+        cells={"curve": as_it_is, "preferred": as_it_is, **dict.fromkeys(shapes, _above)},
+        strong=_strong(wide),
+    )
+
+
+def _above(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.1f}"
+
+
+def _logits(rows: pd.DataFrame) -> Exhibit | None:
+    rows = rows.reset_index(drop=True)
+    table = pd.DataFrame(
+        {"phenomenon": _named(rows), "curve": rows["group"], "log-odds per doubling": rows["slope"],
+         "low": rows["low"], "high": rows["high"], "paradigms": rows["paradigms"], "random effects": rows["random"],
+         "note": rows["note"]}
+    )  # fmt: skip
+    return Exhibit(
+        "logits",
+        "A mixed model of logits",
+        "Empirical logits of runs and paradigms on log2 of the words (restricted maximum likelihood, statsmodels). "
+        "Paradigms are random here: the interval is over new paradigms of the same phenomenon, and so wider than that "
+        "of the curves, whose paradigms are fixed.",
+        table,
+        cells={"curve": as_it_is, "random effects": as_it_is, "note": as_it_is, "paradigms": count,
+               "log-odds per doubling": _signed, "low": _signed, "high": _signed},
+        strong=_strong(rows),
+        folded=True,
+    )  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
+
+
+def context_exhibit(rows: pd.DataFrame, label: str) -> Exhibit:
+    """What a context before each sentence changes; `rows`: analysis.comparisons.compare_policies."""
+    rows = rows[rows["level"] != "paradigm"].reset_index(drop=True)
+    table = pd.DataFrame(
+        {"phenomenon": _named(rows), "curve": rows["group"], "without": rows["first"], "with": rows["second"],
+         "difference": rows["difference"], "low": rows["low"], "high": rows["high"], "p (Holm)": rows["p_holm"]}
+    )  # fmt: skip
+    return Exhibit(
+        "context",
+        "What stands before a sentence",
+        f"Accuracy of the same runs without a context and with that of {label}, paired; a model with a memory starts "
+        "from an empty one otherwise, a state that it hardly trained on.",
+        table,
+        cells={"curve": as_it_is, "difference": slope_text, "low": slope_text, "high": slope_text, "p (Holm)": p_text},
+        strong=_strong(rows),
+    )
+
+
+def coverage_exhibit() -> Exhibit:
+    """How often the intervals of this code held the truth in made-up studies (tests/bench/coverage.py)."""
+    with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
+        rows = pd.read_csv(file)
+    rows = rows[rows["used"] & (rows["level"] == "overall")]
+    keys = ["quantity", "question", "interval", "samples", "truth", "seeds"]
+    found = rows.groupby(keys, sort=False)["covered"].agg(lowest="min", highest="max").reset_index()
+    error = float(rows["standard_error"].max())
+    return Exhibit(
+        "coverage",
+        "How often the intervals hold",
+        f"Share of {rows['studies'].min():,} made-up studies a design (standard error {error:.1%} at most) whose 95% "
+        "interval held the truth: lowest and highest over sizes and over how the spread between runs changes with "
+        "size; truth: whether accuracies lie on a line or on a bent curve, where t intervals are too wide, as they hold the "
+        "distance from a line too.",
+        found,
+        cells={**dict.fromkeys(keys[:-1], as_it_is), "seeds": count, "lowest": _per_cent, "highest": _per_cent},
+        folded=True,
+    )
+
+
+def _per_cent(value: float) -> str:
+    return f"{value:.1%}"

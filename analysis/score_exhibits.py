@@ -1,0 +1,358 @@
+"""Sections of a report that need the score files themselves: methods, shallow predictors, and pairs one by one.
+
+All are of the runs at each curve's largest size; each appears where the files for it are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.collect import Study
+from analysis.exhibits import Exhibit, as_it_is, count
+from analysis.items import (
+    PARTS,
+    error_sample,
+    hardest_pairs,
+    largest_size,
+    learned_and_lost,
+    mean_margins,
+    seed_disagreement,
+    token_differences,
+)
+from analysis.judgements import Judgements
+from analysis.method_comparison import (
+    accuracy_by_difference,
+    beside_prefix_methods,
+    count_judgements,
+    difference_of_methods,
+    length_bias,
+    method_accuracies,
+    score_files,
+    shuffled_paradigms,
+)
+from analysis.method_figures import length_chart, method_chart, predictor_chart, prefix_chart
+from analysis.predictors import accuracy_by_predictor
+from analysis.tables import title
+from eval.scores import TOKENS_FILE, judged_pairs, read_items
+
+ERRORS = 2  # of each paradigm in the sample of errors
+MOST = 12  # paradigms in the tables of pairs that were learned and lost
+HARDEST = 2  # pairs of each paradigm
+SEED = 1
+
+
+def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]:
+    """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B)."""
+    files = score_files(study, judged.label)
+    at = judged.runs.index[largest_size(judged.runs)]
+    files = files[files["run"].isin(at)].reset_index(drop=True)
+    if judged.of_paradigms or files.empty:
+        return []
+    files["group"] = files["run"].map(judged.runs["group"])
+    items, _ = read_items(files["path"].iloc[0].parent)
+    by_paradigm, by_difference = count_judgements(files, ties)
+    groups = files.drop_duplicates("run").set_index("run")["group"]
+    made: Sequence[Exhibit | None] = [
+        _methods(by_paradigm, by_difference, groups),
+        _lengths(by_difference, groups),
+        _differences(by_paradigm, groups),
+        _shuffled(by_paradigm, items, groups),
+        _prefixes(by_paradigm, items, groups),
+        _predictors(files[files["method"] == "lp"], ties),
+        _disagreement(judged),
+        _learned(judged),
+        _hardest(judged, files, items),
+        _where(files, items),
+        _errors(judged, files, items),
+    ]
+    return [exhibit for exhibit in made if exhibit is not None]
+
+
+def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
+    """Means over the runs of a group."""
+    return (
+        rows.assign(group=rows["run"].map(groups))
+        .groupby(["group", *by], as_index=False, sort=False)
+        .mean(numeric_only=True)
+    )
+
+
+def _methods(by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    if by_paradigm["method"].nunique() < 2:
+        return None
+    found = method_accuracies(by_paradigm)
+    best = found.groupby([found["run"].map(groups), "method"])["best"].agg(lambda names: " ".join(dict.fromkeys(names)))
+    rows = _over_runs(found, groups, ["method"])
+    bias = _over_runs(length_bias(by_difference), groups, ["method"]).set_index(["group", "method"])["r"]
+    index = pd.MultiIndex.from_frame(rows[["group", "method"]])
+    rows["best"], rows["r"] = best.reindex(index).to_numpy(), bias.reindex(index).to_numpy()
+    columns = {"method": "method", "group": "curve", "accuracy": "accuracy", "sd": "±", "best_accuracy": "best",
+               "best": "template", "share_of_a": "share of A", "ties": "ties", "r": "r with length"}  # fmt: skip
+    table = rows[list(columns)].rename(columns=columns)
+    table = table.dropna(axis="columns", how="all")
+    if (found["repeats"] == 1).all():
+        table = table.drop(columns=["best", "template"], errors="ignore")
+    return Exhibit(
+        "methods",
+        "Methods of judgement",
+        "Overall accuracy by each method that the runs were scored with, means over runs; ±: standard deviation over "
+        "templates or trials, best: the template with the highest accuracy (Ide et al. 2024, tables 3, 9 and 10). r "
+        "with length: point-biserial correlation of being right with the tokens of the good sentence less those of "
+        "the bad one (table 4).",
+        table,
+        cells={
+            "method": as_it_is,
+            "curve": as_it_is,
+            "template": as_it_is,
+            "ties": _per_cent,
+            "r with length": _signed,
+        },
+        charts={"accuracy": lambda width: method_chart(rows, width=width)},
+    )
+
+
+def _per_cent(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.1%}"
+
+
+def _signed(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
+
+
+def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    parts = {
+        str(group): accuracy_by_difference(by_difference[by_difference["run"].map(groups) == group])
+        for group in groups.unique()
+    }
+    parts = {group: rows for group, rows in parts.items() if rows["difference"].nunique() > 1}
+    if not parts:
+        return None
+    rows = pd.concat([rows.assign(curve=group) for group, rows in parts.items()], ignore_index=True)
+    table = rows[["curve", "method", "difference", "judgements", "accuracy", "low", "high"]]
+
+    def chart(group: str) -> Callable[[int | str], Any]:
+        return lambda width: length_chart(parts[group], width=width).properties(title=group)
+
+    return Exhibit(
+        "lengths",
+        "Unequal lengths",
+        "Accuracy by how many tokens longer the good sentence is than the bad one; a level line is a method without a "
+        "bias towards either (Ide et al. 2024, figure 2). Bands: 95% intervals over pairs.",
+        table,
+        cells={"curve": as_it_is, "method": as_it_is, "difference": _whole, "judgements": count},
+        charts={f"curve-{number}": chart(group) for number, group in enumerate(parts)},
+        folded=True,
+    )
+
+
+def _whole(value: float) -> str:
+    return f"{value:+.0f}" if value else "0"
+
+
+def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    """Figure 6 of Ide et al. 2024, as correlations."""
+    methods = [method for method in dict.fromkeys(by_paradigm["method"]) if method != "in_template_lp"]
+    rows = []
+    for method in methods if "in_template_lp" in set(by_paradigm["method"]) else []:
+        both = difference_of_methods(by_paradigm, method, "in_template_lp")
+        for group, part in both.groupby(both["run"].map(groups), sort=False):
+            mean = part.groupby("paradigm")[["accuracy_difference", "length_difference"]].mean()
+            if len(mean) > 2 and mean["length_difference"].std() > 0 and mean["accuracy_difference"].std() > 0:
+                r = float(np.corrcoef(mean.to_numpy().T)[0, 1])
+                rows.append({"method": method, "curve": group, "paradigms": len(mean), "r": r})
+    if not rows:
+        return None
+    return Exhibit(
+        "method-differences",
+        "Where methods differ",
+        "Correlation over paradigms of how much better a method is than in_template_lp with how much longer the good "
+        "sentences are (Ide et al. 2024, figure 6).",
+        pd.DataFrame(rows),
+        cells={"method": as_it_is, "curve": as_it_is, "paradigms": count, "r": _signed},
+    )
+
+
+def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    shuffled = shuffled_paradigms(items)
+    if not shuffled.any() or shuffled.all():
+        return None
+    known = by_paradigm.assign(
+        accuracy=by_paradigm["right"] / by_paradigm["pairs"], shuffled=by_paradigm["paradigm"].map(shuffled)
+    )
+    mean = _over_runs(known, groups, ["method", "shuffled"]).pivot_table(
+        index=["method", "group"], columns="shuffled", values="accuracy", sort=False
+    )
+    mean = mean.dropna().reset_index()
+    table = pd.DataFrame(
+        {"method": mean["method"], "curve": mean["group"], "word-shuffling": mean[True], "others": mean[False]}
+    )
+    return Exhibit(
+        "shuffled",
+        "Word-shuffling paradigms",
+        f"Accuracy on the {int(shuffled.sum())} paradigms whose two sentences have the same words in another order, "
+        f"and on the {int((~shuffled).sum())} others (Ide et al. 2024, section 6).",
+        table,
+        cells={"method": as_it_is, "curve": as_it_is},
+    )
+
+
+def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    found = beside_prefix_methods(by_paradigm, phenomena)
+    if found.empty:
+        return None
+    rows = _over_runs(found, groups, ["method", "level", "name"])
+    columns = ["method", "name", "group", "paradigms", "accuracy", "full"]
+    named = rows.assign(name=rows["name"].map(title))
+    return Exhibit(
+        "prefixes",
+        "Full sentences and prefixes",
+        "Accuracy when only the critical words are judged, after one prefix or after two, beside that of full "
+        "sentences on the same paradigms (Warstadt et al. 2020, section 6.4 and figure 6).",
+        named[columns].rename(columns={"name": "phenomenon", "group": "curve", "full": "full sentence"}),
+        cells={"method": as_it_is, "phenomenon": as_it_is, "curve": as_it_is, "paradigms": count},
+        charts={"methods": lambda width: prefix_chart(named, width=250 if width == "container" else width)},
+        folded=True,
+    )
+
+
+def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
+    if files.empty:
+        return None
+    rows = accuracy_by_predictor(files[["group", "path"]], ties)
+    table = rows[["group", "predictor", "x", "judgements", "accuracy", "low", "high"]]
+    return Exhibit(
+        "predictors",
+        "Shallow predictors",
+        "Accuracy by the length, perplexity and log-probability of the good sentence and by the model's confidence, in "
+        "ten bins of about equally many judgements (Warstadt et al. 2020, section 5.2 and figure 2). Bands: 95% "
+        "intervals over pairs.",
+        table.rename(columns={"group": "curve", "x": "median"}),
+        cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
+        charts={"panels": lambda width: predictor_chart(rows, width=250)},
+        folded=True,
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.4g}"
+
+
+def _disagreement(judged: Judgements) -> Exhibit | None:
+    found = seed_disagreement(judged)
+    if found.empty:
+        return None
+    sizes = found.groupby("size")["words"].mean().sort_values().index
+    wide = found.pivot_table(index=["level", "name", "group"], columns="size", values="disagreement", sort=False)
+    wide = wide.reindex(columns=sizes).reset_index()
+    table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
+    return Exhibit(
+        "disagreement",
+        "Runs that differ in their seed alone",
+        "Share of pairs that two runs of one size judge differently; two coins would disagree about half of them.",
+        table,
+        cells={"curve": as_it_is},
+        strong=tuple(np.flatnonzero(wide["level"] == "overall").tolist()),
+        folded=True,
+    )
+
+
+def _learned(judged: Judgements) -> Exhibit | None:
+    found = learned_and_lost(judged)
+    if found.empty:
+        return None
+    most = found.assign(changed=found["learned"] + found["lost"])
+    most = most.sort_values("changed", ascending=False, kind="stable").groupby("group", sort=False).head(MOST)
+    most = most.sort_values(["group", "changed"], ascending=[True, False], kind="stable")
+    columns = {"group": "curve", "paradigm": "paradigm", "smallest": "from", "largest": "to", "learned": "learned",
+               "lost": "lost"}  # fmt: skip
+    return Exhibit(
+        "learned",
+        "Pairs learned and lost",
+        "Of each paradigm, the share of pairs that most runs judge wrongly at the smallest size and rightly at the "
+        f"largest, and the other way round: the {MOST} paradigms of each curve in which most pairs change.",
+        most[list(columns)].rename(columns=columns),
+        cells={"curve": as_it_is, "from": as_it_is, "to": as_it_is},
+        folded=True,
+    )
+
+
+def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
+    paths = files.loc[files["method"] == judged.method, "path"].tolist()
+    found = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
+    found = found.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
+    columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin"]
+    return Exhibit(
+        "hardest",
+        "The hardest pairs",
+        "Of each paradigm those that the runs at the largest sizes get wrong most often and, of these, by the widest "
+        "margin (difference of scores, in standard deviations of a run's differences, mean over runs).",
+        found[columns].rename(columns={"pair_id": "pair"}),
+        cells={"pair": as_it_is, "good": as_it_is, "bad": as_it_is, "margin": _signed},
+        folded=True,
+    )
+
+
+def _one_run(files: pd.DataFrame) -> pd.DataFrame:
+    """The first run of each group that has tokens."""
+    kept = files[files["path"].map(lambda path: (path.parent / TOKENS_FILE).exists())]
+    return kept.drop_duplicates("group")
+
+
+def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
+    rows = []
+    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    for _, one in _one_run(files).iterrows():
+        found = token_differences(one["path"].parent, items)
+        mean = found.groupby(found["paradigm"].map(phenomena), sort=True)[list(PARTS)].mean()
+        rows.append(mean.rename_axis("phenomenon").reset_index().assign(curve=one["group"]))
+    if not rows:
+        return None
+    table = pd.concat(rows, ignore_index=True)[["phenomenon", "curve", "differing", "after"]]
+    return Exhibit(
+        "where",
+        "Where in the sentence",
+        "Mean difference of the two sentences' log-probabilities (nats, above 0: the good one is likelier), parted "
+        "into the words that differ and what both sentences have after them; of the pairs whose tokens were kept, one "
+        "run of each curve. What comes after can overturn the judgement on the critical words (Warstadt et al. 2020, 6.4).",
+        table,
+        cells={"curve": as_it_is, "differing": _signed, "after": _signed},
+        folded=True,
+    )
+
+
+def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
+    rows = []
+    judged_items = items[judged_pairs(judged.method, items)]
+    for _, one in _one_run(files).iterrows():
+        outcome = judged.outcome[judged.runs.index.get_loc(one["run"])]
+        wrong = judged.pairs[outcome < 0.5]
+        for entry in error_sample(one["path"].parent, judged_items, wrong, ERRORS, SEED):
+            shown = {side: _tokens(entry[side]) for side in ("good", "bad")}
+            rows.append({"paradigm": entry["paradigm"], "pair": entry["pair_id"], "curve": one["group"], **shown})
+    if not rows:
+        return None
+    return Exhibit(
+        "errors",
+        "A sample of errors",
+        f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn by a seed, one run of each curve, with the "
+        "log-probability of each token (nats) behind it; [ ] are the words that differ.",
+        pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable"),
+        cells=dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is),
+        folded=True,
+    )
+
+
+def _tokens(tokens: list[dict[str, Any]]) -> str:
+    """Becca −5.4 [herself −6.7] . −3.0"""
+    shown = ""
+    for number, token in enumerate(tokens):
+        opens = token["differs"] and not (number and tokens[number - 1]["differs"])
+        closes = token["differs"] and not (number + 1 < len(tokens) and tokens[number + 1]["differs"])
+        text = f"{token['text'].strip()} {token['logprob']:.1f}".replace("-", "\N{MINUS SIGN}")
+        shown += (" [" if opens else " ") + text + ("]" if closes else "")
+    return shown.strip()
