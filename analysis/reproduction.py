@@ -15,6 +15,7 @@ from analysis.papers import Paper
 from analysis.tables import write_csv
 
 FOLDER = "published"  # of the report
+LONGEST = 40  # rows of a table that a terminal shows
 
 
 def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
@@ -75,7 +76,7 @@ def print_reproduction(console: Console, papers: list[Paper]) -> None:
     """All tables but the long one of paradigms, then what does not come out of each paper's statements."""
     for paper in papers:
         for exhibit in paper.exhibits:
-            if not exhibit.folded:
+            if len(exhibit.rows()) <= LONGEST:
                 console.print(*exhibit.terminal(console.width), "", sep="\n")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name, right in {"statement": False, "where": False, "paper": True, "ours": True}.items():

@@ -85,7 +85,8 @@ def test_the_report_has_all_that_it_promises(written):
         assert text in page.visible, text
     charts = json.loads(page.scripts[0])
     drawn = {attributes["data-chart"] for _, attributes in page.tags if "data-chart" in attributes}
-    assert drawn == set(charts) == {"blimp-curve-0", "blimp-curve-1", "blimp-slopes", "blimp-perplexity"}
+    shown = {"curve-0", "curve-1", "slopes", "perplexity", "correlations-matrix"}
+    assert drawn == set(charts) == {f"blimp-{name}" for name in shown}
     linked = {
         attributes["href"] for tag, attributes in page.tags if tag == "a" and not attributes["href"].startswith("#")
     }
