@@ -213,8 +213,8 @@ def coverage_exhibit() -> Exhibit:
         "How often the intervals hold",
         f"Share of {rows['studies'].min():,} made-up studies a design (standard error {error:.1%} at most) whose 95% "
         "interval held the truth: lowest and highest over sizes and over how the spread between runs changes with "
-        "size; truth: whether accuracies lie on a line or on a bent curve, where t intervals are too wide, as they hold the "
-        "distance from a line too.",
+        "size; truth: whether accuracies lie on a line or on a bent curve, where t intervals are too wide, as they "
+        "hold the distance from a line too.",
         found,
         cells={**dict.fromkeys(keys[:-1], as_it_is), "seeds": count, "lowest": _per_cent, "highest": _per_cent},
         folded=True,

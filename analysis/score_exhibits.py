@@ -318,7 +318,8 @@ def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
         "Where in the sentence",
         "Mean difference of the two sentences' log-probabilities (nats, above 0: the good one is likelier), parted "
         "into the words that differ and what both sentences have after them; of the pairs whose tokens were kept, one "
-        "run of each curve. What comes after can overturn the judgement on the critical words (Warstadt et al. 2020, 6.4).",
+        "run of each curve. What comes after can overturn the judgement on the critical words (Warstadt et al. 2020, "
+        "section 6.4).",
         table,
         cells={"curve": as_it_is, "differing": _signed, "after": _signed},
         folded=True,
