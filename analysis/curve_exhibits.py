@@ -40,7 +40,9 @@ def _strong(rows: pd.DataFrame) -> tuple[int, ...]:
 
 
 def _people(rows: pd.DataFrame) -> Exhibit | None:
-    rows = rows[rows["people"].notna()].reset_index(drop=True)
+    rows = rows[rows["people"].notna() & rows["last_accuracy"].notna()].reset_index(
+        drop=True
+    )  # a curve of one size has none
     if rows.empty:
         return None
     told = rows["text"] + rows["note"].map(lambda note: f" ({note})" if note else "")
