@@ -1,20 +1,23 @@
 """Where the commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-python -m corpora | train | train.import_checkpoint | eval | analysis   [-m] [group=name] [key=value] ...
+python -m corpora | train | train.import_checkpoint | eval | analysis | analysis.status  [-m] [group=name] [key=value]
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import hydra
+from hydra.conf import HydraConf
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -91,11 +94,18 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
     config = to_config(_root_)
-    whole_study = kind == "eval" and config.study and _root_.hydra.runtime.choices.experiment is None
+    whole_study = kind == "eval" and config.study and not names_a_run(_root_.hydra)
     if config.dry_run or kind == "none" or whole_study:
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
     folder = RunFolder.of(config).path
     return folder.name if kind == "subdir" else str(folder)
+
+
+def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
+    """Whether a command line says which run it means, by an experiment or any value that can change its numbers."""
+    counted = {part.name for part in dataclasses.fields(AnalysisConfig) if part.metadata.get("digest", True)}
+    given = (re.split(r"[.=@]", override.lstrip("+~"))[0] for override in hydra_config.overrides.task)
+    return hydra_config.runtime.choices.get("experiment") is not None or not counted.isdisjoint(given)
 
 
 def register() -> None:
@@ -140,10 +150,12 @@ def grid(experiment: str) -> dict[str, list[str]]:
     return axes
 
 
-def expected_runs(experiment: str) -> dict[str, str]:
-    """The runs of an experiment's grid: run id -> what the command line would say of it. Raises as `grid`."""
+def expected_points(experiment: str) -> Iterator[tuple[str, AnalysisConfig]]:
+    """The runs of an experiment's grid: what the command line would say of each, and its configuration.
+
+    Raises as `grid`.
+    """
     axes = grid(experiment)
-    runs = {}
     seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
     for values in itertools.product(*axes.values()):
         point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
@@ -153,9 +165,14 @@ def expected_runs(experiment: str) -> dict[str, str]:
         config = to_config(node)
         # Seeds and sizes change nothing else of a configuration: composing each would take a second for ten.
         for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
-            config.sample.size, config.seed = size, int(seed)
-            runs[run_id(config)] = " ".join([*point, f"sample.size={size}", f"seed={seed}"])
-    return runs
+            sample = dataclasses.replace(config.sample, size=size)
+            told = " ".join([*point, f"sample.size={size}", f"seed={seed}"])
+            yield told, dataclasses.replace(config, sample=sample, seed=int(seed))
+
+
+def expected_runs(experiment: str) -> dict[str, str]:
+    """The runs of an experiment's grid: run id -> what the command line would say of it. Raises as `grid`."""
+    return {run_id(config): point for point, config in expected_points(experiment)}
 
 
 def describe(error: BaseException) -> str | None:

@@ -4,6 +4,7 @@ python -m eval study=NAME benchmark=blimp      every run of the study that is do
 python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
 python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
 python -m eval study=NAME model=imported model.checkpoint=FILE  a published checkpoint, imported unless it is
+python -m eval -m study=NAME model=lstm_tiny model.dropout=0,0.2 sample.size=1M,2M    runs by their values: the same
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 
@@ -11,14 +12,14 @@ from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
 
-from conf import main
+from conf import main, names_a_run
 from eval.config import EvalConfig, PretrainedConfig
 from train.config import ImportedConfig
 from train.runs import run_id
 
 
 def run(config: EvalConfig) -> None:
-    """Score a study where one is named and no experiment is, else train and score the run that `config` describes."""
+    """Train and score the run that the command line describes; score a whole study where it names nothing else."""
     from eval.run import add_pretrained, score_run, score_study, scoring_tokens
 
     if isinstance(config.model, PretrainedConfig):
@@ -37,7 +38,7 @@ def run(config: EvalConfig) -> None:
         from train.import_checkpoint.run import import_run
 
         score_run(import_run(config), config)
-    elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
+    elif config.study and not names_a_run(HydraConfig.get()):
         score_study(config)
     elif config.dry_run:
         from train.estimate import estimate, print_estimate

@@ -6,6 +6,8 @@ import dataclasses
 import functools
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +79,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     if not run.done:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
-    with run.locked():
+    with run.locked(), _noted(run, config):
         work = _work(run, config, scorer)
         if work.lacking:
             work.score()
@@ -93,6 +95,21 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     console.print(accuracy_table(title, config.benchmark.name, scores[method], pairs, config.ties, console.width))
     if len(scores) > 1:
         console.print(methods_table(f"{where} · overall by method", scores, pairs, config.ties))
+
+
+@contextmanager
+def _noted(run: RunFolder, config: EvalConfig) -> Iterator[None]:
+    """Keep in the manifest why scoring failed, until it does not: `scoring_failed`, of each benchmark its reason."""
+    label = score_label(config.benchmark, config.policy)
+    failed = run.read_manifest().get("scoring_failed", {})
+    others = {name: reason for name, reason in failed.items() if name != label}
+    try:
+        yield
+    except Exception as error:
+        run.update_manifest(scoring_failed=others | {label: f"{type(error).__name__}: {error}"})
+        raise
+    if label in failed:
+        run.update_manifest(scoring_failed=others)
 
 
 def score_study(config: EvalConfig) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from corpora.prepare import known_sizes
+from corpora.progress import clock
 from train.batches import Batches
 from train.config import AdamCosineConfig, NgramConfig, RunConfig
 from train.loss import CHUNK_BYTES
@@ -194,7 +195,7 @@ def print_estimate(config: RunConfig, scoring_seconds: float = 0.0) -> None:
     state = (
         "done already"
         if found.done
-        else f"{_clock(seconds)} at {found.speed.training / found.tokens_per_word:,.0f} words/s"
+        else f"{clock(seconds)} at {found.speed.training / found.tokens_per_word:,.0f} words/s"
     )
     about = " (a guess: the corpus is not prepared)" if found.guessed else ""
     table.add_row("sample", f"{found.words:,} words, {found.tokens:,} tokens{about}")
@@ -202,17 +203,11 @@ def print_estimate(config: RunConfig, scoring_seconds: float = 0.0) -> None:
     how = "counted in one pass" if counted else f"seen in {found.steps:,} steps"
     table.add_row("training", f"{found.words_seen:,} words {how}: {state}")
     if scoring_seconds:
-        table.add_row("scoring", _clock(scoring_seconds))
+        table.add_row("scoring", clock(scoring_seconds))
     size, kept = ("n-grams at most", "for sorting") if counted else ("parameters", "with optimiser")
     table.add_row("model", f"{found.parameters:,} {size}, {found.memory_bytes / 2**20:,.0f} MiB {kept}")
     table.add_row("disk", f"{found.disk_bytes / 2**20:,.0f} MiB{' at most' if counted else ''}")
     table.add_row(
-        "so far", f"{_total['runs']:,} runs, {_clock(_total['seconds'])}, {_total['disk'] / 2**20:,.0f} MiB of disk"
+        "so far", f"{_total['runs']:,} runs, {clock(_total['seconds'])}, {_total['disk'] / 2**20:,.0f} MiB of disk"
     )
     Console(highlight=False).print(table)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -130,7 +130,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         # names that torch 2.13 deprecates.
         for category in (UserWarning, FutureWarning):
             warnings.filterwarnings("ignore", category=category, module="lightning")
-        progress = TrainingProgress(folder.path.name, batches, show=config.trainer.progress)
+        progress = TrainingProgress(folder, batches, show=config.trainer.progress)
         trainer = L.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
@@ -185,6 +185,7 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         last=module.last.metrics(),
         best_nats_per_word=module.best,
     )
+    folder.progress.unlink(missing_ok=True)
     folder.checkpoint.unlink(missing_ok=True)  # for resuming only, and there is nothing left to resume
 
 

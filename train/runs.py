@@ -4,6 +4,7 @@
         config.yaml          resolved configuration, written before work starts
         manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
+        progress.json        how far training is, written every few seconds; gone when it is done
         checkpoints/last.ckpt   everything that resuming needs, and nothing else reads
         model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
         scores/<benchmark>/  score files (eval/scores.py)
@@ -14,6 +15,8 @@ Imports no torch, so that the analysis can read run folders.
 from __future__ import annotations
 
 import dataclasses
+import errno
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -31,6 +34,7 @@ MANIFEST_VERSION = 1
 DONE = "done"
 UNFINISHED = "unfinished"
 FAILED = "failed"
+LOOK_SECONDS = 0.5  # a lock is waited for: `in_use` may hold it for a moment
 
 
 def _numbers(value: Any) -> Any:
@@ -87,8 +91,16 @@ class RunFolder:
         return self.path / "metrics.csv"
 
     @property
+    def progress(self) -> Path:
+        return self.path / "progress.json"
+
+    @property
     def checkpoint(self) -> Path:
         return self.path / "checkpoints" / "last.ckpt"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / ".lock"
 
     @property
     def weights(self) -> Path:
@@ -128,18 +140,48 @@ class RunFolder:
         """Add `values` to manifest.json."""
         write_json(self.manifest, {"version": MANIFEST_VERSION, **self.read_manifest(), **values})
 
+    def read_progress(self) -> dict[str, Any]:
+        """words_seen so far and `words` at the end, words_per_s of this attempt, `at` (when that was); {} before."""
+        try:
+            progress: dict[str, Any] = json.loads(self.progress.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # it is told to people only: a broken one is as good as none
+            return {}
+        return progress
+
     @property
     def done(self) -> bool:
         """Whether training ended and the model for scoring is there."""
         return self.read_manifest().get("status") == DONE
 
+    @property
+    def in_use(self) -> bool:
+        """Whether a process is at work on the run, here or on another machine that shares the file system.
+
+        The lock tells, whatever the manifest says: it is let go when its process ends, however that ends. Looking at it
+        takes it for less than a millisecond, together with others who look.
+        """
+        try:
+            file = os.open(self.lock, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            # ENOSYS: a file system without locks, where FileLock has the file only as long as it is held.
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.ENOSYS):
+                return True
+            raise
+        finally:
+            os.close(file)
+        return False
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out of this run. Raises RunError at once when one is at work in it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / ".lock")
+        lock = FileLock(self.lock)
         try:
-            with lock.acquire(timeout=0):
+            with lock.acquire(timeout=LOOK_SECONDS):
                 yield
         except Timeout:
             raise RunError(
