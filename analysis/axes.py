@@ -6,13 +6,12 @@ makes another group, and is in its name.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from corpora.config import format_size, parse_size
+from corpora.config import format_size, parse_size, written
 
 # Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
 _NO_AXIS = (
@@ -33,14 +32,6 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{key}"] = value
     return flat
-
-
-def written(value: Any) -> str:
-    """A value as the command line has it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
 
 
 def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.axes import flatten, written
+from analysis.axes import flatten
 from analysis.collect import Study, varies
+from corpora.config import written
 from corpora.errors import RunError
 from eval.accuracy import outcome, repeats_of, repeats_text, unk_free
 from eval.config import DIAGNOSTICS

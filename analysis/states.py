@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from analysis.axes import labels
-from corpora.config import parse_size
+from corpora.config import format_size, parse_size
 from corpora.errors import RunError
 from train.runs import DONE, FAILED, RunFolder
 
@@ -63,7 +63,11 @@ def run_states(
     names, _ = labels({name: config for name, config in configs.items() if name not in given})
     states = []
     for name, config in configs.items():
-        cell = (names[name], str(config["sample"]["size"]), int(config["seed"])) if name not in given else None
+        cell = (
+            (names[name], format_size(parse_size(config["sample"]["size"])), int(config["seed"]))
+            if name not in given
+            else None
+        )
         cell = cell or (config["model"]["name"], PRETRAINED, 0)
         if name in folders:
             states.append(_state(folders[name], cell, config, benchmark))

@@ -105,7 +105,7 @@ def grid(states: Sequence[RunState], width: int) -> list[Text]:
             block.append(str(size))
             continue
         lines += [Text()] if lines else []
-        lines.append(Text(" " * first + "".join(f"  {one:<{wide[one]}}" for one in block), style="bold"))
+        lines.append(Text((" " * first + "".join(f"  {one:<{wide[one]}}" for one in block)).rstrip(), style="bold"))
         for row in rows:
             line = Text(f"{row:<{first}}")
             if len(row) > first:

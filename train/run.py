@@ -19,6 +19,7 @@ from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
 from corpora.text import text_manifest
 from train.config import NgramConfig, RunConfig
+from train.differences import beside_others
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
 
@@ -41,6 +42,8 @@ def train_run(config: RunConfig) -> RunFolder:
     with folder.locked():
         if folder.done:
             return folder
+        if told := beside_others(config):
+            console.print(f"new run {folder.path.name} {told}", markup=False, soft_wrap=True)
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
         folder.update_manifest(
             status=UNFINISHED,

@@ -52,9 +52,13 @@ def _counts(field: dataclasses.Field[Any], owner: Any) -> bool:
     """Whether a field is part of a run's identity (NOT_IN_DIGEST and ADDED_LATER in corpora/config.py)."""
     if not field.metadata.get("added", False):
         return bool(field.metadata.get("digest", True))
+    return not at_default(field, getattr(owner, field.name))
+
+
+def at_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    """Whether a value is the default of its dataclass field."""
     factory = field.default_factory
-    default = field.default if factory is dataclasses.MISSING else factory()
-    return bool(getattr(owner, field.name) != default)
+    return bool(value == (field.default if factory is dataclasses.MISSING else factory()))
 
 
 def config_digest(config: RunConfig) -> str:
