@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from analysis.axes import labels
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
+from train.axes import labels
 from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"

@@ -13,14 +13,16 @@ from dataclasses import replace
 from hydra.core.hydra_config import HydraConfig
 
 from conf import main, names_a_run
+from corpora.errors import InputError
 from eval.config import EvalConfig, PretrainedConfig
 from train.config import ImportedConfig
+from train.plan import Plan
 from train.runs import run_id
 
 
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study where it names nothing else."""
-    from eval.run import add_pretrained, score_run, score_study, scoring_tokens
+    from eval.run import add_pretrained, score_run, score_study
 
     if isinstance(config.model, PretrainedConfig):
         from eval.pretrained import revisions
@@ -41,15 +43,29 @@ def run(config: EvalConfig) -> None:
     elif config.study and not names_a_run(HydraConfig.get()):
         score_study(config)
     elif config.dry_run:
-        from train.estimate import estimate, print_estimate
-
-        expected = estimate(config)
-        print_estimate(config, scoring_tokens(config, expected.tokens_per_word) / expected.speed.reading)
+        plan(config)
     else:
         from train.run import train_run
 
         score_run(train_run(config), config)
 
 
+def plan(config: EvalConfig) -> None:
+    """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
+    from eval.run import score_bytes, scoring_tokens
+    from train.estimate import estimate
+    from train.plan import Planned
+
+    expected = estimate(config)
+    try:
+        seconds = scoring_tokens(config, expected.tokens_per_word) / expected.speed.reading
+        planned.add(Planned(config, expected, seconds, score_bytes(config)))
+    except InputError as error:  # training can be planned where the benchmark is not
+        planned.add(Planned(config, expected))
+        planned.note(f"scoring is not counted: {error}")
+
+
+planned = Plan()
+
 if __name__ == "__main__":
-    main("eval", run)
+    main("eval", run, planned.show)

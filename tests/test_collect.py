@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.axes import labels
 from analysis.collect import collect
 from analysis.judgements import judgements, score_labels
 from corpora.errors import RunError
 from eval.scores import read_items, read_scores, score_path, write_items, write_scores
 from tests.made_up_study import MadeUpStudy
+from train.axes import labels
 
 
 @pytest.fixture

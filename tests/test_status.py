@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from analysis.axes import in_order
-from analysis.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, run_states
-from analysis.status import MARKS, grid, report
+from analysis.status.report import MARKS, grid, report
+from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, run_states
 from corpora.errors import RunError
 from eval.scores import score_path
 from tests.made_up_study import MadeUpStudy
+from train.axes import in_order
 
 ROOT = Path(__file__).parents[1]
 
@@ -141,7 +141,7 @@ def test_the_command_is_quick_and_plain_in_a_pipe(tmp_path):
     code = """if True:
         import runpy, sys
         try:
-            runpy.run_module("analysis.status", run_name="__main__")
+            runpy.run_module("analysis.status.__main__", run_name="__main__")
         except SystemExit as end:
             assert not {"torch", "pandas", "lightning"} & set(sys.modules)
             sys.exit(end.code)

@@ -293,9 +293,18 @@ class RunConfig(CorporaConfig):
     recipe: RecipeConfig = MISSING
     logger: LoggerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    # For estimates of time: a number, or one for each model; null: measured here.
+    dry_run_words_per_s: Any = field(default=None, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        given = self.dry_run_words_per_s
+        for rate in given.values() if isinstance(given, dict) else [] if given is None else [given]:
+            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or rate <= 0:
+                raise ConfigError(
+                    f"dry_run_words_per_s={given}: must be a number above 0, or one for each model, such as "
+                    "{lstm_blimp:40000,txl:12000}"
+                )
         check_choice("precision", self.precision, PRECISIONS)
         counted = isinstance(self.model, NgramConfig)
         if counted != isinstance(self.recipe, CountedConfig):

@@ -18,7 +18,7 @@ _NO_AXIS = (
     "seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every",
     "model.lmplz", "model.lmplz_memory",
 )  # fmt: skip
-_NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "corpus.path", "corpus.url")
+_NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "dry_run_words_per_s", "corpus.path", "corpus.url")
 _SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis")
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from analysis.axes import labels
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
+from train.axes import labels
 from train.runs import DONE, FAILED, RunFolder
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"

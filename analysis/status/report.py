@@ -1,19 +1,13 @@
-"""`python -m analysis.status study=NAME`: the grid of a study as a table, what failed and why, what is left to do."""
+"""The grid of a study as a table, what failed and why, and what is left to do, as lines for a terminal or a pipe."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
-import conf
-from analysis.axes import in_order
-from analysis.config import AnalysisConfig
-from analysis.states import (
+from analysis.status.states import (
     BROKEN,
     MISSING,
     PRETRAINED,
@@ -23,12 +17,10 @@ from analysis.states import (
     STOPPED,
     TRAINED,
     RunState,
-    run_states,
 )
 from corpora.config import parse_size
-from corpora.errors import ConfigError, RunError
 from corpora.progress import clock
-from train.runs import run_id
+from train.axes import in_order
 
 # One character a run: letters that differ on any terminal, and colours where there are any.
 MARKS = {SCORED: "#", TRAINED: "t", RUNNING: ">", STOPPED: "~", BROKEN: "x", MISSING: "."}
@@ -36,28 +28,6 @@ STYLES = {SCORED: "green", TRAINED: "cyan", RUNNING: "bold blue", STOPPED: "yell
 ABSENT = " "  # no such run is wanted
 LISTED = 10  # of each kind, or of each reason to fail; those that run are all listed
 LABEL_WIDTH = 30  # a longer label has a line of its own
-
-
-def run(config: AnalysisConfig) -> None:
-    """Print how far `config.study` is. Raises ConfigError without a study, RunError where there is nothing of it."""
-    runs = Path(config.paths.runs)
-    if config.study is None:
-        known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
-        raise ConfigError(f"study=null: give the name of a study; in {runs} there are: {', '.join(known) or 'none'}")
-    expected, benchmark = {}, None
-    experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
-    if experiment:
-        for point, asked in conf.expected_points(config.study):
-            expected[run_id(asked)] = point, dataclasses.asdict(asked)
-            benchmark = asked.benchmark.name
-    states = run_states(runs / config.study, expected, benchmark)
-    if not states:
-        raise RunError(f"study={config.study}: no experiment of that name, and no run in {runs / config.study}")
-    console = Console(highlight=False)
-    for line in report(config.study, states, console.width):
-        console.print(line, soft_wrap=True)
-    if experiment and any(state.state != SCORED for state in states):
-        console.print(f"to go on: python -m eval -m experiment={config.study}", soft_wrap=True, markup=False)
 
 
 def report(study: str, states: Sequence[RunState], width: int) -> list[Text]:
@@ -201,7 +171,3 @@ def _left(states: Sequence[RunState]) -> list[Text]:
 
 def _runs(count: int) -> str:
     return f"{count} run" if count == 1 else f"{count} runs"
-
-
-if __name__ == "__main__":
-    conf.main("status", run)
