@@ -17,7 +17,7 @@ import yaml
 
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
-from train.axes import labels
+from train.axes import in_order, labels
 from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"
@@ -85,6 +85,8 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     groups, notes = labels({str(name): configs[str(name)] for name in table.index})
     table["group"], other_texts = _by_text(pd.Series(groups), table["manifest"], configs)
     notes += other_texts
+    place = {group: number for number, group in enumerate(in_order(table["group"]))}
+    table = table.iloc[table["group"].map(place).argsort(kind="stable")]
     if rows is revisions:
         notes.append(_ONE_TRAINING)
     return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs, folders)

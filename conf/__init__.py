@@ -10,9 +10,10 @@ import dataclasses
 import itertools
 import os
 import re
+import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -132,15 +133,16 @@ def compose(command: str, overrides: list[str]) -> AnalysisConfig:
     return to_config(_composed(command, overrides))
 
 
-def grid(experiment: str) -> dict[str, list[str]]:
+def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]:
     """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
 
-    Raises ConfigError when there is no such experiment.
+    `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
+    ConfigError when there is no such experiment.
     """
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
-    return _axes("train", [f"experiment={experiment}"])
+    return _axes("train", [f"experiment={experiment}", *overrides])
 
 
 def _axes(command: str, overrides: list[str]) -> dict[str, list[str]]:
@@ -185,18 +187,19 @@ def points(command: str, overrides: list[str]) -> Iterator[tuple[list[str], Dict
             yield named, node, dataclasses.replace(config, sample=sample, seed=int(seed))
 
 
-def expected_points(experiment: str) -> Iterator[tuple[str, AnalysisConfig]]:
+def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, AnalysisConfig]]:
     """The runs of an experiment's grid: what the command line would say of each, and its configuration.
 
-    Raises as `grid`.
+    Overrides and errors as of `grid`.
     """
-    grid(experiment)
-    return ((" ".join(named), config) for named, _, config in points("train", [f"experiment={experiment}"]))
+    grid(experiment, overrides)
+    asked = [f"experiment={experiment}", *overrides]
+    return ((shlex.join(named), config) for named, _, config in points("train", asked))
 
 
-def expected_runs(experiment: str) -> dict[str, str]:
-    """The runs of an experiment's grid: run id -> what the command line would say of it. Raises as `grid`."""
-    return {run_id(config): point for point, config in expected_points(experiment)}
+def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
+    """The runs of an experiment's grid: run id -> what the command line would say of it. Overrides, errors: `grid`."""
+    return {run_id(config): point for point, config in expected_points(experiment, overrides)}
 
 
 def _is_dry_sweep(words: list[str]) -> bool:
