@@ -281,6 +281,10 @@ class TrainerConfig:
     threads: int | None = None  # null: what torch takes
     compile: bool = MISSING
     progress: bool = MISSING
+    devices: int = 1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/ranks.py)
+
+    def __post_init__(self) -> None:
+        check_above("trainer.devices", self.devices, 0)
 
 
 @dataclass
@@ -306,6 +310,11 @@ class RunConfig(CorporaConfig):
                     "{lstm_blimp:40000,txl:12000}"
                 )
         check_choice("precision", self.precision, PRECISIONS)
+        if self.recipe.batch % self.trainer.devices:
+            raise ConfigError(
+                f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
+                "shared out evenly; give a number that divides them"
+            )
         counted = isinstance(self.model, NgramConfig)
         if counted != isinstance(self.recipe, CountedConfig):
             told = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"

@@ -7,21 +7,24 @@ import os
 import time
 import warnings
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.config import parse_size
-from corpora.errors import RunError
+from corpora.errors import ConfigError, RunError
 from corpora.files import write_text
 from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
 from corpora.text import text_manifest
-from train.config import NgramConfig, RunConfig
+from train.config import NgramConfig, RunConfig, TxlConfig
 from train.differences import beside_others
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
+
+if TYPE_CHECKING:
+    from train.ranks import Ranks
 
 LOG_POINTS = 200  # of the training loss over a run
 
@@ -60,7 +63,10 @@ def train_run(config: RunConfig) -> RunFolder:
 
                 train_ngram(config, folder)
             else:
-                _train(config, folder)
+                from train.ranks import other_ranks
+
+                with other_ranks(config) as ranks:
+                    _train(config, folder, ranks)
         except Exception as error:
             folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
             raise
@@ -84,7 +90,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _train(config: RunConfig, folder: RunFolder) -> None:
+def train_rank(config: RunConfig, ranks: Ranks) -> None:
+    """Take part in a run as one of its ranks but the first, which started this process (train/ranks.py)."""
+    _train(config, RunFolder.of(config), ranks)
+
+
+def _train(config: RunConfig, folder: RunFolder, ranks: Ranks) -> None:
     # Imported here so that a command that trains nothing starts at once.
     import lightning as L
     import torch
@@ -107,8 +118,9 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         torch.set_num_threads(config.trainer.threads)
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
-    torch.manual_seed(derived_seed(config.recipe.seed, config.seed, "training"))
-    batches = Batches(sample.tokens, sample.words, config.recipe)
+    part = "training" if ranks.first else f"training of rank {ranks.rank}"
+    torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
+    batches = Batches(sample.tokens, sample.words, config.recipe, (ranks.rank, ranks.size))
     intervals = step_intervals(config, batches.steps_per_epoch, len(batches), sample.words)
     info = {"sample_words": sample.words, "sample_digest": sample.digest, "config_digest": config_digest(config)}
 
@@ -123,10 +135,11 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
     def checkpoint() -> None:
         temporary = folder.checkpoint.with_suffix(".tmp")
         trainer.save_checkpoint(temporary, weights_only=False)
-        os.replace(temporary, folder.checkpoint)
+        if ranks.first:
+            os.replace(temporary, folder.checkpoint)
 
     module = LanguageModelling(
-        config, model, batches, held_out, MetricsFile(folder.metrics), intervals, keep_best, checkpoint
+        config, model, batches, held_out, MetricsFile(folder.metrics), intervals, keep_best, checkpoint, ranks
     )
     with warnings.catch_warnings():
         # Lightning advises worker processes and validation loops that these loaders do without on purpose, and it calls
@@ -136,31 +149,34 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
         progress = TrainingProgress(folder, batches, show=config.trainer.progress)
         trainer = L.Trainer(
             accelerator=config.trainer.accelerator,
-            devices=1,
+            devices=ranks.size,
+            strategy=_strategy(config, ranks),
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
-            logger=_loggers(config, folder),
-            callbacks=[progress],
+            logger=_loggers(config, folder) if ranks.first else False,
+            callbacks=[progress] if ranks.first else [],
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
             default_root_dir=folder.path,
-            plugins=_plugins(),
+            plugins=_plugins(ranks),
         )
         resume = folder.checkpoint if folder.checkpoint.exists() else None
         started_on = folder.read_manifest().get("sample_digest")
         if resume and started_on not in (None, sample.digest):
             raise RunError(f"{resume}: of a run on another sample of text; remove the run's folder to start again")
         device = str(trainer.strategy.root_device)
-        folder.update_manifest(
-            **info,
-            parameters=parameter_count(config.model, len(corpus.tokenizer)),
-            vocabulary=len(corpus.tokenizer),
-            tokens=len(sample.tokens),
-            corpus=corpus.manifest,
-            machine=machine(device, torch.get_num_threads()),
-            steps=len(batches),
-        )
+        if ranks.first:
+            folder.update_manifest(
+                **info,
+                devices=ranks.size,
+                parameters=parameter_count(config.model, len(corpus.tokenizer)),
+                vocabulary=len(corpus.tokenizer),
+                tokens=len(sample.tokens),
+                corpus=corpus.manifest,
+                machine=machine(device, torch.get_num_threads()),
+                steps=len(batches),
+            )
         if config.trainer.compile:
             model.compile()
         started = time.monotonic()
@@ -173,6 +189,8 @@ def _train(config: RunConfig, folder: RunFolder) -> None:
             raise
         if trainer.interrupted:
             raise KeyboardInterrupt
+    if not ranks.first:
+        return
     assert module.last is not None
     if config.recipe.export == "last":
         export(module.last, len(batches))
@@ -245,7 +263,27 @@ def _netrc_has_key() -> bool:
         return False
 
 
-def _plugins() -> list[Any]:
+def _strategy(config: RunConfig, ranks: Ranks) -> Any:
+    """Lightning's; ConfigError where there are fewer GPUs than `trainer.devices`."""
+    if ranks.size == 1:
+        return "auto"
+    import torch
+    from lightning.pytorch.strategies import DDPStrategy
+
+    gpus = torch.cuda.device_count() if config.trainer.accelerator != "cpu" else 0
+    if config.trainer.accelerator != "cpu" and gpus < ranks.size:
+        raise ConfigError(
+            f"trainer.devices={ranks.size}: there are {gpus} GPUs here; trainer.accelerator=cpu takes processes instead"
+        )
+    # A softmax over clusters leaves out those that no word of a step is in.
+    return DDPStrategy(find_unused_parameters=isinstance(config.model, TxlConfig) and config.model.adaptive)
+
+
+def _plugins(ranks: Ranks) -> list[Any]:
+    if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
+        from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+
+        return [LightningEnvironment()]
     from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 
     # The launcher requeues; Lightning doing it too would start the job twice.
