@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from filelock import FileLock
+from filelock import FileLock, Timeout
+from rich.console import Console
 
 from corpora.config import CorporaConfig
 from corpora.errors import InputError, StoreError
@@ -27,6 +30,10 @@ from corpora.text import TextStore, text_manifest, write_text_store
 from corpora.tokenizers import EOS, UNK, ListTokenizer, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 
 Tokens = npt.NDArray[Any]
+POLL_SECONDS = 0.25  # between looks at a lock: a hundred processes may look
+SAY_SECONDS = 10.0
+
+console = Console(stderr=True, highlight=False)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class Corpus:
         if self.store is not None:
             return self.store.tokenizer
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
-        with FileLock(folder.parent.parent / f".{folder.parent.name}.lock"):
+        with locked(folder.parent.parent / f".{folder.parent.name}.lock"):
             if not (folder / "tokenizer.json").exists():
                 self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
         return load_tokenizer(folder)
@@ -195,8 +202,36 @@ def _prepared_once(folder: Path) -> Iterator[bool]:
         yield False
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.parent / f".{folder.name}.lock"):
+    with locked(folder.parent / f".{folder.name}.lock"):
         yield not _is_there(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that processes of several machines may wait for, and say so after a while.
+
+    It is flock's, which the kernel lets go when its process ends, however that ends; Linux passes it on over NFS, and a
+    server lets go of a lost machine's locks after a minute or two. On a file system without flock FileLock makes do
+    with a file that is there as long as the lock is held; of a process that was killed on another machine it stays, and
+    somebody has to remove it.
+    """
+    lock = FileLock(path, poll_interval=POLL_SECONDS)
+    started = time.monotonic()
+    try:
+        lock.acquire(timeout=SAY_SECONDS)
+    except Timeout:
+        console.print(
+            f"waiting for {path}: another process prepares what it is of (remove it if none does any more)",
+            markup=False,
+            soft_wrap=True,
+        )
+        lock.acquire()
+        console.print(f"went on after {time.monotonic() - started:.0f} s")
+    try:
+        os.listdir(path.parent)  # makes NFS look again: it remembers for half a minute which files were not there
+        yield
+    finally:
+        lock.release()
 
 
 def _is_there(folder: Path) -> bool:

@@ -114,7 +114,7 @@ def test_a_sweep_may_train_on_several_devices_run_by_run(tmp_path):
     ],
 )
 def test_what_cannot_be_shared_out_is_refused(tmp_path, more, told):
-    with pytest.raises(Exception, match="trainer.devices") as caught:
+    with pytest.raises(Exception, match=r"trainer\.devices") as caught:
         compose("train", [*on(tmp_path, 1, "runs", "lstm"), *more])
     assert told in (describe(caught.value) or "")
 
@@ -126,6 +126,6 @@ def test_more_devices_than_gpus_is_one_line(tmp_path, monkeypatch):
     from train.ranks import Ranks
     from train.run import _strategy
 
-    with pytest.raises(Exception, match="trainer.devices=2: there are 0 GPUs here"):
+    with pytest.raises(Exception, match=r"trainer\.devices=2: there are 0 GPUs here"):
         _strategy(config, Ranks(0, 2))
     assert dict(os.environ) == before
