@@ -6,7 +6,6 @@ between runs of a study (model, tokenizer, corpus, recipe, any other key) makes 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import pandas as pd
 
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
+from train.axes import in_order, labels
 from train.metrics import exported_validation
 from train.runs import DONE, RunFolder, study_runs
 
@@ -28,16 +28,8 @@ _ONE_TRAINING = (
 )
 _NO_PLACE = "comes trained on a text whose size is not known, so it has no place on a curve"
 
-# Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
-_NO_AXIS = (
-    "seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every",
-    "model.lmplz", "model.lmplz_memory",
-)  # fmt: skip
-_NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "corpus.path", "corpus.url")
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
-_SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis")
 _COMES_TRAINED = {"path", "checkpoint"}  # keys that only models have which were not trained here
-_NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
 
 @dataclass
@@ -70,17 +62,6 @@ class RunRecord:
     config: dict[str, Any]
     manifest: dict[str, Any]
     validation: dict[str, float | None] = field(default_factory=dict)
-
-
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted keys of a nested configuration."""
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
 
 
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
@@ -128,9 +109,11 @@ def assemble(
         listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
         raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
     table = pd.DataFrame(rows).set_index("run")
-    labels, notes = group_labels({name: configs[name] for name in table.index})
-    table["group"], other_texts = _by_text(labels, table["manifest"], configs)
+    groups, notes = labels({str(name): configs[str(name)] for name in table.index})
+    table["group"], other_texts = _by_text(pd.Series(groups), table["manifest"], configs)
     notes += other_texts
+    place = {group: number for number, group in enumerate(in_order(table["group"]))}
+    table = table.iloc[table["group"].map(place).argsort(kind="stable")]
     if rows is revisions:
         notes.append(_ONE_TRAINING)
     return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs)
@@ -217,28 +200,6 @@ def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str
     return problems
 
 
-def group_labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
-    """Name of each run's group: the model, then whatever else differs between runs of the same name so far.
-
-    A key of the recipe that is one and the same at each size (a budget that grows with the text, say) does not cut a
-    curve into pieces; it is noted. Returns the names by run id, and the notes.
-    """
-    table = pd.DataFrame.from_dict({run: flatten(config) for run, config in configs.items()}, orient="index")
-    table = table.astype(object).map(written)
-    size = table["sample.size"].map(lambda text: format_size(parse_size(text)))
-    label = table["model.name"].rename("group")
-    notes = []
-    keys = [key for key in table if not _ignored(str(key))]
-    for key in sorted(keys, key=lambda key: (_NAMES.index(key) if key in _NAMES else len(_NAMES), key)):
-        if not varies(table[key], [label]):
-            continue
-        if str(key).startswith("recipe.") and key != "recipe.name" and not varies(table[key], [label, size]):
-            notes.append(f"{key} differs between sizes of one curve: {', '.join(sorted(set(table[key])))}.")
-            continue
-        label = label + ", " + (table[key] if str(key).endswith(".name") else f"{key}=" + table[key])
-    return label, notes
-
-
 def _by_text(
     groups: pd.Series, manifests: pd.Series, configs: Mapping[str, Mapping[str, Any]]
 ) -> tuple[pd.Series, list[str]]:
@@ -270,15 +231,3 @@ def _fitted_on_samples(config: Mapping[str, Any]) -> bool:
 
 def varies(values: pd.Series, by: list[pd.Series]) -> bool:
     return bool((values.groupby(by).nunique() > 1).any())
-
-
-def written(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
-
-
-def _ignored(key: str) -> bool:
-    groups = (*_NO_AXIS_GROUPS, *_SCORING_GROUPS)
-    return key in _NO_AXIS or any(key == group or key.startswith(f"{group}.") for group in groups)

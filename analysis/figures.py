@@ -28,6 +28,7 @@ GREY = "#8a8a8a"
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
 OVERALL = "Overall"
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+LEGEND_CHARACTERS = 70  # that stand beside each other above a chart
 LABEL_GAP = 13  # pixels between two names at the ends of lines
 CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
 SLOPE_TITLE = "Accuracy gained per doubling of the text"
@@ -53,6 +54,15 @@ def style(names: Sequence[str]) -> pd.DataFrame:
         ],
         columns=["name", "colour", "dash", "shape"],
     )
+
+
+def _of_groups(groups: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
+    """Colours and shapes of the groups, and their legend above the chart, in as many columns as its width holds."""
+    look = style(groups)
+    columns = max(1, LEGEND_CHARACTERS // (4 + max(map(len, groups), default=0)))
+    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=columns)
+    colour = alt.Color("group:N", scale=alt.Scale(domain=groups, range=list(look["colour"])), legend=legend)
+    return colour, alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(look["shape"])), legend=legend)
 
 
 def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
@@ -212,10 +222,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("group:N", sort=groups)
-    scale = alt.Scale(domain=groups, range=[HUES[i % len(HUES)] for i in range(len(groups))])
-    legend = alt.Legend(title=None, orient="top", labelLimit=400)
-    colour = alt.Color("group:N", scale=scale, legend=legend)
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=legend)
+    colour, shape = _of_groups(groups)
     x = alt.X(
         "slope:Q",
         axis=alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6),
@@ -262,10 +269,7 @@ def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | st
     means = rows.groupby(["group", "size"], as_index=False, sort=False)[["sample_words", "valid_ppl"]].mean()
     sizes = sorted(means["sample_words"].unique())
     groups = list(rows["group"].unique())
-    scale = alt.Scale(domain=groups, range=[HUES[i % len(HUES)] for i in range(len(groups))])
-    legend = alt.Legend(title=None, orient="top", labelLimit=400)
-    colour = alt.Color("group:N", scale=scale, legend=legend)
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(SHAPES[: len(groups)])), legend=legend)
+    colour, shape = _of_groups(groups)
     x = alt.X(
         "sample_words:Q",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.collect import Study, flatten, varies, written
+from analysis.collect import Study, varies
+from corpora.config import written
 from corpora.errors import RunError
 from eval.accuracy import outcome, repeats_of, repeats_text, unk_free
 from eval.config import DIAGNOSTICS
 from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
+from train.axes import flatten
 
 UNSCORED = "unscored"
 

@@ -1,30 +1,37 @@
 """Where the commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-python -m corpora | train | train.import_checkpoint | eval | analysis   [-m] [group=name] [key=value] ...
+python -m corpora | train | train.import_checkpoint | eval | analysis | analysis.status  [-m] [group=name] [key=value]
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import os
+import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import hydra
+from hydra.conf import HydraConf
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
+from conf.launchers.local import LocalLauncher
+from conf.launchers.slurm import SlurmLauncher
 from corpora.config import (
     GulordavaCorpusConfig,
     HubCorpusConfig,
@@ -94,21 +101,30 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
     config = to_config(_root_)
-    whole_study = kind == "eval" and config.study and _root_.hydra.runtime.choices.experiment is None
+    whole_study = kind == "eval" and config.study and not names_a_run(_root_.hydra)
     if config.dry_run or kind == "none" or whole_study:
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
     folder = RunFolder.of(config).path
     return folder.name if kind == "subdir" else str(folder)
 
 
+def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
+    """Whether a command line says which run it means, by an experiment or any value that can change its numbers."""
+    counted = {part.name for part in dataclasses.fields(AnalysisConfig) if part.metadata.get("digest", True)}
+    given = (re.split(r"[.=@]", override.lstrip("+~"))[0] for override in hydra_config.overrides.task)
+    return hydra_config.runtime.choices.get("experiment") is not None or not counted.isdisjoint(given)
+
+
 def register() -> None:
-    """Make the schemas and resolvers known to Hydra; may be called more than once."""
+    """Make the schemas, resolvers and launchers known to Hydra; may be called more than once."""
     store = ConfigStore.instance()
     store.store(name="root_schema", node=AnalysisConfig)
     for group, schemas in _SCHEMAS.items():
         for name, schema in schemas.items():
             store.store(group=group, name=name, node=schema)
     OmegaConf.register_new_resolver("output_folder", _output_folder, replace=True)
+    for plugin in (LocalLauncher, SlurmLauncher):
+        Plugins.instance().register(plugin)
 
 
 def _composed(command: str, overrides: list[str]) -> DictConfig:
@@ -140,34 +156,71 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
     if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
-    params = _composed("train", [f"experiment={experiment}"]).hydra.sweeper.params or {}
+    return _axes("train", [f"experiment={experiment}", *overrides])
+
+
+def _axes(command: str, overrides: list[str]) -> dict[str, list[str]]:
+    """All that a sweep of `overrides` sets: key -> its values; those of an experiment where they do not say otherwise.
+
+    Key by key in the order in which a command line would have them, `experiment` first.
+    """
     parser = OverridesParser.create()
+    given = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
+    fixed = [parsed.input_line for parsed in given.values() if not parsed.is_sweep_override()]
+    params = _composed(command, [str(line) for line in fixed]).hydra.sweeper.params or {}
+    swept = {str(key): parser.parse_override(f"{key}={values}") for key, values in params.items()}
     axes = {}
-    for override in parser.parse_overrides([*(f"{key}={values}" for key, values in params.items()), *overrides]):
-        key = override.get_key_element()
-        if override.is_sweep_override():
-            axes[key] = [str(value) for value in override.sweep_string_iterator()]
+    for key, parsed in (
+        swept | {key: one for key, one in given.items() if key in swept or one.is_sweep_override()}
+    ).items():
+        if parsed.is_sweep_override():
+            axes[key] = [str(value) for value in parsed.sweep_string_iterator()]
         else:
-            axes[key] = [str(override.get_value_element_as_str())]
+            axes[key] = [str(parsed.get_value_element_as_str())]
     return axes
+
+
+def points(command: str, overrides: list[str]) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
+    """The runs of a sweep: overrides that name each, its composed node (sizes and seeds apart) and its configuration.
+
+    What a sweep of Hydra's would compose one by one: seeds and sizes change nothing else of a configuration, and
+    composing takes a second for six of them.
+    """
+    axes = _axes(command, overrides)
+    fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
+    seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
+    for values in itertools.product(*axes.values()):
+        point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
+        node = _composed(command, [*fixed, *point])
+        if OmegaConf.is_missing(node.corpus, "path"):
+            node.corpus.path = ""  # the user's to give, and not part of a run's identity
+        config = to_config(node)
+        for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
+            sample = dataclasses.replace(config.sample, size=size)
+            named = [*point, f"sample.size={size}", f"seed={seed}"]
+            yield named, node, dataclasses.replace(config, sample=sample, seed=int(seed))
+
+
+def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, AnalysisConfig]]:
+    """The runs of an experiment's grid: what the command line would say of each, and its configuration.
+
+    Overrides and errors as of `grid`.
+    """
+    grid(experiment, overrides)
+    asked = [f"experiment={experiment}", *overrides]
+    return ((shlex.join(named), config) for named, _, config in points("train", asked))
 
 
 def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
     """The runs of an experiment's grid: run id -> what the command line would say of it. Overrides, errors: `grid`."""
-    axes = grid(experiment, overrides)
-    runs = {}
-    seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
-    for values in itertools.product(*axes.values()):
-        point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
-        node = _composed("train", [f"experiment={experiment}", *point])
-        if OmegaConf.is_missing(node.corpus, "path"):
-            node.corpus.path = ""  # the user's to give, and not part of a run's identity
-        config = to_config(node)
-        # Seeds and sizes change nothing else of a configuration: composing each would take a second for ten.
-        for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
-            config.sample, config.seed = replace(config.sample, size=size), int(seed)  # 1/8M becomes 125k, as in runs
-            runs[run_id(config)] = shlex.join([*point, f"sample.size={size}", f"seed={seed}"])
-    return runs
+    return {run_id(config): point for point, config in expected_points(experiment, overrides)}
+
+
+def _is_dry_sweep(words: list[str]) -> bool:
+    """Whether a command line asks what a sweep would take. Hydra itself takes a fifth of a second for each run."""
+    flags = {word for word in words if word.startswith("-")}
+    one_grid = not any(word.startswith("experiment=") and "," in word for word in words)
+    return "dry_run=true" in words and bool(flags) and flags <= {"-m", "--multirun"} and one_grid
 
 
 def describe(error: BaseException) -> str | None:
@@ -190,8 +243,8 @@ def describe(error: BaseException) -> str | None:
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
 
-def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
-    """Compose the configuration from the command line, run, and exit.
+def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[], None] = lambda: None) -> NoReturn:
+    """Compose the configuration from the command line, run, `finish` after all runs of a sweep, and exit.
 
     Exit codes: 0, 2 for what a user can mend (one line on stderr), 75 where that is only another process at work on the
     run, 1 with a traceback for a fault of the program, 130 for an interrupt; train/preemption.py has those of signals.
@@ -208,17 +261,26 @@ def main(command: str, run: Callable[[AnalysisConfig], None]) -> NoReturn:
         codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
         print(f"pairscale {command}: {line}", file=sys.stderr)
 
-    @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=command)
-    def task(node: DictConfig) -> None:
+    def attempt(config: Callable[[], AnalysisConfig]) -> None:
         try:
-            run(to_config(node))
+            run(config())
         except (PairscaleError, OmegaConfBaseException, OSError) as error:
             fail(error)
             if "SUBMITIT_EXECUTOR" in os.environ:  # a job of its own, which tells by failing
                 raise
 
+    @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=command)
+    def task(node: DictConfig) -> None:
+        attempt(partial(to_config, node))
+
     try:
-        task()
+        if _is_dry_sweep(sys.argv[1:]):
+            for _, node, config in points(command, [word for word in sys.argv[1:] if not word.startswith("-")]):
+                HydraConfig.instance().set_config(node)
+                attempt(partial(copy.copy, config))
+        else:
+            task()
+        finish()
     except KeyboardInterrupt:
         print(f"pairscale {command}: interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         sys.exit(130)

@@ -5,6 +5,8 @@ A field whose metadata say `digest=False` cannot change a number: it is left out
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -49,6 +51,14 @@ def format_size(number: int) -> str:
         if number % _SIZE_UNITS[unit] == 0:
             return f"{number // _SIZE_UNITS[unit]}{unit}"
     return str(number)
+
+
+def written(value: Any) -> str:
+    """A value as the command line has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
 
 
 @dataclass

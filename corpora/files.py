@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
+from rich.console import Console
 
 from corpora.errors import WriteError
+
+console = Console(stderr=True, highlight=False)
 
 _FULL = "make room and give the same command again: it goes on from what was there before, which is whole"
 _CLOSED = "give a folder that may be written (paths.store, paths.runs, paths.reports)"
@@ -32,6 +36,8 @@ REFUSED = {
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
 }  # what a disk says that a user can mend
+POLL_SECONDS = 0.25  # between looks at a lock: a hundred processes may look
+SAY_SECONDS = 10.0  # that a lock is waited for before that is said
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
 
@@ -103,21 +109,25 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 @contextmanager
-def only_process(lock: Path, folder: Path, wait: bool = False) -> Iterator[bool]:
+def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator[bool]:
     """Whether no other process holds `lock`; if so hold it, with what killed processes left in `folder` removed first.
 
-    The lock is the operating system's (flock) and ends with its process, however that ends. With `wait`, wait for it.
+    The lock is the operating system's (flock) and ends with its process, however that ends; Linux passes it on over
+    NFS, whose server lets go of a lost machine's locks after a minute or two. Another process is given `wait` seconds;
+    with None as long as it takes, which is said after a while.
     Raises WriteError where the file system has no locks, or refuses the file: a lock file without them would outlive a
     process that is killed, and keep a job that is started again on another machine out of its own run.
     """
     with writing(lock):
         lock.parent.mkdir(parents=True, exist_ok=True)
-        held = FileLock(lock, timeout=-1 if wait else 0, fallback_to_soft=False)
+        patience = SAY_SECONDS if wait is None else wait
+        held = FileLock(lock, timeout=patience, poll_interval=POLL_SECONDS, fallback_to_soft=False)
         try:
-            held.acquire()
-        except Timeout:
-            yield False
-            return
+            if not _acquired(held):
+                if wait is not None:
+                    yield False
+                    return
+                _wait_for(held, lock)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -126,10 +136,26 @@ def only_process(lock: Path, folder: Path, wait: bool = False) -> Iterator[bool]
                 "from writing the same files; give a folder on one that has them (Lustre: mounted with flock)"
             ) from error
     try:
+        os.listdir(lock.parent)  # makes NFS look again: it remembers for half a minute which files were not there
         remove_leftovers(folder)
         yield True
     finally:
         held.release()
+
+
+def _acquired(lock: FileLock) -> bool:
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    return True
+
+
+def _wait_for(held: FileLock, lock: Path) -> None:
+    started = time.monotonic() - SAY_SECONDS
+    console.print(f"waiting for {lock}: another process prepares what it is of", markup=False, soft_wrap=True)
+    held.acquire(timeout=-1)
+    console.print(f"went on after {time.monotonic() - started:.0f} s")
 
 
 def remove_leftovers(folder: Path) -> None:

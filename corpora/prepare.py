@@ -94,7 +94,7 @@ class Corpus:
         if self.store is not None:
             return self.store.tokenizer
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
-        with only_process(_lock(folder.parent), folder, wait=True):
+        with only_process(_lock(folder.parent), folder, wait=None):
             if not (folder / "tokenizer.json").exists():
                 self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
         return load_tokenizer(folder)
@@ -216,7 +216,7 @@ def _prepared_once(folder: Path) -> Iterator[bool]:
     if _is_there(folder):
         yield False
         return
-    with only_process(_lock(folder), folder, wait=True):
+    with only_process(_lock(folder), folder, wait=None):
         yield not _is_there(folder)
 
 

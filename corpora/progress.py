@@ -58,3 +58,10 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
             if not on_terminal:
                 left = f", {(expected - done) / rate:,.0f} s left" if expected else ""
                 console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}")
+
+
+def clock(seconds: float) -> str:
+    """3 h 05 min, or 4 min 10 s."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -4,6 +4,7 @@ python -m eval study=NAME benchmark=blimp      every run of the study that is do
 python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
 python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
 python -m eval study=NAME model=imported model.checkpoint=FILE  a published checkpoint, imported unless it is
+python -m eval -m study=NAME model=lstm_tiny model.dropout=0,0.2 sample.size=1M,2M    runs by their values: the same
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 
@@ -11,15 +12,17 @@ from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
 
-from conf import main
+from conf import main, names_a_run
+from corpora.errors import InputError
 from eval.config import EvalConfig, PretrainedConfig
 from train.config import ImportedConfig
+from train.plan import Plan
 from train.runs import run_id
 
 
 def run(config: EvalConfig) -> None:
-    """Score a study where one is named and no experiment is, else train and score the run that `config` describes."""
-    from eval.run import add_pretrained, score_run, score_study, scoring_tokens
+    """Train and score the run that the command line describes; score a whole study where it names nothing else."""
+    from eval.run import add_pretrained, score_run, score_study
 
     if isinstance(config.model, PretrainedConfig):
         from eval.pretrained import revisions
@@ -37,18 +40,32 @@ def run(config: EvalConfig) -> None:
         from train.import_checkpoint.run import import_run
 
         score_run(import_run(config), config)
-    elif config.study and HydraConfig.get().runtime.choices.get("experiment") is None:
+    elif config.study and not names_a_run(HydraConfig.get()):
         score_study(config)
     elif config.dry_run:
-        from train.estimate import estimate, print_estimate
-
-        expected = estimate(config)
-        print_estimate(config, scoring_tokens(config, expected.tokens_per_word) / expected.speed.reading)
+        plan(config)
     else:
         from train.run import train_run
 
         score_run(train_run(config), config)
 
 
+def plan(config: EvalConfig) -> None:
+    """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
+    from eval.run import score_bytes, scoring_tokens
+    from train.estimate import estimate
+    from train.plan import Planned
+
+    expected = estimate(config)
+    try:
+        seconds = scoring_tokens(config, expected.tokens_per_word) / expected.speed.reading
+        planned.add(Planned(config, expected, seconds, score_bytes(config)))
+    except InputError as error:  # training can be planned where the benchmark is not
+        planned.add(Planned(config, expected))
+        planned.note(f"scoring is not counted: {error}")
+
+
+planned = Plan()
+
 if __name__ == "__main__":
-    main("eval", run)
+    main("eval", run, planned.show)

@@ -144,24 +144,29 @@ def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyC
 
 
 def template_reading(
-    methods: Mapping[str, MethodConfig], language: str | None, words: Mapping[str, int], reference: str
-) -> tuple[int, int]:
-    """About how many words and texts the templates of `methods` add to the sentences alone, for estimates of time.
+    methods: Mapping[str, MethodConfig],
+    language: str | None,
+    words: Mapping[str, int],
+    reference: str,
+    distinct: float = 1.0,
+) -> float:
+    """About how many words the templates of `methods` add to the sentences alone, for estimates of time.
 
-    `words`: of each different sentence of the benchmark. Raises as templates_of.
+    `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read, as what texts
+    begin with in common is read once: of a template, all up to the end of its first sentence is such a beginning, all
+    after that is read for each text. Raises as templates_of.
     """
     templates: set[Template] = set()
     for method, config in methods.items():
         check_choice("method", method, METHODS)
         if METHODS[method].reads in PLACEHOLDERS:
             templates.update(templates_of(method, METHODS[method].reads, config, language).templates)
-    of_words, of_texts = 0, 0
+    total, read = sum(words.values()), 0.0
     for template in templates:
-        places = len(PLACEHOLDERS[template.kind])
-        texts = len(words) * (
-            2 if template.kind == "yes_no" else 1
-        )  # with each answer; ab asks of two sentences at once
-        own = count_words(template.fill(*[""] * places)[0], reference)
-        of_words += texts * own + places * texts * sum(words.values()) // max(1, len(words))
-        of_texts += texts
-    return of_words, of_texts
+        places = PLACEHOLDERS[template.kind]
+        # One word in the place of the first sentence tells where that ends; ab asks of two sentences at once.
+        text, (_, end) = template.fill("x", *[""] * (len(places) - 1))
+        head, tail = count_words(text[:end], reference) - 1, count_words(text[end:], reference)
+        read += head + distinct * total + tail * len(words) + (len(places) - 1) * total
+        read += len(words)  # the begin symbol, or the answer
+    return read

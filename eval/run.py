@@ -6,6 +6,8 @@ import dataclasses
 import functools
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +20,10 @@ from rich.console import Console
 
 from corpora.errors import ConfigError, RunError, StoreError
 from corpora.files import sha256_json, write_text
-from corpora.words import count_words
+from corpora.words import count_words, words
 from eval.benchmarks import Benchmark, load_benchmark
 from eval.cloze_run import ClozeWork, count_contexts
+from eval.cloze_scores import cloze_metadata
 from eval.config import BenchmarkConfig, ColumnsConfig, DiagnosticConfig, EvalConfig, PretrainedConfig
 from eval.scores import (
     TOKENS,
@@ -36,6 +39,7 @@ from eval.scores import (
 )
 from eval.table import WIDTH, accuracy_table, methods_table
 from eval.tracked import track_scores
+from train.config import NgramConfig
 from train.provenance import versions
 from train.runs import DONE, RunFolder, config_digest, study_runs
 
@@ -43,6 +47,11 @@ if TYPE_CHECKING:
     from eval.judging import Plan
     from eval.methods import Side
     from eval.scorers import Scorer
+
+# For estimates: of each pair, its sentences and what a method says of them, measured on BLiMP; and how much is read at
+# a time, which is the model's to say: it matters little here.
+ITEM_BYTES, SCORE_BYTES = 60, 45
+TREE_WORDS, BATCH_WORDS = 512, 8192
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
@@ -77,7 +86,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     if not run.done:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
-    with run.locked():
+    with run.locked(), _noted(run, config):
         work = _work(run, config, scorer)
         if work.lacking:
             work.score()
@@ -97,6 +106,21 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     console.print(accuracy_table(title, config.benchmark.name, scores[method], pairs, config.ties, console.width))
     if len(scores) > 1:
         console.print(methods_table(f"{where} · overall by method", scores, pairs, config.ties))
+
+
+@contextmanager
+def _noted(run: RunFolder, config: EvalConfig) -> Iterator[None]:
+    """Keep in the manifest why scoring failed, until it does not: `scoring_failed`, of each benchmark its reason."""
+    label = score_label(config.benchmark, config.policy)
+    failed = run.read_manifest().get("scoring_failed", {})
+    others = {name: reason for name, reason in failed.items() if name != label}
+    try:
+        yield
+    except Exception as error:
+        run.update_manifest(scoring_failed=others | {label: f"{type(error).__name__}: {error}"})
+        raise
+    if label in failed:
+        run.update_manifest(scoring_failed=others)
 
 
 def score_study(config: EvalConfig) -> None:
@@ -129,18 +153,36 @@ def score_study(config: EvalConfig) -> None:
 
 
 def scoring_tokens(config: EvalConfig, tokens_per_word: float) -> float:
-    """About how many tokens the run of `config` has yet to read, for estimates of time: 0 where it is scored."""
-    run = RunFolder.of(config)
-    if run.done and not _work(run, config).lacking:
-        return 0.0
+    """About how many tokens the run of `config` has yet to read, for estimates of time: 0 where it is scored.
+
+    What texts begin with in common counts once, as it is read once, but for n-gram models. Whether a run is scored is
+    told from the names of its files alone. Raises as load_benchmark.
+    """
+    folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
     if isinstance(config.benchmark, DiagnosticConfig):
+        if cloze_metadata(folder) is not None:
+            return 0.0
         contexts = count_contexts(config.benchmark, config.corpus.reference)
         return sum(contexts) * tokens_per_word + len(contexts)
+    lacking = {name: method for name, method in config.method.items() if not score_path(folder, name).exists()}
+    if not lacking:
+        return 0.0
     from eval.judging import template_reading
 
-    counts = _word_counts(_key(config.benchmark), config.corpus.reference)
-    more = template_reading(config.method, config.benchmark.language, counts, config.corpus.reference)
-    return (sum(counts.values()) + more[0]) * tokens_per_word + len(counts) + more[1]
+    key, reference = _key(config.benchmark), config.corpus.reference
+    counts = _word_counts(key, reference)
+    total = sum(counts.values())
+    read = total + len(counts) if isinstance(config.model, NgramConfig) else _distinct_words(key, reference)
+    more = template_reading(lacking, config.benchmark.language, counts, reference, read / (total + len(counts)))
+    return (read + more) * tokens_per_word
+
+
+def score_bytes(config: EvalConfig) -> int:
+    """About how many bytes the score files of a run of `config` take."""
+    if isinstance(config.benchmark, DiagnosticConfig):
+        return 0
+    pairs = _loaded(_key(config.benchmark)).pairs
+    return len(pairs) * (ITEM_BYTES + SCORE_BYTES * len(config.method))
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> _Work | ClozeWork:
@@ -223,8 +265,8 @@ class _Work:
         if plans:
             judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)
             reference = next(iter(self.metadata.values()))["reference"]
-            words = _word_counts(_key(self.config.benchmark), reference)
-            counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in ("good", "bad")})
+            known = _word_counts(_key(self.config.benchmark), reference)
+            counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
             write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
             chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
             shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
@@ -324,6 +366,19 @@ def _loaded(key: str) -> Benchmark:
     """Read once a process, which may score many runs."""
     values = json.loads(key)
     return load_benchmark(BenchmarkConfig(**values | {"columns": ColumnsConfig(**values["columns"])}))
+
+
+@functools.lru_cache(maxsize=2)
+def _distinct_words(key: str, reference: str) -> int:
+    """Reference words that are read of a benchmark's sentences, each after a begin symbol, by trees of them."""
+    from eval.trees import forests
+
+    numbers: dict[str, int] = {}
+    texts = [
+        np.asarray([0, *(numbers.setdefault(word, len(numbers) + 1) for word in words(text, reference)), 0])
+        for text in _word_counts(key, reference)
+    ]
+    return sum(forest.tokens.size for forest in forests(texts, np.ones(len(texts), np.int64), TREE_WORDS, BATCH_WORDS))
 
 
 @functools.lru_cache(maxsize=2)

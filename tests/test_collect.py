@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.collect import collect, group_labels
+from analysis.collect import collect
 from analysis.judgements import judgements, score_labels
 from corpora.errors import RunError
 from eval.scores import read_items, read_scores, score_path, write_items, write_scores
 from tests.made_up_study import MadeUpStudy
+from train.axes import labels
 
 
 @pytest.fixture
@@ -109,8 +110,8 @@ def test_what_differs_makes_another_group(written):
     _, runs, folders = written
     for folder in folders[4:8]:
         rewrite_config(folder, tokenizer__name="word")
-    labels = set(collect(runs, "made_up").runs["group"])
-    assert labels == {"lstm_tiny, unigram", "lstm_tiny, word", "txl_tiny, unigram"}
+    names = set(collect(runs, "made_up").runs["group"])
+    assert names == {"lstm_tiny, unigram", "lstm_tiny, word", "txl_tiny, unigram"}
 
 
 def test_group_labels_name_keys_that_have_no_name(written):
@@ -118,8 +119,8 @@ def test_group_labels_name_keys_that_have_no_name(written):
     configs = {f"{size}-{layers}": made_up.config("lstm_tiny", size, 1) for size in ("125k", "1M") for layers in (2, 3)}
     for run, config in configs.items():
         config["model"]["layers"] = int(run[-1])
-    labels, notes = group_labels(configs)
-    assert set(labels) == {"lstm_tiny, model.layers=2", "lstm_tiny, model.layers=3"}
+    names, notes = labels(configs)
+    assert set(names.values()) == {"lstm_tiny, layers=2", "lstm_tiny, layers=3"}
     assert notes == []
 
 
@@ -128,15 +129,15 @@ def test_seeds_paths_and_scoring_are_no_axis(written):
     configs = {str(seed): made_up.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
     configs["2"]["model"]["seed"] = 5
     configs["2"]["policy"] = {"context": "eos"}
-    assert set(group_labels(configs)[0]) == {"lstm_tiny"}
+    assert set(labels(configs)[0].values()) == {"lstm_tiny"}
 
 
 def test_a_recipe_that_follows_size_is_one_curve_and_noted(written):
     made_up, *_ = written
     configs = {size: made_up.config("lstm_tiny", size, 1) for size in ("125k", "1M")}
     configs["125k"]["recipe"]["budget"]["epochs"] = 20.0
-    labels, notes = group_labels(configs)
-    assert set(labels) == {"lstm_tiny"}
+    names, notes = labels(configs)
+    assert set(names.values()) == {"lstm_tiny"}
     assert notes == ["recipe.budget.epochs differs between sizes of one curve: 20.0, 3.0."]
 
 

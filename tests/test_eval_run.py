@@ -110,8 +110,9 @@ def test_what_is_scored_is_left_alone(configured):
     score_run(run, config)
     assert written() == first
     assert scoring_tokens(config, 1.5) == 0
-    # 36 words in 7 different sentences, each after one <eos>
-    assert scoring_tokens(configured(), 1.5) == 36 * 1.5 + 7
+    # 7 different sentences as a tree after one <eos>: "The" with 5 words from "cats" on ("sleep", "sleeps" and two
+    # ends), 5 from "zebra" on, 3 from "dog" on; "Who saw the", and 5 words twice
+    assert scoring_tokens(configured("method=[pen_lp]"), 2.0) == 2.0 * (1 + (1 + 5 + 5 + 3) + (3 + 5 + 5))
     score_run(run, configured())
     assert written() | first == written()  # lp.parquet as it was
     assert set(written()) == {"lp.parquet", "mean_lp.parquet", "pen_lp.parquet"}

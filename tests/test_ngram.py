@@ -25,8 +25,9 @@ from eval.run import score_run
 from eval.scorers import load_scorer
 from tests.kneser_ney import KneserNey
 from tests.test_scorers import policy
-from train.estimate import estimate, print_estimate
+from train.estimate import estimate
 from train.ngram import kenlm_words, load_ngram
+from train.plan import Plan, Planned
 from train.run import train_run
 from train.runs import RunFolder, run_id
 
@@ -359,7 +360,9 @@ def test_a_dry_run_tells_what_it_would_take(configured, capsys):
     assert (found.words, found.words_seen, found.done) == (1000, 1000, False)
     assert found.memory_bytes == 512 * 2**20
     assert 0 < found.seconds < 60
-    print_estimate(config)
+    plan = Plan()
+    plan.add(Planned(config, found))
+    plan.show()
     assert "1,000 words counted in one pass" in capsys.readouterr().out
 
 

@@ -10,8 +10,8 @@ import pytest
 from safetensors.torch import load_file
 
 from conf import compose
+from conf.launchers.slurm import _reason
 from corpora.errors import START_AGAIN, RunInUse
-from hydra_plugins.pairscale_launcher import _reason
 from tests.slurm_cluster import TOY, paths, wait_until
 from train.preemption import SIGNALS
 from train.provenance import git_state

@@ -15,16 +15,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("corpora", "train", "eval", "analysis", "conf", "hydra_plugins")
-# What each package may import of the others. conf joins all four; their __main__ files start from it, and so does our
-# launcher, which lies where Hydra looks for plugins.
+PACKAGES = ("corpora", "train", "eval", "analysis", "conf")
+# What each package may import of the others. conf joins all four; their __main__ files start from it.
 ALLOWED = {
     "corpora": {"corpora"},
     "train": {"corpora", "train"},
     "eval": {"corpora", "train", "eval"},
     "analysis": {"corpora", "train", "eval", "analysis"},
-    "conf": set(PACKAGES) - {"hydra_plugins"},
-    "hydra_plugins": set(PACKAGES),
+    "conf": set(PACKAGES),
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

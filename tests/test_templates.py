@@ -262,6 +262,9 @@ def test_the_estimate_counts_what_templates_add():
     words = {"a b c": 3, "a d": 2}
     one = MethodConfig(templates=["x y {sentence}"])
     methods = {"lp": MethodConfig(), "in_template_lp": one, "in_template_mean_lp": one}
-    assert template_reading(methods, "en", words, "treebank") == (2 * 2 + 5, 2)
-    asked = MethodConfig(templates=["x {sentence}"], by_language=YES_NO)
-    assert template_reading({"yes_no": asked}, "en", words, "treebank") == (2 * (2 * 1 + 5), 4)
+    # both methods read the same: "x y" once, the sentences, and a begin symbol each
+    assert template_reading(methods, "en", words, "treebank") == 2 + 5 + 2
+    assert template_reading(methods, "en", words, "treebank", distinct=0.8) == 2 + 4 + 2
+    # what stands after the sentence is read for each: "y z"
+    asked = MethodConfig(templates=["x {sentence} y z"], by_language=YES_NO)
+    assert template_reading({"yes_no": asked}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2

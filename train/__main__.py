@@ -3,6 +3,7 @@
 from conf import main
 from corpora.errors import ConfigError
 from train.config import RunConfig, UntrainedConfig
+from train.plan import Plan, Planned
 
 
 def run(config: RunConfig) -> None:
@@ -10,14 +11,16 @@ def run(config: RunConfig) -> None:
     if isinstance(config.recipe, UntrainedConfig):
         raise ConfigError(f"model={config.model.name}: comes trained; python -m eval scores it")
     if config.dry_run:
-        from train.estimate import print_estimate
+        from train.estimate import estimate
 
-        print_estimate(config)
+        planned.add(Planned(config, estimate(config)))
     else:
         from train.run import train_run
 
         train_run(config)
 
 
+planned = Plan()
+
 if __name__ == "__main__":
-    main("train", run)
+    main("train", run, planned.show)

@@ -36,8 +36,10 @@ class Batches:
     As a data loader it is stateful: `load_state_dict` makes iteration go on at the step that was saved.
     """
 
-    def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig):
+    def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig, share: tuple[int, int] = (0, 1)):
         """`tokens`: the sample's stream of ids; `words`: the reference words in it.
+
+        `share` (rank, ranks): of the columns only the rank's part is read; steps and words are those of all.
 
         Raises ConfigError when the stream is too short for one step of all columns or the budget holds no step.
         """
@@ -52,8 +54,10 @@ class Batches:
         used = self.column * recipe.batch
         stream = np.empty(used + 1, dtype=tokens.dtype)
         stream[0], stream[1:] = EOS, np.resize(tokens, used)
-        self.inputs = stream[:-1].reshape(recipe.batch, self.column)
-        self.targets = stream[1:].reshape(recipe.batch, self.column)
+        rank, ranks = share
+        own = slice(rank * recipe.batch // ranks, (rank + 1) * recipe.batch // ranks)
+        self.inputs = stream[:-1].reshape(recipe.batch, self.column)[own]
+        self.targets = stream[1:].reshape(recipe.batch, self.column)[own]
         self.steps_per_epoch = -(-self.column // self.bptt)
         self.steps = self._steps(recipe.budget)
         self.step = 0

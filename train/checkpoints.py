@@ -55,23 +55,24 @@ class CheckpointFiles(CheckpointIO):
         raise NotImplementedError
 
 
-def newest_checkpoint(folder: RunFolder) -> Path | None:
+def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
     """The newest checkpoint of a run that is whole; None where there is none, and the run begins at its beginning.
 
     Damaged ones are renamed to *.damaged, and each is told in a line and in the manifest. Beginning again costs time
     and changes no number, so a job that nobody watches goes on. Raises OSError for a disk that cannot be read: what is
-    on it may be whole.
+    on it may be whole. Without `tell` (of several processes of a run all but one) they are only passed over.
     """
     damaged = []
     for path in folder.checkpoints:
         reason = _damage(path)
         if reason is None:
             break
-        path.rename(path.with_suffix(".damaged"))
+        if tell:
+            path.rename(path.with_suffix(".damaged"))
         damaged.append(f"{path.name}: {reason}")
     else:
         path = None
-    if damaged:
+    if damaged and tell:
         known = folder.read_manifest().get("damaged_checkpoints", [])
         folder.update_manifest(damaged_checkpoints=[*known, *damaged])
         then = f"going on from {path.name}" if path else "none is left that is whole: starting again from the beginning"
@@ -83,7 +84,11 @@ def newest_checkpoint(folder: RunFolder) -> Path | None:
 def _damage(path: Path) -> str | None:
     """What is wrong with the bytes of a checkpoint; None for nothing."""
     if path.name != FIRST_CHECKPOINT:
-        found, named = sha256_file(path), path.stem.partition("-")[2]
+        named = path.stem.partition("-")[2]
+        try:
+            found = sha256_file(path)
+        except FileNotFoundError:
+            return "renamed, as damaged, by another process of this run"
         return None if found.startswith(named) else f"its SHA-256 begins with {found[: len(named)]}"
     try:  # of the first version, whose checkpoints have no digest: what torch notices, and no more
         torch.load(path, map_location="cpu", weights_only=True)

@@ -289,6 +289,10 @@ class TrainerConfig:
     threads: int | None = None  # null: what torch takes
     compile: bool = MISSING
     progress: bool = MISSING
+    devices: int = 1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/ranks.py)
+
+    def __post_init__(self) -> None:
+        check_above("trainer.devices", self.devices, 0)
 
 
 @dataclass
@@ -301,10 +305,24 @@ class RunConfig(CorporaConfig):
     recipe: RecipeConfig = MISSING
     logger: LoggerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    # For estimates of time: a number, or one for each model; null: measured here.
+    dry_run_words_per_s: Any = field(default=None, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        given = self.dry_run_words_per_s
+        for rate in given.values() if isinstance(given, dict) else [] if given is None else [given]:
+            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or rate <= 0:
+                raise ConfigError(
+                    f"dry_run_words_per_s={given}: must be a number above 0, or one for each model, such as "
+                    "{lstm_blimp:40000,txl:12000}"
+                )
         check_choice("precision", self.precision, PRECISIONS)
+        if self.recipe.batch % self.trainer.devices:
+            raise ConfigError(
+                f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
+                "shared out evenly; give a number that divides them"
+            )
         counted = isinstance(self.model, NgramConfig)
         if counted != isinstance(self.recipe, CountedConfig):
             told = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from corpora.prepare import known_filter, known_sizes
+from corpora.progress import clock
 from train.batches import Batches
-from train.config import AdamCosineConfig, NgramConfig, RunConfig
+from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
 from train.loss import CHUNK_BYTES
 from train.models import build_model, parameter_count
 from train.recipes import build_optimizer
 from train.runs import RunFolder, run_id
 
-# Used, and said to be guesses, where the corpus is not prepared: sizes of English, read off the local corpus.
-GUESSED_TOKENS_PER_WORD = {"word": 1.04, "whitespace": 1.04, "jieba": 1.04, "char": 5.2, "unigram": 1.35, "bpe": 1.33}
-GUESSED_VOCABULARY = 5_000  # of a character tokenizer without a limit
-GUESSED_WORDS_PER_UNIT = {"words": 1.0, "characters": 0.2, "sentences": 24.0}
-WORDS_PER_SENTENCE = 24  # each sentence adds an <eos>
+# Used, and said to be guesses, where the corpus is not prepared: of kinds of tokenizers by what a word is, read off the
+# local English (treebank) and the local Chinese, whose words of jieba are 1.73 characters long.
+GUESSED_TOKENS_PER_WORD = {
+    "treebank": {"word": 1.0, "whitespace": 0.9, "jieba": 1.0, "char": 5.2, "unigram": 1.31, "bpe": 1.33},
+    "whitespace": {"word": 1.0, "whitespace": 1.0, "jieba": 1.0, "char": 5.2, "unigram": 1.35, "bpe": 1.35},
+    "characters": {"word": 0.6, "whitespace": 0.1, "jieba": 0.58, "char": 1.0, "unigram": 0.7, "bpe": 0.7},
+    "jieba": {"word": 1.0, "whitespace": 0.2, "jieba": 1.0, "char": 1.73, "unigram": 1.2, "bpe": 1.2},
+}
+GUESSED_VOCABULARY = {"treebank": 5_000, "whitespace": 5_000, "characters": 9_000, "jieba": 9_000}  # of characters
+GUESSED_WORDS_PER_UNIT = {
+    "treebank": {"words": 1.0, "characters": 0.24, "sentences": 24.0},
+    "whitespace": {"words": 1.0, "characters": 0.22, "sentences": 24.0},
+    "characters": {"words": 1.0, "characters": 1.0, "sentences": 40.0},
+    "jieba": {"words": 1.0, "characters": 0.58, "sentences": 23.0},
+}
 START_SECONDS = 3.0  # reading the corpus, checkpoints, export
+BACKWARD = 1.5  # times what is kept for it, a backward pass takes at its peak: measured on a CPU
+READING = 3  # times as fast as training is reading, where only the speed of training is given: no backward pass
 MEASURED_STEPS = 6
 MEASURED_SECONDS = 4.0
 # Of n-gram models of English words, measured on two cores; what they need beyond that is what lmplz sorts.
@@ -53,12 +66,19 @@ class Estimate:
     tokens: int
     steps: int
     parameters: int
-    memory_bytes: int  # weights, gradients, optimiser, activations of one step; without the program itself
+    memory_bytes: int  # weights, gradients, optimiser, activations of one step in fp32; without the program itself
     disk_bytes: int
     seconds: float
     tokens_per_word: float
     speed: Speed
     guessed: bool  # the corpus is not prepared: its tokens per word and vocabulary are guesses
+    rate_is: str = "measured here"  # or given
+    counted: bool = False  # an n-gram model
+
+    @property
+    def words_per_s(self) -> float:
+        """In training."""
+        return self.speed.training * self.words / self.tokens
 
 
 def estimate(config: RunConfig) -> Estimate:
@@ -67,19 +87,23 @@ def estimate(config: RunConfig) -> Estimate:
     The first call for a kind of model takes a few seconds, further ones nothing.
     """
     sizes = known_sizes(config)
-    kind = config.tokenizer.kind
-    vocabulary = sizes.vocabulary if sizes else config.tokenizer.vocab_size or GUESSED_VOCABULARY
-    per_word = sizes.tokens_per_word if sizes else GUESSED_TOKENS_PER_WORD[kind]
-    per_unit = (sizes.words_per_unit if sizes else GUESSED_WORDS_PER_UNIT)[config.sample.count]
-    words = round(config.sample.number * per_unit)
-    tokens = round(words * (per_word + 1 / WORDS_PER_SENTENCE))
+    kind, reference = config.tokenizer.kind, config.corpus.reference
+    vocabulary = sizes.vocabulary if sizes else config.tokenizer.vocab_size or GUESSED_VOCABULARY[reference]
+    per_word = sizes.tokens_per_word if sizes else GUESSED_TOKENS_PER_WORD[reference][kind]
+    per_unit = sizes.words_per_unit if sizes else GUESSED_WORDS_PER_UNIT[reference]
+    words = round(config.sample.number * per_unit[config.sample.count])
+    tokens = round(words * (per_word + 1 / per_unit["sentences"]))  # each sentence adds an <eos>
     if isinstance(config.model, NgramConfig):
         return _ngram_estimate(config, config.model, words, tokens, vocabulary, per_word, sizes is None)
     batches = Batches(np.zeros(tokens, np.uint16), words, config.recipe)
     parameters = parameter_count(config.model, vocabulary)
     # weights, gradients, and Adam's two moments
     copies = 4 if isinstance(config.recipe, AdamCosineConfig) else 2
-    speed = measured_speed(config, vocabulary)
+    given = given_words_per_s(config)
+    if given is None:
+        speed = measured_speed(config, vocabulary)
+    else:
+        speed = Speed(given * tokens / words, READING * given * tokens / words)
     return Estimate(
         run=run_id(config),
         done=RunFolder.of(config).done,
@@ -88,13 +112,16 @@ def estimate(config: RunConfig) -> Estimate:
         tokens=tokens,
         steps=len(batches),
         parameters=parameters,
-        memory_bytes=4 * parameters * copies + CHUNK_BYTES + tokens * 2,
+        memory_bytes=round(
+            4 * parameters * copies + BACKWARD * activation_bytes(config, vocabulary) + CHUNK_BYTES + tokens * 2
+        ),
         # The exported weights and, until the run is done, two checkpoints and a third while it is written.
         disk_bytes=4 * parameters * (1 + 3 * (copies - 1)),
-        seconds=START_SECONDS + len(batches) * config.recipe.batch * config.recipe.bptt / speed.training,
+        seconds=START_SECONDS + batches.words_seen(len(batches)) * tokens / words / speed.training,
         tokens_per_word=per_word,
         speed=speed,
         guessed=sizes is None,
+        rate_is="measured here" if given is None else "given",
     )
 
 
@@ -121,6 +148,8 @@ def _ngram_estimate(
         tokens_per_word=per_word,
         speed=speed,
         guessed=guessed,
+        rate_is="measured once on two cores",
+        counted=True,
     )
 
 
@@ -130,6 +159,46 @@ def _sorting_bytes(text: str) -> int:
     if unit == "%":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * number // 100
     return number << {"K": 10, "M": 20, "G": 30, "T": 40}[unit]
+
+
+def given_words_per_s(config: RunConfig) -> float | None:
+    """What `dry_run_words_per_s` says of the run's model; None where it says nothing."""
+    given = config.dry_run_words_per_s
+    return given.get(config.model.name) if isinstance(given, dict) else given
+
+
+_activation_bytes: dict[str, int] = {}
+
+
+def activation_bytes(config: RunConfig, vocabulary: int) -> int:
+    """Bytes that a training step keeps for its backward pass, in fp32: computed from shapes alone, nothing allocated.
+
+    Within a tenth of what a process grows by on a CPU; bf16 keeps less.
+    """
+    batch, bptt = config.recipe.batch, config.recipe.bptt
+    shape = config.model
+    if isinstance(shape, TxlConfig) and shape.adaptive:  # what it looks up depends on the tokens: as if it were plain
+        shape = dataclasses.replace(shape, embedding=None, cutoffs=[], div_val=1, tied_projections=False)
+    key = repr((shape, batch, bptt, vocabulary))
+    if key in _activation_bytes:
+        return _activation_bytes[key]
+    kept: dict[int, torch.Tensor] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage()._cdata] = tensor
+        return tensor
+
+    with torch.device("meta"):
+        model = build_model(shape, vocabulary).train()
+        tokens = torch.zeros(batch, bptt, dtype=torch.int64)
+        _, state = model(tokens, model.initial_state(batch))  # a memory is full from the second step on
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            hidden, _ = model(tokens, state)
+    weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+    total = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in weights)
+    # The loss (train/loss.py) is left out above: it keeps its gradients, of the hidden states and the output weights.
+    _activation_bytes[key] = total + 4 * hidden.numel() + 4 * vocabulary * hidden.shape[-1]
+    return _activation_bytes[key]
 
 
 _speeds: dict[str, Speed] = {}
@@ -169,10 +238,12 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
 
     rates = []
     for step in (train_step, read_step):
+        before = time.monotonic()
         step()  # the first steps are slower and, with a memory, shorter
-        step()
+        if time.monotonic() - before < MEASURED_SECONDS:
+            step()
         steps, started = 0, time.monotonic()
-        while steps < MEASURED_STEPS and time.monotonic() - started < MEASURED_SECONDS:
+        while steps == 0 or (steps < MEASURED_STEPS and time.monotonic() - started < MEASURED_SECONDS):
             step()
             steps += 1
         if use_gpu:
@@ -182,43 +253,25 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     return _speeds[key]
 
 
-_total = {"runs": 0, "seconds": 0.0, "disk": 0}
-
-
-def print_estimate(config: RunConfig, scoring_seconds: float = 0.0) -> None:
-    """Print what the run would take and, in a sweep, what all runs so far would take together."""
-    found = estimate(config)
+def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, score_bytes: int) -> Table:
+    """One run in full."""
     seconds = 0.0 if found.done else found.seconds
-    _total["runs"] += 1
-    _total["seconds"] += seconds + scoring_seconds
-    _total["disk"] += found.disk_bytes
     table = Table(show_header=False, box=None, title=found.run, title_justify="left", title_style="bold")
-    state = (
-        "done already"
-        if found.done
-        else f"{_clock(seconds)} at {found.speed.training / found.tokens_per_word:,.0f} words/s"
-    )
+    rate = f"{found.words_per_s:,.0f} words/s ({found.rate_is})"
+    state = "done already" if found.done else f"{clock(seconds)} at {rate}"
     about = " (a guess: the corpus is not prepared)" if found.guessed else ""
     table.add_row("sample", f"{found.words:,} words, {found.tokens:,} tokens{about}")
     if config.corpus.filter is not None:
         known = known_filter(config)
         much = f"{known['sentences']:,} sentences, {known['words']:,} words" if known else "as yet unknown how much"
         table.add_row("filter", Text(f"{config.corpus.filter} takes {much} out of the train split"))
-    counted = isinstance(config.model, NgramConfig)
-    how = "counted in one pass" if counted else f"seen in {found.steps:,} steps"
+    how = "counted in one pass" if found.counted else f"seen in {found.steps:,} steps"
     table.add_row("training", f"{found.words_seen:,} words {how}: {state}")
     if scoring_seconds:
-        table.add_row("scoring", _clock(scoring_seconds))
-    size, kept = ("n-grams at most", "for sorting") if counted else ("parameters", "with optimiser")
-    table.add_row("model", f"{found.parameters:,} {size}, {found.memory_bytes / 2**20:,.0f} MiB {kept}")
-    table.add_row("disk", f"{found.disk_bytes / 2**20:,.0f} MiB{' at most' if counted else ''}")
-    table.add_row(
-        "so far", f"{_total['runs']:,} runs, {_clock(_total['seconds'])}, {_total['disk'] / 2**20:,.0f} MiB of disk"
-    )
-    Console(highlight=False).print(table)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+        table.add_row("scoring", clock(scoring_seconds))
+    memory = f"{found.memory_bytes / 2**20:,.0f} MiB"
+    told = f"n-grams at most, {memory} for sorting" if found.counted else f"parameters, {memory} of memory in training"
+    table.add_row("model", f"{found.parameters:,} {told}")
+    disk = (found.disk_bytes + score_bytes) / 2**20
+    table.add_row("disk", f"{disk:,.0f} MiB{' at most' if found.counted else ''}")
+    return table

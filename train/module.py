@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import lightning as L
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from corpora.errors import RunError
 from corpora.prepare import HeldOut
@@ -17,7 +18,10 @@ from train.config import RunConfig
 from train.metrics import MetricsFile
 from train.models import LanguageModel, State
 from train.perplexity import Perplexity, evaluate
+from train.ranks import Ranks
 from train.recipes import build_optimizer, rate_after_validation, scheduled_rate
+
+ALONE = Ranks()
 
 
 class LanguageModelling(L.LightningModule):
@@ -38,6 +42,7 @@ class LanguageModelling(L.LightningModule):
         on_best: Callable[[Perplexity, int], None],
         on_checkpoint: Callable[[], None],
         checkpoint_asked: Callable[[], bool] = lambda: False,
+        ranks: Ranks = ALONE,
     ):
         """`intervals`: steps between `log`, `validate` and `checkpoint`. `checkpoint_asked`: whether one is due now."""
         super().__init__()
@@ -51,6 +56,7 @@ class LanguageModelling(L.LightningModule):
         self.on_best = on_best
         self.on_checkpoint = on_checkpoint
         self.checkpoint_asked = checkpoint_asked
+        self.ranks = ranks
         self.carried: State | None = None
         self.best: float | None = None  # validation nats per word of the best weights so far
         self.last: Perplexity | None = None
@@ -85,8 +91,10 @@ class LanguageModelling(L.LightningModule):
             self.carried = tuple(part.to(self.device) for part in self.carried)
         if self._generators is not None:
             torch.set_rng_state(self._generators["cpu"])
-            if self._generators["cuda"]:
+            if self._generators["cuda"] and self.ranks.size == 1:
                 torch.cuda.set_rng_state_all(self._generators["cuda"])
+            elif self._generators["cuda"]:
+                torch.cuda.set_rng_state(self._generators["cuda"][0], self.device)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         rate = scheduled_rate(self.config.recipe, self.global_step, self.total_steps)
@@ -117,9 +125,9 @@ class LanguageModelling(L.LightningModule):
         if final or step % self.intervals["validate"] == 0:
             self._validate(step)
         self._publish(step)
-        if final:
+        if final and self.ranks.first:
             self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
-        elif step % self.intervals["checkpoint"] == 0 or self.checkpoint_asked():
+        elif not final and (step % self.intervals["checkpoint"] == 0 or self.checkpoint_asked()):
             self.on_checkpoint()
 
     def _place(self, step: int) -> int:
@@ -130,7 +138,7 @@ class LanguageModelling(L.LightningModule):
         """Raise RunError where a loss, a gradient or a weight since the last check is infinite or no number.
 
         Called at each log point at least, and before anything is exported or saved: it makes a GPU wait once. What it
-        says of the first such step is exact, however much later it is called.
+        says of the first such step is exact, however much later it is called, and on whichever rank that was.
         """
         step, first = self.global_step, self._place(self.checked)
         if step == self.checked:
@@ -139,13 +147,14 @@ class LanguageModelling(L.LightningModule):
         bad = ~recent.isfinite().all(dim=1)
         weights = [*self.model.parameters(), *(self.carried or ())]
         bad_weights = ~torch.stack([weight.isfinite().all() for weight in weights]).all()
-        if bool(bad.any() | bad_weights):
+        if bool(self.ranks.summed((bad.any() | bad_weights).int())):
             at = int(bad.int().argmax()) if bool(bad.any()) else len(recent) - 1
-            self._diverged(self.checked + at + 1, *recent[at].tolist())
+            self._diverged(*min(self.ranks.gathered((self.checked + at + 1, *recent[at].tolist()))))
         self.checked = step
 
     def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
-        self.metrics.write()  # up to the last log point: how it came to this
+        if self.ranks.first:
+            self.metrics.write()  # up to the last log point: how it came to this
         rate = scheduled_rate(self.config.recipe, step - 1, self.total_steps)
         if rate is None:
             rate = self._optimizer.param_groups[0]["lr"]
@@ -156,20 +165,21 @@ class LanguageModelling(L.LightningModule):
         )
 
     def _log_training(self, step: int) -> None:
+        nats = self.ranks.summed(self.interval_loss).item()
         self.metrics.add(
             step,
             {
                 "words_seen": self.batches.words_seen(step),
                 "epoch": step / self.batches.steps_per_epoch,
                 "lr": self._optimizer.param_groups[0]["lr"],
-                "train_nats_per_token": self.interval_loss.item() / max(1, self.interval_tokens),
+                "train_nats_per_token": nats / max(1, self.interval_tokens * self.ranks.size),
             },
         )
         self.interval_loss = torch.zeros_like(self.interval_loss)
         self.interval_tokens = 0
 
     def _validate(self, step: int) -> None:
-        self.last = evaluate(self.model, self.held_out, self.device)
+        self.last = self.ranks.from_first(lambda: evaluate(self.model, self.held_out, self.device))
         loss = self.last.nats / self.last.words
         if not math.isfinite(loss):
             raise RunError(
@@ -179,7 +189,8 @@ class LanguageModelling(L.LightningModule):
         improved = self.best is None or loss < self.best
         if improved:
             self.best = loss
-            self.on_best(self.last, step)
+            if self.ranks.first:
+                self.on_best(self.last, step)
         group = self._optimizer.param_groups[0]
         at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
         self.metrics.add(step, {**at, **self.last.metrics()})
@@ -197,19 +208,32 @@ class LanguageModelling(L.LightningModule):
         return self.trainer.optimizers[0]
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["run"] = {
+        """Called on all ranks, of which the first writes what all of them carry."""
+        cuda = []
+        if torch.cuda.is_available():
+            one = self.ranks.size == 1
+            cuda = torch.cuda.get_rng_state_all() if one else [torch.cuda.get_rng_state(self.device)]
+        own = {
             "carried": self.carried,
             "best": self.best,
             "interval_loss": self.interval_loss,
             "interval_tokens": self.interval_tokens,
-            "generators": {
-                "cpu": torch.get_rng_state(),
-                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-            },
+            "generators": {"cpu": torch.get_rng_state(), "cuda": cuda},
         }
+        # Tensors go between ranks by way of the CPU.
+        everyone = self.ranks.gathered(own if self.ranks.size == 1 else tree_map_only(Tensor, Tensor.cpu, own))
+        checkpoint["run"] = everyone[0] if len(everyone) == 1 else {"ranks": everyone}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Raises RunError where another number of devices wrote it: each rank carries the states of its columns."""
         saved = checkpoint["run"]
+        everyone = saved.get("ranks", [saved])
+        if len(everyone) != self.ranks.size:
+            raise RunError(
+                f"the checkpoint is of trainer.devices={len(everyone)}, this is trainer.devices={self.ranks.size}: "
+                f"go on with {len(everyone)}, or remove the run's folder to start again"
+            )
+        saved = everyone[self.ranks.rank]
         self.best = saved["best"]
         self.interval_loss = saved["interval_loss"]
         self.interval_tokens = saved["interval_tokens"]

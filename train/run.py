@@ -7,21 +7,25 @@ import logging
 import time
 import warnings
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.config import parse_size
-from corpora.errors import RunError, WriteError
+from corpora.errors import ConfigError, RunError, WriteError
 from corpora.files import write_text
 from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
 from corpora.text import text_manifest
-from train.config import NgramConfig, RunConfig
+from train.config import NgramConfig, RunConfig, TxlConfig
+from train.differences import beside_others
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
 from train.tracking import Tracker, described, track_trained, tracked
+
+if TYPE_CHECKING:
+    from train.ranks import Ranks
 
 LOG_POINTS = 200  # of the training loss over a run
 
@@ -46,6 +50,8 @@ def train_run(config: RunConfig) -> RunFolder:
     with folder.locked():
         if folder.done:
             return folder
+        if told := beside_others(config):
+            console.print(f"new run {folder.path.name} {told}", markup=False, soft_wrap=True)
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
         before, git = folder.read_manifest(), git_state()
         folder.update_manifest(
@@ -72,7 +78,10 @@ def train_run(config: RunConfig) -> RunFolder:
 
                     train_ngram(config, folder)
                 else:
-                    _train(config, folder, tracker)
+                    from train.ranks import other_ranks
+
+                    with other_ranks(config) as ranks:
+                        _train(config, folder, tracker, ranks)
                 if tracker is not None:
                     track_trained(tracker, config, folder)
         except Exception as error:
@@ -100,7 +109,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> None:
+def train_rank(config: RunConfig, ranks: Ranks) -> None:
+    """Take part in a run as one of its ranks but the first, which started this process (train/ranks.py)."""
+    _train(config, RunFolder.of(config), None, ranks)
+
+
+def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
     # Imported here so that a command that trains nothing starts at once.
     import lightning as L
     import torch
@@ -126,8 +140,9 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> Non
         torch.set_num_threads(config.trainer.threads)
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
-    torch.manual_seed(derived_seed(config.recipe.seed, config.seed, "training"))
-    batches = Batches(sample.tokens, sample.words, config.recipe)
+    part = "training" if ranks.first else f"training of rank {ranks.rank}"
+    torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
+    batches = Batches(sample.tokens, sample.words, config.recipe, (ranks.rank, ranks.size))
     intervals = step_intervals(config, batches.steps_per_epoch, len(batches), sample.words)
     info = {"sample_words": sample.words, "sample_digest": sample.digest, "config_digest": config_digest(config)}
 
@@ -142,9 +157,11 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> Non
     def checkpoint() -> None:
         """After any step: metrics.csv up to it, then all that resuming needs. Raises RunError if it is not finite."""
         module.check_finite()
-        module.metrics.write()
+        if ranks.first:
+            module.metrics.write()
         trainer.save_checkpoint(folder.checkpoint_folder, weights_only=False)
-        folder.update_manifest(wall_s=round(earlier + time.monotonic() - started, 1))
+        if ranks.first:
+            folder.update_manifest(wall_s=round(earlier + time.monotonic() - started, 1))
         if tracker is not None and "checkpoint" in config.logger.artifacts:
             tracker.artifact(f"{folder.path.name}-checkpoint", "checkpoint", folder.checkpoints[:1])
         preemption.saved()
@@ -160,40 +177,44 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> Non
         keep_best,
         checkpoint,
         lambda: preemption.asked(trainer),
+        ranks,
     )
     with warnings.catch_warnings():
         # Lightning advises worker processes and validation loops that these loaders do without on purpose, and it calls
         # names that torch 2.13 deprecates.
         for category in (UserWarning, FutureWarning):
             warnings.filterwarnings("ignore", category=category, module="lightning")
-        progress = TrainingProgress(folder.path.name, batches, show=config.trainer.progress)
+        progress = TrainingProgress(folder, batches, show=config.trainer.progress)
         trainer = L.Trainer(
             accelerator=config.trainer.accelerator,
-            devices=1,
+            devices=ranks.size,
+            strategy=_strategy(config, ranks),
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
-            logger=loggers(config, folder, tracker),
-            callbacks=[progress, preemption],
+            logger=loggers(config, folder, tracker) if ranks.first else False,
+            callbacks=[progress, preemption] if ranks.first else [preemption],
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
             default_root_dir=folder.path,
-            plugins=[*_plugins(), CheckpointFiles(folder)],
+            plugins=[*_plugins(ranks), CheckpointFiles(folder)],
         )
-        resume = newest_checkpoint(folder)
+        resume = newest_checkpoint(folder, tell=ranks.first)
         started_on = folder.read_manifest().get("sample_digest")
         if resume and started_on not in (None, sample.digest):
             raise RunError(f"{resume}: of a run on another sample of text; remove the run's folder to start again")
         device = str(trainer.strategy.root_device)
-        folder.update_manifest(
-            **info,
-            parameters=parameter_count(config.model, len(corpus.tokenizer)),
-            vocabulary=len(corpus.tokenizer),
-            tokens=len(sample.tokens),
-            corpus=corpus.manifest,
-            machine=machine(device, torch.get_num_threads()),
-            steps=len(batches),
-        )
+        if ranks.first:
+            folder.update_manifest(
+                **info,
+                devices=ranks.size,
+                parameters=parameter_count(config.model, len(corpus.tokenizer)),
+                vocabulary=len(corpus.tokenizer),
+                tokens=len(sample.tokens),
+                corpus=corpus.manifest,
+                machine=machine(device, torch.get_num_threads()),
+                steps=len(batches),
+            )
         if config.trainer.compile:
             model.compile()
         # Of attempts that were killed, up to their last checkpoints: what came after is done again, and counted then.
@@ -211,6 +232,8 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> Non
             raise
         if trainer.interrupted:
             raise KeyboardInterrupt
+    if not ranks.first:
+        return
     assert module.last is not None
     if config.recipe.export == "last":
         export(module.last, len(batches))
@@ -226,6 +249,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None) -> Non
         last=module.last.metrics(),
         best_nats_per_word=module.best,
     )
+    folder.progress.unlink(missing_ok=True)
     folder.remove_checkpoints()
     preemption.ended()
 
@@ -246,7 +270,27 @@ def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sa
     }
 
 
-def _plugins() -> list[Any]:
+def _strategy(config: RunConfig, ranks: Ranks) -> Any:
+    """Lightning's; ConfigError where there are fewer GPUs than `trainer.devices`."""
+    if ranks.size == 1:
+        return "auto"
+    import torch
+    from lightning.pytorch.strategies import DDPStrategy
+
+    gpus = torch.cuda.device_count() if config.trainer.accelerator != "cpu" else 0
+    if config.trainer.accelerator != "cpu" and gpus < ranks.size:
+        raise ConfigError(
+            f"trainer.devices={ranks.size}: there are {gpus} GPUs here; trainer.accelerator=cpu takes processes instead"
+        )
+    # A softmax over clusters leaves out those that no word of a step is in.
+    return DDPStrategy(find_unused_parameters=isinstance(config.model, TxlConfig) and config.model.adaptive)
+
+
+def _plugins(ranks: Ranks) -> list[Any]:
+    if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
+        from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+
+        return [LightningEnvironment()]
     from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 
     # The launcher requeues; Lightning doing it too would start the job twice.

@@ -4,6 +4,7 @@
         config.yaml          resolved configuration, written before work starts
         manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
+        progress.json        how far training is, written every few seconds; gone when it is done
         checkpoints/         everything that resuming needs, until the run is done (train/checkpoints.py)
         model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
         scores/<benchmark>/  score files (eval/scores.py)
@@ -14,6 +15,8 @@ Imports no torch, so that the analysis can read run folders.
 from __future__ import annotations
 
 import dataclasses
+import errno
+import fcntl
 import json
 import os
 import re
@@ -35,6 +38,7 @@ UNFINISHED = "unfinished"
 FAILED = "failed"
 FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest
 _CHECKPOINT = re.compile(r"(\d+)-[0-9a-f]{16}\.ckpt")
+LOOK_SECONDS = 0.5  # a lock is waited for: `in_use` may hold it for a moment
 
 
 def _numbers(value: Any) -> Any:
@@ -52,9 +56,13 @@ def _counts(field: dataclasses.Field[Any], owner: Any) -> bool:
     """Whether a field is part of a run's identity (NOT_IN_DIGEST and ADDED_LATER in corpora/config.py)."""
     if not field.metadata.get("added", False):
         return bool(field.metadata.get("digest", True))
+    return not at_default(field, getattr(owner, field.name))
+
+
+def at_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    """Whether a value is the default of its dataclass field."""
     factory = field.default_factory
-    default = field.default if factory is dataclasses.MISSING else factory()
-    return bool(getattr(owner, field.name) != default)
+    return bool(value == (field.default if factory is dataclasses.MISSING else factory()))
 
 
 def config_digest(config: RunConfig) -> str:
@@ -116,6 +124,14 @@ class RunFolder:
             shutil.rmtree(self.checkpoint_folder)
 
     @property
+    def progress(self) -> Path:
+        return self.path / "progress.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / ".lock"
+
+    @property
     def weights(self) -> Path:
         return self.path / "model.safetensors"
 
@@ -168,10 +184,40 @@ class RunFolder:
         """Add `values` to manifest.json."""
         write_json(self.manifest, {"version": MANIFEST_VERSION, **self.read_manifest(), **values})
 
+    def read_progress(self) -> dict[str, Any]:
+        """words_seen so far and `words` at the end, words_per_s of this attempt, `at` (when that was); {} before."""
+        try:
+            progress: dict[str, Any] = json.loads(self.progress.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # it is told to people only: a broken one is as good as none
+            return {}
+        return progress
+
     @property
     def done(self) -> bool:
         """Whether training ended and the model for scoring is there."""
         return self.read_manifest().get("status") == DONE
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process is at work on the run, here or on another machine that shares the file system.
+
+        The lock tells, whatever the manifest says: it is let go when its process ends, however that ends. Looking at it
+        takes it for less than a millisecond, together with others who look.
+        """
+        try:
+            file = os.open(self.lock, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            # ENOSYS: a file system without locks, where FileLock has the file only as long as it is held.
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.ENOSYS):
+                return True
+            raise
+        finally:
+            os.close(file)
+        return False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -179,7 +225,7 @@ class RunFolder:
 
         Raises RunInUse at once when one is at work in it, WriteError where the folder cannot be locked.
         """
-        with only_process(self.path / ".lock", self.path) as alone:
+        with only_process(self.lock, self.path, wait=LOOK_SECONDS) as alone:
             if not alone:
                 raise RunInUse(
                     f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"

@@ -1,7 +1,7 @@
 """Hydra's launcher for SLURM (`hydra/launcher=slurm`): submitit's, for sweeps in which runs may fail.
 
-Hydra takes launchers from packages of this name only. The one of hydra-submitit-launcher ends a sweep at the first job
-without a result, and a run that failed is a success to SLURM.
+The one of hydra-submitit-launcher ends a sweep at the first job without a result, and a run that failed is a success to
+SLURM.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""How far a study is: `python -m analysis.status`."""

@@ -1,0 +1,173 @@
+"""The grid of a study as a table, what failed and why, and what is left to do, as lines for a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from analysis.status.states import (
+    BROKEN,
+    MISSING,
+    PRETRAINED,
+    RUNNING,
+    SCORED,
+    STATES,
+    STOPPED,
+    TRAINED,
+    RunState,
+)
+from corpora.config import parse_size
+from corpora.progress import clock
+from train.axes import in_order
+
+# One character a run: letters that differ on any terminal, and colours where there are any.
+MARKS = {SCORED: "#", TRAINED: "t", RUNNING: ">", STOPPED: "~", BROKEN: "x", MISSING: "."}
+STYLES = {SCORED: "green", TRAINED: "cyan", RUNNING: "bold blue", STOPPED: "yellow", BROKEN: "bold red", MISSING: "dim"}
+ABSENT = " "  # no such run is wanted
+LISTED = 10  # of each kind, or of each reason to fail; those that run are all listed
+LABEL_WIDTH = 30  # a longer label has a line of its own
+
+
+def report(study: str, states: Sequence[RunState], width: int) -> list[Text]:
+    """What to print, line by line."""
+    counts = Counter(state.state for state in states)
+    head = Text(f"{study}: {_runs(len(states))}", style="bold")
+    for name in STATES:
+        if counts[name]:
+            head.append(" · ", style="not bold").append(f"{counts[name]} {name}", style=STYLES[name])
+    benchmarks = Counter(name for state in states for name in state.benchmarks)
+    lines = [head]
+    if benchmarks:
+        lines.append(Text("scored on " + ", ".join(f"{name} {count}" for name, count in sorted(benchmarks.items()))))
+    lines += [Text(), *grid(states, width), Text(), _legend(counts)]
+    lines += _failures([state for state in states if state.state == BROKEN])
+    for name, told in ((RUNNING, _in_progress), (STOPPED, _in_progress), (TRAINED, _named)):
+        chosen = [state for state in states if state.state == name]
+        shown = chosen if name == RUNNING else chosen[:LISTED]
+        if chosen:
+            title = "trained, not scored yet" if name == TRAINED else name
+            lines += [Text(), Text(title, style=STYLES[name]), *(told(state) for state in shown)]
+            lines += _more(len(chosen) - len(shown))
+    missing = [state.name for state in states if state.state == MISSING]
+    if missing and len(missing) < len(states):
+        lines += [Text(), Text(MISSING, style=STYLES[MISSING]), *(Text(f"  {name}") for name in missing[:LISTED])]
+        lines += _more(len(missing) - LISTED)
+    return [*lines, Text(), *_left(states)]
+
+
+def grid(states: Sequence[RunState], width: int) -> list[Text]:
+    """Rows of labels, columns of sizes, a mark for each seed; as many blocks of columns as the width makes needful."""
+    sizes = sorted({state.size for state in states if state.size != PRETRAINED}, key=parse_size)
+    sizes += [PRETRAINED] if any(state.size == PRETRAINED for state in states) else []
+    cells: dict[tuple[str, str], list[RunState]] = {}
+    for state in states:
+        cells.setdefault((state.label, state.size), []).append(state)
+    rows = in_order(state.label for state in states)
+    seeds = sorted({state.seed for state in states if state.size != PRETRAINED})
+    wide = {size: max(len(size), *(len(_marks(cells.get((row, size), []), seeds)) for row in rows)) for size in sizes}
+    first = min(LABEL_WIDTH, max(map(len, rows)))
+    lines: list[Text] = []
+    block: list[str] = []
+    for size in [*sizes, None]:
+        if not block or (size is not None and first + sum(2 + wide[one] for one in [*block, size]) <= width):
+            block.append(str(size))
+            continue
+        lines += [Text()] if lines else []
+        lines.append(Text((" " * first + "".join(f"  {one:<{wide[one]}}" for one in block)).rstrip(), style="bold"))
+        for row in rows:
+            line = Text(f"{row:<{first}}")
+            if len(row) > first:
+                lines.append(line)
+                line = Text(" " * first)
+            for one in block:
+                marks = _marks(cells.get((row, one), []), seeds)
+                line.append("  ").append(marks).append(" " * (wide[one] - len(marks)))
+            line.rstrip()
+            lines.append(line)
+        block = [] if size is None else [size]
+    return lines
+
+
+def _marks(cell: Sequence[RunState], seeds: Sequence[int]) -> Text:
+    """A mark for each seed; runs of one seed that the labels do not tell apart stand one after another."""
+    text = Text()
+    given = [state for state in cell if state.size == PRETRAINED]
+    for seed in seeds if not given else [0]:
+        at = [state for state in cell if state.seed == seed]
+        for state in at:
+            text.append(MARKS[state.state], style=STYLES[state.state])
+        if not at:
+            text.append(ABSENT)
+    return text
+
+
+def _legend(counts: Counter[str]) -> Text:
+    text = Text()
+    for name in STATES:
+        if counts[name]:
+            text.append("   " if text else "").append(f"{MARKS[name]} {name}", style=STYLES[name])
+    return text.append("   (a mark for each seed)")
+
+
+def _in_progress(state: RunState) -> Text:
+    text = Text(f"  {state.name}  ")
+    if state.doing == "scoring":
+        return text.append("scoring")
+    if state.seen is None:
+        return text.append("begun" if state.state == STOPPED else "starting")
+    text.append(
+        f"{state.seen / state.words:.0%} of {state.words:,.0f} words" if state.words else f"{state.seen:,} words"
+    )
+    if state.state == RUNNING and state.rate:
+        text.append(f", {state.rate:,.0f} words/s, {clock(state.left or 0)} left")
+    return text
+
+
+def _failures(failed: Sequence[RunState]) -> list[Text]:
+    """Each reason once, with the runs that it stopped."""
+    lines = [Text(), Text(BROKEN, style=STYLES[BROKEN])] if failed else []
+    for reason in dict.fromkeys(state.reason for state in failed):
+        runs = [state.name for state in failed if state.reason == reason]
+        lines += [Text(f"  {reason}"), *(Text(f"    {name}") for name in runs[:LISTED])]
+        lines += [Text(f"  {line}") for line in _more(len(runs) - LISTED)]
+    return lines
+
+
+def _named(state: RunState) -> Text:
+    return Text(f"  {state.name}")
+
+
+def _more(count: int) -> list[Text]:
+    return [Text(f"  and {count} more")] if count > 0 else []
+
+
+def _left(states: Sequence[RunState]) -> list[Text]:
+    """Speed of each row, what training is left, and the disk."""
+    lines = []
+    speeds: dict[str, list[float]] = {}
+    for state in states:
+        if state.rate:
+            speeds.setdefault(state.label, []).append(state.rate)
+    for label in in_order(speeds):
+        low, high = min(speeds[label]), max(speeds[label])
+        told = f"{low:,.0f} words/s" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f} words/s"
+        lines.append(Text(f"speed: {label} {told}"))
+    todo = [state for state in states if state.state not in (SCORED, TRAINED) and state.doing != "scoring"]
+    todo = [state for state in todo if state.left != 0]
+    if todo:
+        known = [state.left for state in todo if state.left is not None]
+        running = sum(state.state == RUNNING for state in states)
+        told = f"left: {clock(sum(known))} of training in one process" if known else "left: training of unknown length"
+        told += f", about {clock(sum(known) / running)} in the {running} that run" if known and running > 1 else ""
+        unknown = len(todo) - len(known)
+        told += f"; not counted: {_runs(unknown)} of unknown speed" if known and unknown else ""
+        lines.append(Text(told))
+    disk = sum(state.bytes for state in states)
+    lines.append(Text(f"disk: {disk / 2**20:,.0f} MiB"))
+    return lines
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"

@@ -1,0 +1,166 @@
+"""How far each run of a study is: from its lock, manifest, progress and score files. Reads, and loads no model."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import yaml
+
+from corpora.config import format_size, parse_size
+from corpora.errors import RunError
+from train.axes import labels
+from train.runs import DONE, FAILED, RunFolder
+
+SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
+STATES = (SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING)
+PRETRAINED = "given"  # in the place of a size: the model came trained
+NO_SCORES = {"items", "tokens", "topk"}  # files beside scores
+
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times as fast
+
+
+@dataclass(frozen=True)
+class RunState:
+    """One run of a study; numbers are None where they are not known.
+
+    name: its run id, or the point of the grid where it has no folder. label, size, seed: its cell. benchmarks: that it
+    is scored on. seen, words: words seen so far, and at the end. rate: words/s. left: seconds of training. reason: the
+    last line of why it failed; doing: of a run in progress.
+    """
+
+    name: str
+    state: str
+    label: str
+    size: str
+    seed: int
+    benchmarks: tuple[str, ...] = ()
+    seen: int | None = None
+    words: float | None = None
+    rate: float | None = None
+    left: float | None = None
+    reason: str = ""
+    doing: str = ""
+    bytes: int = 0
+
+
+def run_states(
+    folder: Path, expected: Mapping[str, tuple[str, Mapping[str, Any]]], benchmark: str | None
+) -> list[RunState]:
+    """All runs in a study's `folder` and those that are `expected`: run id -> (point of the grid, configuration).
+
+    `benchmark`: the one that a run has to be scored on, None for any. Raises RunError for files that are broken.
+    """
+    folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
+    there = {name: _read_config(run) for name, run in folders.items()}
+    configs = {name: config for name, (_, config) in expected.items()} | there
+    given = {name for name, config in configs.items() if "path" in config["model"] or "checkpoint" in config["model"]}
+    names, _ = labels({name: config for name, config in configs.items() if name not in given})
+    states = []
+    for name, config in configs.items():
+        cell = (
+            (names[name], format_size(parse_size(config["sample"]["size"])), int(config["seed"]))
+            if name not in given
+            else None
+        )
+        cell = cell or (config["model"]["name"], PRETRAINED, 0)
+        if name in folders:
+            states.append(_state(folders[name], cell, config, benchmark))
+        else:
+            states.append(RunState(expected[name][0], MISSING, *cell, words=_words(config)))
+    return _estimated(states)
+
+
+def _read_config(run: RunFolder) -> dict[str, Any]:
+    try:
+        with run.config.open(encoding="utf-8") as file:
+            config = yaml.load(file, Loader)
+        return {"model": config["model"], "sample": config["sample"], "seed": config["seed"], **config}
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise RunError(f"{run.config}: no configuration of a run ({reason}); remove the run's folder") from None
+
+
+def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], benchmark: str | None) -> RunState:
+    manifest = run.read_manifest()
+    scored = _benchmarks(run)
+    status = manifest.get("status")
+    done = status == DONE
+    progress = {} if done else run.read_progress()
+    seen, rate = progress.get("words_seen"), progress.get("words_per_s")
+    words = manifest.get("words_seen") if done else progress.get("words") or _words(config)
+    failures = dict(manifest.get("scoring_failed") or {})
+    reason = doing = ""
+    if run.in_use:
+        state, doing = RUNNING, "scoring" if done else "training"
+    elif done:
+        whole = benchmark in scored if benchmark else bool(scored)
+        state = SCORED if whole else TRAINED
+        if failures:
+            state = BROKEN
+            reason = "; ".join(f"scoring on {name}: {_last_line(why)}" for name, why in failures.items())
+    elif status == FAILED:
+        state, reason = BROKEN, _last_line(manifest.get("reason") or "no reason noted")
+    else:
+        state = STOPPED
+    left = None if done or not (words and rate) else max(0.0, words - (seen or 0)) / rate
+    return RunState(
+        run.path.name, state, *cell, benchmarks=scored, seen=manifest.get("words_seen") if done else seen,
+        words=words, rate=manifest.get("words_per_s") if done else rate, left=0.0 if done else left, reason=reason,
+        doing=doing, bytes=_bytes(run.path),
+    )  # fmt: skip
+
+
+def _benchmarks(run: RunFolder) -> tuple[str, ...]:
+    files = run.scores("").glob("*/*.parquet")
+    return tuple(sorted({path.parent.name.partition("+")[0] for path in files if path.stem not in NO_SCORES}))
+
+
+def _last_line(reason: str) -> str:
+    return next((line.strip() for line in reversed(reason.splitlines()) if line.strip()), "")
+
+
+def _words(config: Mapping[str, Any]) -> float | None:
+    """Words that a run will have seen at its end, where its configuration alone says that."""
+    budget, sample = config["recipe"]["budget"], config["sample"]
+    if budget.get("words") is not None:
+        return parse_size(budget["words"], "recipe.budget.words")
+    if sample["count"] != "words" or budget.get("epochs") is None:
+        return None
+    return float(parse_size(sample["size"]) * budget["epochs"])
+
+
+def _bytes(folder: Path) -> int:
+    """On the disk, of all files below a folder; those that are replaced meanwhile count as nothing."""
+    total = 0
+    for path, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(path, name)).st_blocks * 512
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def _estimated(states: Iterable[RunState]) -> list[RunState]:
+    """The same, with speed and time left of runs that did not begin, from those of their row at the nearest size."""
+    states = list(states)
+    rates: dict[str, dict[str, list[float]]] = {}
+    for run in states:
+        if run.rate and run.size != PRETRAINED:
+            rates.setdefault(run.label, {}).setdefault(run.size, []).append(run.rate)
+
+    def known(run: RunState) -> RunState:
+        row = rates.get(run.label)
+        if run.left is not None or not row or run.words is None or run.size == PRETRAINED:
+            return run
+        near = min(row, key=lambda size: abs(math.log(parse_size(size) / parse_size(run.size))))
+        rate = median(row[near])
+        return replace(run, left=max(0.0, run.words - (run.seen or 0)) / rate)
+
+    return [known(run) for run in states]

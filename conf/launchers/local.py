@@ -1,0 +1,168 @@
+"""Hydra's launcher for one machine (`hydra/launcher=local`): a sweep's runs as processes, so many at a time.
+
+Neither of the launchers that there are will do: submitit's local one
+starts all runs at once, and joblib's ends all of them when the memory of one runs out. Here the standard library's
+thread pool waits for ordinary commands, `python -m eval ...`: what a run is to do when it is stopped, started again or
+found done is the run's own matter.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hydra.core.utils import JobReturn, JobStatus, configure_log, filter_overrides
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
+
+
+class LocalLauncher(Launcher):
+    """`jobs` runs at a time; `gpus` are shared out among them by turns. Values: conf/hydra/launcher/local.yaml."""
+
+    def __init__(self, jobs: int | None, per_gpu: int, gpus: list[int] | None, threads: int | None, logs: str) -> None:
+        self.gpus = _visible_gpus() if gpus is None else [str(gpu) for gpu in gpus]
+        cores = len(os.sched_getaffinity(0))
+        self.jobs = jobs or (per_gpu * len(self.gpus) if self.gpus else max(1, cores // (threads or 1)))
+        self.threads = threads or max(1, cores // self.jobs)
+        self.logs = Path(logs)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopping = threading.Event()
+        self._guard = threading.Lock()
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """As Hydra asks of a launcher."""
+        self.config = config
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run all, print a line for each that ends. Raises RunError, when all have ended, if any failed."""
+        from corpora.errors import RunError
+        from corpora.progress import clock
+
+        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        self.logs.mkdir(parents=True, exist_ok=True)
+        total, failed, started = len(job_overrides), 0, time.monotonic()
+        alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
+        slots: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for slot in range(self.jobs):
+            slots.put(slot)
+        where = f" on GPUs {','.join(self.gpus)}" if self.gpus else ""
+        _say(f"{total} runs, {self.jobs} at a time{where}, {self.threads} threads each; logs in {self.logs}")
+        with ThreadPoolExecutor(self.jobs) as pool, self._stopped_by_signals():
+            points = {}
+            for number, overrides in enumerate(job_overrides, start=initial_job_idx):
+                points[pool.submit(self._run, number, list(overrides), slots)] = overrides
+            for done, future in enumerate(as_completed(points), start=1):
+                code, log, seconds = future.result()
+                if self._stopping.is_set():
+                    continue
+                point = shlex.join([one for one in filter_overrides(points[future]) if one not in alike])
+                left = (time.monotonic() - started) / done * (total - done)
+                told = f"[{done}/{total}] {'done' if code == 0 else 'FAILED'} {point} in {clock(seconds)}"
+                _say(told + (f"; about {clock(left)} left" if done < total else ""))
+                if code:
+                    failed += 1
+                    _say(f"    {_last_line(log)} ({log})")
+        if self._stopping.is_set():
+            raise KeyboardInterrupt
+        if failed:
+            raise RunError(f"{failed} of {total} runs failed (told above); the same command tries them again")
+        return [
+            JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED, _return_value=None)
+            for overrides in job_overrides
+        ]
+
+    def _run(self, number: int, overrides: list[str], slots: queue.SimpleQueue[int]) -> tuple[int, Path, float]:
+        """One run to its end: exit code, log and seconds."""
+        log = self.logs / f"{number}.log"
+        slot = slots.get()
+        started = time.monotonic()
+        try:
+            with log.open("wb") as file:
+                with self._guard:  # between the two a signal would miss the process
+                    if self._stopping.is_set():
+                        return signal.SIGINT, log, 0.0
+                    process = subprocess.Popen(
+                        [sys.executable, "-m", self.config.hydra.job.name, *overrides],
+                        stdout=file,
+                        stderr=subprocess.STDOUT,
+                        stdin=subprocess.DEVNULL,
+                        env=self._environment(slot),
+                        start_new_session=True,  # Ctrl-C reaches it through us, once
+                    )
+                    self._running.add(process)
+                code = process.wait()
+                with self._guard:
+                    self._running.discard(process)
+        finally:
+            slots.put(slot)
+        return code, log, time.monotonic() - started
+
+    def _environment(self, slot: int) -> dict[str, str]:
+        environment = os.environ | {"OMP_NUM_THREADS": str(self.threads)}
+        if self.gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
+        return environment
+
+    @contextmanager
+    def _stopped_by_signals(self) -> Iterator[None]:
+        """SIGINT and SIGTERM go on to every run as an interrupt; runs that do not end in time are killed."""
+
+        def stop(signum: int, frame: Any) -> None:
+            if self._stopping.is_set():
+                return
+            self._stopping.set()
+            _say(f"stopping {len(self._running)} runs")
+            threading.Thread(target=self._stop, daemon=True).start()
+
+        before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for signum, handler in before.items():
+                signal.signal(signum, handler)
+
+    def _stop(self) -> None:
+        with self._guard:  # no run begins from here on
+            running = list(self._running)
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _visible_gpus() -> list[str]:
+    """Names of the GPUs that there are, without the seconds that torch takes to say so."""
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name and name != "-1"]
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [str(number) for number, line in enumerate(line for line in listed.splitlines() if line.startswith("GPU "))]
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "no output")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,154 @@
+"""How far a study is: states, the grid, and that asking disturbs no run."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from analysis.status.report import MARKS, grid, report
+from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, run_states
+from corpora.errors import RunError
+from eval.scores import score_path
+from tests.made_up_study import MadeUpStudy
+from train.axes import in_order
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A run of each state: by its place in the grid of two models, two sizes and two seeds."""
+    made_up = MadeUpStudy(pairs=5, sizes=("125k", "1M"))
+    folders = made_up.write(tmp_path)
+    folders[1].update_manifest(status="failed", reason="RunError: loss\n\n  the run diverged \n")
+    folders[2].update_manifest(status="unfinished", steps=100)
+    folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
+    score_path(folders[3].scores("blimp"), "lp").unlink()
+    folders[4].update_manifest(status="unfinished")
+    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
+    asked = {folder.path.name: ("", made_up.config(*_cell(folder))) for folder in folders}
+    asked["gone"] = "model=txl_tiny sample.size=1M seed=3", made_up.config("txl_tiny", "1M", 3)
+    return made_up, tmp_path / made_up.name, folders, asked
+
+
+def _cell(folder):
+    config = yaml.safe_load(folder.config.read_text())
+    return config["model"]["name"], config["sample"]["size"], config["seed"]
+
+
+def test_each_state_is_told_with_its_reason(study):
+    _, path, folders, asked = study
+    with folders[4].locked():
+        states = {state.name: state for state in run_states(path, asked, "blimp")}
+    found = [states[folder.path.name].state for folder in folders]
+    assert found == [SCORED, BROKEN, STOPPED, TRAINED, RUNNING, BROKEN, SCORED, SCORED]
+    assert states["model=txl_tiny sample.size=1M seed=3"].state == MISSING
+    assert states[folders[1].path.name].reason == "the run diverged"
+    assert states[folders[5].path.name].reason == "scoring on blimp: InputError: no folder"
+    stopped = states[folders[2].path.name]
+    assert (stopped.seen, stopped.words, stopped.left) == (750_000, 3_000_000, 2250)
+    # 3 epochs at the speed of the row's other runs: one at its own size, where there is one
+    assert states["model=txl_tiny sample.size=1M seed=3"].left == pytest.approx(3_000_000 / 21_000)
+
+
+def test_a_lock_tells_who_is_at_work_and_not_the_manifest(study):
+    _, path, folders, asked = study
+    with folders[0].locked():
+        states = {state.name: state for state in run_states(path, asked, "blimp")}
+        assert (states[folders[0].path.name].state, states[folders[0].path.name].doing) == (RUNNING, "scoring")
+    assert not folders[0].in_use
+    assert {state.state for state in run_states(path, asked, "blimp") if state.name == folders[4].path.name} == {
+        STOPPED
+    }
+
+
+def test_looking_at_a_lock_keeps_no_run_from_starting(study):
+    """The one who looks holds it for a moment, together with all others who look."""
+    _, _, folders, _ = study
+    code = "import sys; from pathlib import Path; from train.runs import RunFolder\n"
+    code += "while True: RunFolder(Path(sys.argv[1])).in_use"
+    looking = [subprocess.Popen([sys.executable, "-c", code, str(folders[0].path)], cwd=ROOT) for _ in range(2)]
+    try:
+        for _ in range(50):
+            with folders[0].locked():
+                pass
+    finally:
+        for process in looking:
+            process.kill()
+            process.wait()
+
+
+def test_another_benchmark_is_not_the_one_that_was_asked_for(study):
+    _, path, folders, asked = study
+    states = {state.name: state for state in run_states(path, asked, "toy")}
+    assert states[folders[0].path.name].state == TRAINED
+    assert {state.name: state for state in run_states(path, {}, None)}[folders[0].path.name].state == SCORED
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_the_grid_fits_its_width_and_has_a_mark_for_each_run(study, width):
+    _, path, _, asked = study
+    states = run_states(path, asked, "blimp")
+    lines = [line.plain for line in grid(states, width)]
+    assert lines == [
+        "           125k  1M",
+        "lstm_tiny  #x    ~t",
+        "txl_tiny   ~x    ##.",
+    ]
+
+
+def test_a_wide_grid_is_cut_into_blocks_of_80_columns(tmp_path):
+    made_up = MadeUpStudy()
+    sizes = [f"{125 * 2**n}k" for n in range(10)]
+    asked = {
+        f"{model}{size}{seed}": (f"{seed}", made_up.config(model, size, seed))
+        for model in ("lstm_tiny", "a_model_with_a_name_that_is_longer_than_others")
+        for size in sizes
+        for seed in range(1, 6)
+    }
+    lines = [line.plain for line in grid(run_states(tmp_path, asked, None), 80)]
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count(MARKS[MISSING]) for line in lines) == 100
+    told = " ".join(lines).split()
+    assert [size for size in told if size in ("16M", "32M", "64M", "125k")] == ["125k", "16M", "32M", "64M"]
+
+
+def test_one_reason_is_told_once(study):
+    _, path, folders, asked = study
+    for folder in folders[6:]:
+        folder.update_manifest(status="failed", reason="RunError: loss\nthe run diverged")
+    text = "\n".join(line.plain for line in report("made_up", run_states(path, asked, "blimp"), 80))
+    assert text.count("the run diverged") == 1
+    assert all(text.count(folder.path.name) == 1 for folder in (folders[1], *folders[6:]))
+
+
+def test_a_broken_configuration_is_told_in_one_line(study):
+    _, path, folders, _ = study
+    folders[0].config.write_text("a: [")
+    with pytest.raises(RunError, match=r"config\.yaml: no configuration of a run"):
+        run_states(path, {}, None)
+
+
+def test_numbers_in_names_go_by_size():
+    names = ["m, memory=128", "m, memory=64", "m, dropout=0.25", "m, dropout=0.3"]
+    assert in_order(names) == ["m, dropout=0.25", "m, dropout=0.3", "m, memory=64", "m, memory=128"]
+
+
+def test_the_command_is_quick_and_plain_in_a_pipe(tmp_path):
+    code = """if True:
+        import runpy, sys
+        try:
+            runpy.run_module("analysis.status.__main__", run_name="__main__")
+        except SystemExit as end:
+            assert not {"torch", "pandas", "lightning"} & set(sys.modules)
+            sys.exit(end.code)
+    """
+    arguments = [sys.executable, "-c", code, "study=blimp_learning_curves", f"paths.runs={tmp_path}"]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "100 runs · 100 missing" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80

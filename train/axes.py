@@ -1,0 +1,96 @@
+"""Which values tell the runs of a study apart, and how a run's curve is called by them. Imports no pandas: it is quick.
+
+Size and seed are the axes of every study; whatever else differs between runs (model, tokenizer, dropout, any other key)
+makes another group, and is in its name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from corpora.config import format_size, parse_size, written
+
+# Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
+_NO_AXIS = (
+    "seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every",
+    "model.lmplz", "model.lmplz_memory",
+)  # fmt: skip
+_NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "dry_run_words_per_s", "corpus.path", "corpus.url")
+_SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis")
+_NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted keys of a nested configuration."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    """Name of each run's group: the model, then whatever else differs between runs of the same name so far.
+
+    A key is called by its last part where that is no other's: "dropout=0.2" for model.dropout. A key of the recipe that
+    is one and the same at each size (a budget that grows with the text, say) does not cut a curve into pieces; it is
+    noted. Returns the names by run id, and the notes.
+    """
+    table = {run: {key: written(value) for key, value in flatten(config).items()} for run, config in configs.items()}
+    keys = list(dict.fromkeys(key for row in table.values() for key in row if not _ignored(key)))
+    values = {key: {run: row.get(key, "null") for run, row in table.items()} for key in keys}
+    sizes = {run: format_size(parse_size(row["sample.size"])) for run, row in table.items()}
+    names = {run: [row["model.name"]] for run, row in table.items()}
+    chosen, notes = [], []
+    for key in sorted(keys, key=lambda key: (_NAMES.index(key) if key in _NAMES else len(_NAMES), key)):
+        if not _vary(values[key], ((run, tuple(name)) for run, name in names.items())):
+            continue
+        of_size = ((run, (*name, sizes[run])) for run, name in names.items())
+        if key.startswith("recipe.") and key != "recipe.name" and not _vary(values[key], of_size):
+            notes.append(f"{key} differs between sizes of one curve: {', '.join(sorted(set(values[key].values())))}.")
+            continue
+        chosen.append(key)
+        for run, name in names.items():
+            name.append(values[key][run])
+    short = _short(chosen)
+    return {
+        run: ", ".join([name[0], *(short[key] + value for key, value in zip(chosen, name[1:], strict=True))])
+        for run, name in names.items()
+    }, notes
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names in alphabetical order, but numbers in them by size: memory=64 before memory=128."""
+
+    def parts(name: str) -> list[tuple[float, str]]:
+        return [
+            (float(part), "") if part[:1].isdigit() else (math.inf, part) for part in re.split(r"(\d+(?:\.\d+)?)", name)
+        ]
+
+    return sorted(set(names), key=parts)
+
+
+def _short(keys: list[str]) -> dict[str, str]:
+    """What stands before the value of each key: nothing for a name, else the last part of the key that is its own."""
+    short = {}
+    for key in keys:
+        last = key.rpartition(".")[2]
+        alone = sum(other.rpartition(".")[2] == last for other in keys) == 1 and last != "seed"
+        short[key] = "" if last == "name" else f"{last if alone else key}="
+    return short
+
+
+def _vary(values: Mapping[str, str], groups: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
+    """Whether runs of one group differ in a value."""
+    seen: dict[tuple[str, ...], str] = {}
+    return any(seen.setdefault(group, values[run]) != values[run] for run, group in groups)
+
+
+def _ignored(key: str) -> bool:
+    groups = (*_NO_AXIS_GROUPS, *_SCORING_GROUPS)
+    return key in _NO_AXIS or any(key == group or key.startswith(f"{group}.") for group in groups)

@@ -1,0 +1,149 @@
+"""What all runs of a sweep would take together, before anything is submitted: a table of models by sizes, and sums."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from corpora.config import format_size, parse_size
+from corpora.progress import clock
+from train.axes import in_order, labels
+from train.config import RunConfig
+
+if TYPE_CHECKING:
+    from train.estimate import Estimate
+
+
+@dataclass
+class Planned:
+    """One run of a sweep. scoring_seconds, score_bytes: of what is not scored yet; 0 where nothing is to be scored."""
+
+    config: RunConfig
+    estimate: Estimate
+    scoring_seconds: float = 0.0
+    score_bytes: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Of work that is not done yet, in one process."""
+        return (0.0 if self.estimate.done else self.estimate.seconds) + self.scoring_seconds
+
+
+class Plan:
+    """The runs of one command, as it comes upon them."""
+
+    def __init__(self) -> None:
+        self.runs: list[Planned] = []
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Something to say once, however many runs it is of."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def add(self, planned: Planned) -> None:
+        """Runs that a grid names twice are one."""
+        if all(planned.estimate.run != run.estimate.run for run in self.runs):
+            self.runs.append(planned)
+
+    def show(self) -> None:
+        """Print one run in full, several as a table; nothing where there is none."""
+        from train.estimate import estimate_table
+
+        console = Console(highlight=False)
+        if len(self.runs) == 1:
+            (run,) = self.runs
+            console.print(estimate_table(run.config, run.estimate, run.scoring_seconds, run.score_bytes))
+        elif self.runs:
+            console.print(self.table())
+            for line in self.totals():
+                console.print(Text(line), soft_wrap=True)
+        for text in self.notes:
+            console.print(Text(text), soft_wrap=True)
+
+    def cells(self) -> list[tuple[str, str, list[Planned]]]:
+        """Runs of one label (train/axes.py) and size, in the order of both."""
+        names, _ = labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})
+        cells: dict[tuple[str, str], list[Planned]] = {}
+        for run in self.runs:
+            key = names[run.estimate.run], format_size(parse_size(run.config.sample.size))
+            cells.setdefault(key, []).append(run)
+        rank = {label: place for place, label in enumerate(in_order(label for label, _ in cells))}
+        order = sorted(cells, key=lambda key: (rank[key[0]], parse_size(key[1])))
+        return [(label, size, cells[label, size]) for label, size in order]
+
+    def table(self) -> Table:
+        """A row per label and size; each label has a line of its own above its rows."""
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        table.add_column("", no_wrap=True)
+        for name in (
+            "runs",
+            "done",
+            "words seen\na run",
+            "parameters",
+            "memory\nMiB",
+            "disk\nMiB",
+            "hours\na run",
+            "all",
+        ):
+            table.add_column(name, justify="right", no_wrap=True)
+        above = None
+        for label, size, runs in self.cells():
+            if label != above:
+                table.add_row(Text(label, style="bold"))
+                above = label
+            one = [run.estimate for run in runs]
+            todo = [run for run in runs if run.seconds]
+            table.add_row(
+                f"  {size}",
+                f"{len(runs)}",
+                f"{sum(found.done for found in one) or ''}",
+                _count(median(found.words_seen for found in one)),
+                _count(median(found.parameters for found in one)),
+                f"{max(found.memory_bytes for found in one) / 2**20:,.0f}",
+                f"{sum(run.estimate.disk_bytes + run.score_bytes for run in runs) / 2**20:,.0f}",
+                _hours(median(run.seconds for run in todo) if todo else 0.0),
+                _hours(sum(run.seconds for run in runs)),
+            )
+        return table
+
+    def totals(self) -> list[str]:
+        """Sums over all runs, and what the figures rest on."""
+        found = [run.estimate for run in self.runs]
+        done = sum(one.done for one in found)
+        seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)
+        disk = sum(run.estimate.disk_bytes + run.score_bytes for run in self.runs)
+        lines = [
+            f"{len(found):,} runs ({done:,} done already), {_count(sum(one.words_seen for one in found))} words seen, "
+            f"{clock(seconds)} of one process ({clock(scoring)} of it scoring), {disk / 2**20:,.0f} MiB of disk"
+        ]
+        rates: dict[str, dict[str, None]] = {}
+        for label, _, runs in self.cells():
+            for run in runs:
+                told = f"{run.estimate.words_per_s:,.0f} words/s ({run.estimate.rate_is})"
+                rates.setdefault(label, {}).setdefault(told)
+        lines += [f"at {', '.join(told)}: {label}" for label, told in rates.items()]
+        if any(one.guessed for one in found):
+            lines.append("tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora")
+        return lines
+
+
+def _count(number: float) -> str:
+    """1.25B: three digits are enough for an estimate."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.0f}"
+
+
+def _hours(seconds: float) -> str:
+    hours = seconds / 3600
+    return (
+        "" if not seconds else f"{hours:,.0f}" if hours >= 100 else f"{hours:.2g}" if hours >= 0.1 else f"{hours:.3f}"
+    )
