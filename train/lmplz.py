@@ -138,7 +138,7 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> st
 
 
 # build_binary writes to mapped memory, which a full disk cannot take.
-_SIGNALS = {
+_SIGNALS: dict[int, str] = {
     signal.SIGKILL: ", as for want of memory",
     signal.SIGBUS: ", as on a full disk (No space left on device)",
 }
