@@ -6,7 +6,8 @@ import pandas as pd
 
 from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curve_tables import context_changes, write_curve_tables
+from analysis.curve_exhibits import context_exhibit, coverage_exhibit, curve_exhibits, p_text
+from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.judgements import judgements
 from eval.published import read_published
 from tests.made_up_study import MadeUpStudy
@@ -21,9 +22,12 @@ def test_tables_are_written(tmp_path):
     judged = judgements(collect(tmp_path, made_up.name), "blimp", "lp", "wrong")
     again = dataclasses.replace(judged, label="blimp+context-eos-32", outcome=judged.outcome * 0)
     labels = {"blimp": judged, again.label: again}
-    published = dict.fromkeys(labels, read_published("blimp"))
-    written = write_curve_tables(tmp_path, labels, published, CONFIG)
-    tables = {path.name: pd.read_csv(path) for path in written}
+    for label, of in labels.items():
+        tables = curve_tables(of, read_published("blimp"), CONFIG)
+        if label != "blimp":
+            tables["context"] = context_changes(labels, CONFIG.confidence)[label]
+        write_curve_tables(tmp_path, of, tables, "lp")
+    tables = {path.name: pd.read_csv(path) for path in tmp_path.glob("*.csv")}
     names = [f"{label}-{table}.csv" for label in labels for table in (
         "words-to-people", "shapes", "slope-differences", "mixed-model"
     )]  # fmt: skip
@@ -35,8 +39,39 @@ def test_tables_are_written(tmp_path):
     assert tables["blimp-shapes.csv"].groupby(["group", "level", "name"])["preferred"].sum().eq(1).all()
     change = tables["blimp+context-eos-32-context.csv"]
     assert (change["difference"] == -change["first"]).all()
-    other = write_curve_tables(tmp_path, {"blimp": judged}, published, dataclasses.replace(CONFIG, method="mean_lp"))
-    assert other[0].name == "blimp-mean_lp-words-to-people.csv"
+    write_curve_tables(tmp_path, judged, {"shapes": tables["blimp-shapes.csv"]}, "mean_lp")
+    assert (tmp_path / "blimp-mean_lp-shapes.csv").exists()
+
+
+def test_tables_become_sections_of_the_report(tmp_path):
+    made_up = MadeUpStudy(sizes=SIX, pairs=30)
+    made_up.write(tmp_path)
+    judged = judgements(collect(tmp_path, made_up.name), "blimp", "lp", "wrong")
+    tables = curve_tables(judged, read_published("blimp"), CONFIG)
+    people, differences, shapes, logits = curve_exhibits(tables)
+    assert [one.name for one in (people, differences, shapes, logits)] == ["people", "comparisons", "shapes", "logits"]
+    assert [people.table["phenomenon"].iloc[row] for row in people.strong] == ["overall"] * len(people.strong)
+    differences.write(tmp_path / "report")
+    assert "Anaphor agreement" in (tmp_path / "report" / "comparisons.svg").read_text()
+    whole = tables["slope-differences"].query("level == 'overall'").iloc[0]
+    shown = differences.table.set_index("phenomenon").loc["overall"]
+    assert (shown["difference"], shown["p (Holm)"]) == (whole["difference"], whole["p_holm"])
+    assert set(shapes.table["preferred"]) <= set(shapes.table.columns)
+    one_size = {name: rows.iloc[:0] for name, rows in tables.items()}
+    assert curve_exhibits(one_size) == []
+
+
+def test_what_context_changes_and_what_intervals_hold_are_sections_too():
+    rows = pd.DataFrame(
+        {"group": "g", "level": ["overall", "paradigm"], "name": ["overall", "p"], "first": 0.5, "second": 0.6,
+         "difference": 0.1, "low": 0.0, "high": 0.2, "p_holm": 0.0004}
+    )  # fmt: skip
+    shown = context_exhibit(rows, "blimp+context-eos-32")
+    assert len(shown.table) == 1
+    assert "<.001" in shown.rows()[0]
+    assert p_text(0.034) == ".034"
+    coverage = coverage_exhibit().table
+    assert coverage.loc[coverage["truth"] == "line", "lowest"].min() > 0.93
 
 
 def test_only_what_differs_by_context_is_compared(tmp_path):
