@@ -99,7 +99,7 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     shown = rows.assign(name=_named(rows).map(title), sure=rows["p_holm"] < ALPHA, zero=0.0)
     shown = shown[["name", "pair", "difference", "low", "high", "p_holm", "sure", "zero"]]
     pairs, order = list(shown["pair"].unique()), list(dict.fromkeys(shown["name"]))
-    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=1)
+    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=1, symbolOpacity=1)
     colour = alt.Color(
         "pair:N",
         scale=alt.Scale(domain=pairs, range=[HUES[i % len(HUES)] for i in range(len(pairs))]),

@@ -8,14 +8,14 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.figures import GREY, HUES, LABEL_GAP, SHAPES, TEXT_GREY, Chart, side_by_side, spread_apart
+from analysis.figures import GREY, HUES, LABEL_GAP, SHAPES, TEXT_GREY, Chart, spread_apart
 from analysis.predictors import PREDICTORS
 
 HEIGHT = 260
 _SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6, tickMinStep=0.1)
 
 
-_LEGEND = alt.Legend(title=None, orient="top", labelLimit=400)
+_LEGEND = alt.Legend(title=None, orient="top", labelLimit=400, symbolOpacity=1)
 _ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)
 
 
@@ -70,21 +70,19 @@ def _scale(rows: pd.DataFrame) -> alt.Scale:
 _INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")]
 
 
-def predictor_chart(accuracies: pd.DataFrame, *, width: int = 250) -> Chart:
-    """Figure 2 of Warstadt et al. 2020: accuracy over each shallow predictor, a line per group.
+def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 250) -> Chart:
+    """One panel of figure 2 of Warstadt et al. 2020: accuracy over a shallow predictor, a line per group.
 
-    `accuracies`: as of analysis.predictors.accuracy_by_predictor. Perplexity has a logarithmic axis.
+    `accuracies`: as of analysis.predictors.accuracy_by_predictor, all predictors, whose panels have one axis of
+    accuracies. Perplexity has a logarithmic axis.
     """
-    panels = []
-    domain = _domain(accuracies)
-    for predictor, told in PREDICTORS.items():
-        rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
-        log = alt.Scale(type="log", nice=False) if predictor == "perplexity" else alt.Scale(zero=False, nice=False)
-        axis = alt.Axis(title=told[:1].upper() + told[1:], format="~s", tickCount=5, grid=False)
-        tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.1f", title=predictor),
-                   *_INTERVAL, alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
-        panels.append(_named_lines(rows, alt.X("at:Q", scale=log, axis=axis), domain, width, HEIGHT, tooltip))
-    return side_by_side(panels)
+    rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
+    log = alt.Scale(type="log", nice=False) if predictor == "perplexity" else alt.Scale(zero=False, nice=False)
+    told = PREDICTORS[predictor]
+    axis = alt.Axis(title=told[:1].upper() + told[1:], format="~s", tickCount=5, grid=False)
+    tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.1f", title=predictor),
+               *_INTERVAL, alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
+    return _named_lines(rows, alt.X("at:Q", scale=log, axis=axis), _domain(accuracies), width, HEIGHT, tooltip)
 
 
 def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
@@ -137,8 +135,8 @@ def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     return chart
 
 
-def prefix_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
-    """Figure 6 of Warstadt et al. 2020: a prefix method beside full sentences on the same paradigms.
+def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 420) -> Chart:
+    """A panel of figure 6 of Warstadt et al. 2020: a prefix method beside full sentences on the same paradigms.
 
     `accuracies`: group, method, name (phenomena and overall, titles), accuracy, full. A filled mark is the prefix
     method, a hollow one the full sentence, joined by a line.
@@ -147,23 +145,19 @@ def prefix_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     groups = list(rows["name"].unique())
     colour, shape = _looks(groups, _LEGEND)
     order = list(dict.fromkeys(rows["label"]))
-    panels = []
-    for method, part in rows.groupby("method", sort=True):
-        y = alt.Y("label:N", sort=order, axis=_ROWS)
-        offset = alt.YOffset("name:N", sort=groups)
-        x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
-        tooltip = [alt.Tooltip("label:N", title="phenomenon"), alt.Tooltip("name:N", title="model"),
-                   alt.Tooltip("accuracy:Q", format=".3f", title="prefix"),
-                   alt.Tooltip("full:Q", format=".3f", title="full sentence")]  # fmt: skip
-        base = alt.Chart(part)
-        layers = [
-            base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x, alt.X2("full:Q"), y, offset, colour),
-            base.mark_point(size=50, filled=False, strokeWidth=1.4).encode(alt.X("full:Q"), y, offset, colour, shape),
-            base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
-        ]
-        height = part["label"].nunique() * (10 + 12 * len(groups))
-        name = str(method).replace("_", "-")
-        panels.append(
-            alt.layer(*layers).properties(width=width, height=height, title=f"{name} (filled), full (hollow)")
-        )
-    return side_by_side(panels)
+    part = rows[rows["method"] == method]
+    y = alt.Y("label:N", sort=order, axis=_ROWS)
+    offset = alt.YOffset("name:N", sort=groups)
+    x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
+    tooltip = [alt.Tooltip("label:N", title="phenomenon"), alt.Tooltip("name:N", title="model"),
+               alt.Tooltip("accuracy:Q", format=".3f", title="prefix"),
+               alt.Tooltip("full:Q", format=".3f", title="full sentence")]  # fmt: skip
+    base = alt.Chart(part)
+    layers = [
+        base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x, alt.X2("full:Q"), y, offset, colour),
+        base.mark_point(size=50, filled=False, strokeWidth=1.4).encode(alt.X("full:Q"), y, offset, colour, shape),
+        base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
+    ]
+    height = part["label"].nunique() * (10 + 12 * len(groups))
+    told = f"{method.replace('_', '-')} (filled), full sentence (hollow)"
+    return alt.layer(*layers).properties(width=width, height=height, title=told)

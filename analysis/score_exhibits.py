@@ -6,6 +6,7 @@ All are of the runs at each curve's largest size; each appears where the files f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from analysis.method_comparison import (
     shuffled_paradigms,
 )
 from analysis.method_figures import length_chart, method_chart, predictor_chart, prefix_chart
-from analysis.predictors import accuracy_by_predictor
+from analysis.predictors import PREDICTORS, accuracy_by_predictor
 from analysis.tables import title
 from eval.scores import TOKENS_FILE, judged_pairs, read_items
 
@@ -215,7 +216,7 @@ def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
         "sentences on the same paradigms (Warstadt et al. 2020, section 6.4 and figure 6).",
         named[columns].rename(columns={"name": "phenomenon", "group": "curve", "full": "full sentence"}),
         cells={"method": as_it_is, "phenomenon": as_it_is, "curve": as_it_is, "paradigms": count},
-        charts={"methods": lambda width: prefix_chart(named, width=250 if width == "container" else width)},
+        charts={str(name): partial(_prefix_panel, named, str(name)) for name in named["method"].unique()},
         folded=True,
     )
 
@@ -233,9 +234,17 @@ def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
         "intervals over pairs.",
         table.rename(columns={"group": "curve", "x": "median"}),
         cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
-        charts={"panels": lambda width: predictor_chart(rows, width=250)},
+        charts={name: partial(_predictor_panel, rows, name) for name in PREDICTORS},
         folded=True,
     )
+
+
+def _predictor_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
+    return predictor_chart(rows, name, width=width)
+
+
+def _prefix_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
+    return prefix_chart(rows, name, width=width)
 
 
 def _short(value: float) -> str:
