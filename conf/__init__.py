@@ -124,7 +124,8 @@ def register() -> None:
             store.store(group=group, name=name, node=schema)
     OmegaConf.register_new_resolver("output_folder", _output_folder, replace=True)
     for plugin in (LocalLauncher, SlurmLauncher):
-        Plugins.instance().register(plugin)
+        # Hydra makes plugins of one package only, and looks them up by a name in it; the classes may live elsewhere.
+        Plugins.instance().class_name_to_class[f"hydra_plugins.pairscale.{plugin.__name__}"] = plugin
 
 
 def _composed(command: str, overrides: list[str]) -> DictConfig:

@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpora.filters
-from analysis.collect import group_labels
 from conf import compose
 from corpora.errors import ConfigError, StoreError
 from corpora.files import write_json
 from corpora.prepare import Corpus, prepare
 from corpora.samples import Sample
 from corpora.words import count_words
-from train.estimate import print_estimate
+from train.axes import labels as group_labels
+from train.estimate import estimate
+from train.plan import Plan, Planned
 from train.run import train_run
 from train.runs import _numbers, run_id
 
@@ -199,18 +200,24 @@ def test_a_filter_makes_a_curve_of_its_own():
         told = {"name": "english"} | ({} if pattern is None else {"filter": pattern})  # a run of before lacks the key
         configs[f"{pattern}-{size}"] = {"model": {"name": "lstm"}, "corpus": told, "sample": {"size": size}, "seed": 1}
     labels, _ = group_labels(configs)
-    assert set(labels) == {"lstm, corpus.filter=null", rf"lstm, corpus.filter={EVER}"}
+    assert set(labels.values()) == {"lstm, corpus.filter=null", rf"lstm, corpus.filter={EVER}"}
+
+
+def show_plan(config):
+    plan = Plan()
+    plan.add(Planned(config, estimate(config)))
+    plan.show()
 
 
 def test_a_filtered_run_is_trained_and_told_of_before(file, capsys):
     quick = ["sample.size=600", "recipe.budget.epochs=1", "recipe.validation_words=50", "trainer.progress=false"]
     quick += ["trainer.accelerator=cpu", "trainer.threads=1", f"paths.runs={file.parent}/runs"]
     config = configured(file, "bear", *quick)
-    print_estimate(config)
+    show_plan(config)
     assert "bear takes as yet unknown how much out of the train split" in capsys.readouterr().out
     folder = train_run(config)
     told = folder.read_manifest()["corpus"]["filter"]
     assert told["sentences"] > told["sample"]["sentences"] > 0
     assert folder.read_manifest()["sample_words"] == 600
-    print_estimate(config)
+    show_plan(config)
     assert f"bear takes {told['sentences']:,} sentences, {told['words']:,} words" in capsys.readouterr().out

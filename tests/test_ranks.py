@@ -66,10 +66,9 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
     arguments = on(tmp_path, 2, "killed", "lstm", *more)
     killed = RunFolder.of(compose("train", arguments))
     process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=ROOT)
-    seen: set[int] = set()
+    seen: set[Path] = set()
     while process.poll() is None and len(seen) < 3:
-        if killed.checkpoint.exists():
-            seen.add(killed.checkpoint.stat().st_mtime_ns)
+        seen |= set(killed.checkpoints)
         time.sleep(0.001)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     process.send_signal(signal.SIGKILL)

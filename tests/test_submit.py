@@ -184,12 +184,11 @@ def test_without_slurm_it_says_where_to_go(submit, arguments, monkeypatch, tmp_p
 
 
 def test_overrides_take_the_place_of_a_grids_axes_or_join_them():
-    assert grid("demo", ["seed=7", "sample.size=4k,8k", "model.dropout=0.1,0.2", "recipe.lr=0.5"]) == {
+    assert grid("demo", ["seed=7", "sample.size=4k,8k", "model.dropout=0.1,0.2"]) == {
         "model": ["lstm_tiny", "txl_tiny"],
         "sample.size": ["4k", "8k"],
         "seed": ["7"],
         "model.dropout": ["0.1", "0.2"],
-        "recipe.lr": ["0.5"],
     }
     runs = expected_runs("demo", ["seed=7", "model.dropout=0.1,0.2", "study='my study'"])
     assert len(runs) == 2 * 4 * 2

@@ -12,7 +12,8 @@ import pytest
 
 from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, BOOTSTRAP, RUN_BOOTSTRAP, T_INTERVAL, fit_curves
+from analysis.curves import ALL_PAIRS, fit_curves
+from analysis.intervals import BOOTSTRAP, RUN_BOOTSTRAP, T_INTERVAL
 from analysis.judgements import judgements, score_labels
 from analysis.tables import slope_table
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements

@@ -84,8 +84,7 @@ def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=ROOT)
     seen: set[int] = set()
     while process.poll() is None and len(seen) < 4:
-        if folder.checkpoint.exists():
-            seen.add(folder.checkpoint.stat().st_mtime_ns)
+        seen |= set(folder.checkpoints)
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     process.wait()
