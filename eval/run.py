@@ -7,7 +7,7 @@ import functools
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import pandas as pd
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from corpora.errors import ConfigError, RunError, StoreError
+from corpora.errors import ConfigError, RunError, StoreError, WriteError
 from corpora.files import sha256_json, write_text
 from corpora.words import count_words, words
 from eval.benchmarks import Benchmark, load_benchmark
@@ -117,7 +117,8 @@ def _noted(run: RunFolder, config: EvalConfig) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        run.update_manifest(scoring_failed=others | {label: f"{type(error).__name__}: {error}"})
+        with suppress(WriteError):  # where the disk is full, the manifest cannot say so either
+            run.update_manifest(scoring_failed=others | {label: f"{type(error).__name__}: {error}"})
         raise
     if label in failed:
         run.update_manifest(scoring_failed=others)

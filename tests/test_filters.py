@@ -200,7 +200,7 @@ def test_a_filter_makes_a_curve_of_its_own():
         told = {"name": "english"} | ({} if pattern is None else {"filter": pattern})  # a run of before lacks the key
         configs[f"{pattern}-{size}"] = {"model": {"name": "lstm"}, "corpus": told, "sample": {"size": size}, "seed": 1}
     labels, _ = group_labels(configs)
-    assert set(labels.values()) == {"lstm, corpus.filter=null", rf"lstm, corpus.filter={EVER}"}
+    assert set(labels.values()) == {"lstm, filter=null", rf"lstm, filter={EVER}"}
 
 
 def show_plan(config):

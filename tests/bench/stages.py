@@ -24,7 +24,15 @@ PRELOADED = (
     "train.run", "train.module", "train.checkpoints", "train.export", "train.ngram", "eval.__main__", "eval.run",
     "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__",
 )  # fmt: skip
-VOLATILE = {"started", "ended", "attempts", "wall_s", "words_per_s", "damaged_checkpoints"}  # of manifest.json
+VOLATILE = {
+    "started",
+    "ended",
+    "attempts",
+    "wall_s",
+    "words_per_s",
+    "damaged_checkpoints",
+    "scoring_failed",
+}  # of manifest.json
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
 SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", *QUIET]
 TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.bptt=20", "recipe.validation_words=500"]
