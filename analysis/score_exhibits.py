@@ -1,6 +1,6 @@
 """Sections of a report that need the score files themselves: methods, shallow predictors, and pairs one by one.
 
-All are of the runs at each curve's largest size; each appears where the files for it are there.
+All but one are of the runs at each curve's largest size; each appears where the files for it are there.
 """
 
 from __future__ import annotations
@@ -49,16 +49,18 @@ SEED = 1
 def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]:
     """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B)."""
     files = score_files(study, judged.label)
-    at = judged.runs.index[largest_size(judged.runs)]
-    files = files[files["run"].isin(at)].reset_index(drop=True)
+    files = files[files["run"].isin(judged.runs.index)].reset_index(drop=True)
     if judged.of_paradigms or files.empty:
         return []
     files["group"] = files["run"].map(judged.runs["group"])
     items, _ = read_items(files["path"].iloc[0].parent)
-    by_paradigm, by_difference = count_judgements(files, ties)
+    of_all, by_difference = count_judgements(files, ties)
+    at = set(judged.runs.index[largest_size(judged.runs)])
+    files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
     made: Sequence[Exhibit | None] = [
         _methods(by_paradigm, by_difference, groups),
+        _by_size(of_all, judged.runs),
         _lengths(by_difference, groups),
         _differences(by_paradigm, groups),
         _shuffled(by_paradigm, items, groups),
@@ -113,6 +115,24 @@ def _methods(by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.
             "r with length": _signed,
         },
         charts={"accuracy": lambda width: method_chart(rows, width=width)},
+    )
+
+
+def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
+    sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+    if by_paradigm["method"].nunique() < 2 or len(sizes) < 2:
+        return None
+    found = method_accuracies(by_paradigm)
+    found = found.assign(group=found["run"].map(runs["group"]), size=found["run"].map(runs["size"]))
+    wide = found.pivot_table(index=["method", "group"], columns="size", values="accuracy", sort=False)
+    wide = wide.reindex(columns=sizes).reset_index()
+    return Exhibit(
+        "methods-by-size",
+        "Methods by size",
+        "Overall accuracy by each method at each size, means over runs.",
+        pd.DataFrame({"method": wide["method"], "curve": wide["group"], **{size: wide[size] for size in sizes}}),
+        cells={"method": as_it_is, "curve": as_it_is},
+        folded=True,
     )
 
 

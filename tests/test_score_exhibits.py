@@ -43,8 +43,8 @@ def exhibits(study, method="lp"):
 def test_sections_are_there_where_their_files_are(study, tmp_path):
     found = exhibits(study)
     assert list(found) == [
-        "methods", "lengths", "method-differences", "predictors", "disagreement", "learned", "hardest", "where",
-        "errors",
+        "methods", "methods-by-size", "lengths", "method-differences", "predictors", "disagreement", "learned",
+        "hardest", "where", "errors",
     ]  # fmt: skip
     for one in found.values():
         one.write(tmp_path, "blimp-")
@@ -64,6 +64,9 @@ def test_methods_are_means_over_the_runs_at_the_largest_size(study):
     assert np.isnan(table.loc[("txl_tiny", "lp"), "±"])
     assert table.loc[("txl_tiny", "in_template_lp"), "±"] > 0
     assert "share of A" not in table
+    by_size = exhibits(study)["methods-by-size"].table.set_index(["curve", "method"])
+    assert by_size.loc[("txl_tiny", "lp"), "1M"] == pytest.approx(np.mean(accuracies))
+    assert by_size.loc[("txl_tiny", "lp"), "125k"] != by_size.loc[("txl_tiny", "lp"), "1M"]
 
 
 def test_errors_are_wrong_pairs_with_their_tokens(study):
