@@ -17,6 +17,8 @@ from eval.cloze_table import cloze_tables
 from eval.config import DiagnosticConfig, EvalConfig, PolicyConfig
 from eval.diagnostics import Diagnostic, load_diagnostic
 from eval.scores import score_label
+from train.config import TrainerConfig
+from train.cpu import set_up_cpu
 from train.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class ClozeWork:
     diagnostic: Diagnostic
     config: DiagnosticConfig
     policy: PolicyConfig
-    threads: int | None
+    trainer: TrainerConfig
     folder: Path
     metadata: dict[str, Any]
     lacking: bool
@@ -67,8 +69,7 @@ class ClozeWork:
         folder = run.scores(score_label(asked, config.policy))
         there = cloze_metadata(folder)
         lacking = there is None or there | {"torch": None} != metadata | {"torch": None}
-        threads = config.trainer.threads
-        return cls(run, scorer, diagnostic, asked, config.policy, threads, folder, metadata, lacking)
+        return cls(run, scorer, diagnostic, asked, config.policy, config.trainer, folder, metadata, lacking)
 
     def described(self) -> str:
         """What would be scored."""
@@ -78,12 +79,9 @@ class ClozeWork:
 
     def score(self) -> None:
         """One pass over all different contexts; both files."""
-        import torch
-
         from eval.cloze import next_words
 
-        if self.threads:
-            torch.set_num_threads(self.threads)
+        set_up_cpu(self.trainer)
         questions = self.diagnostic.questions
         asked = questions.groupby("context", sort=False)["candidate"].unique()
         candidates = [list(words) for words in asked]

@@ -40,6 +40,7 @@ from eval.scores import (
 from eval.table import WIDTH, accuracy_table, methods_table
 from eval.tracked import track_scores
 from train.config import NgramConfig
+from train.cpu import set_up_cpu
 from train.provenance import versions
 from train.runs import DONE, RunFolder, config_digest, study_runs
 
@@ -254,14 +255,11 @@ class _Work:
 
     def score(self) -> None:
         """Read what lacks in one pass; write a score file for each method, the pairs, and a sample of the tokens."""
-        import torch
-
         from eval.judging import judge_pairs
         from eval.voting import vote
 
         pairs = self.benchmark.pairs
-        if self.config.trainer.threads:
-            torch.set_num_threads(self.config.trainer.threads)
+        set_up_cpu(self.config.trainer)
         plans = [self.plans[name] for name in self.lacking if not self.plans[name].config.voters]
         if plans:
             judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)

@@ -77,6 +77,7 @@ def test_probabilities_are_exact_and_sum_to_one(vocabulary):
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 20])
 def test_loss_and_gradients_are_those_of_the_plain_softmax(vocabulary, chunk, monkeypatch):
     monkeypatch.setattr(train.loss, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", chunk)
     hidden = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(WORDS, (30,))
     ours = vocabulary.loss(hidden, targets)

@@ -23,7 +23,7 @@ def problem():
 
 @pytest.mark.parametrize("rows", [1, 5, 23, 100])
 def test_value_and_gradients_equal_autograds(problem, rows, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 8 * 31)
+    monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", rows * 8 * 31)
     hidden, weight, bias, targets = problem
     ours = cross_entropy(hidden, weight, bias, targets)
     theirs = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
@@ -125,3 +125,40 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
     )
     assert int(result.stdout) < 250e6
+
+
+def test_a_target_too_improbable_for_a_float_has_its_loss():
+    """exp(-200) is no float32: the loss comes from the logits."""
+    hidden = torch.tensor([[200.0]], requires_grad=True)
+    weight, bias = torch.tensor([[1.0], [0.0]], requires_grad=True), torch.zeros(2, requires_grad=True)
+    loss = cross_entropy(hidden, weight, bias, torch.tensor([1]))
+    assert loss.item() == 200.0
+    gradients = torch.autograd.grad(loss, (hidden, weight, bias))
+    for got, expected in zip(gradients, ([[1.0]], [[200.0], [-200.0]], [1.0, -1.0]), strict=True):
+        assert got.tolist() == expected
+
+
+@pytest.mark.parametrize("rows", [3, 64])
+def test_bf16_gradients_are_those_of_autocast(rows, monkeypatch):
+    """Beside torch's own, under the same autocast: both are within bfloat16's precision of the exact ones."""
+    monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", rows * 4 * 50)
+    torch.manual_seed(0)
+    weights = torch.randn(64, 16), torch.randn(50, 16), torch.randn(50)
+    targets = torch.randint(50, (64,))
+
+    def gradients(loss, bf16):
+        leaves = [tensor.clone().requires_grad_() for tensor in weights]
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
+            value = loss(*leaves)
+        return torch.autograd.grad(value, leaves)
+
+    def plain(hidden, weight, bias):
+        return F.cross_entropy(F.linear(hidden, weight, bias).float(), targets, reduction="sum")
+
+    exact = gradients(plain, bf16=False)
+    ours = gradients(lambda *leaves: cross_entropy(*leaves, targets), bf16=True)
+    theirs = gradients(plain, bf16=True)
+    for one, other, reference in zip(ours, theirs, exact, strict=True):
+        error = (one - reference).norm() / reference.norm()
+        assert error < 0.01
+        assert error < 1.2 * (other - reference).norm() / reference.norm()

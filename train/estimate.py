@@ -16,7 +16,8 @@ from corpora.prepare import known_filter, known_sizes
 from corpora.progress import clock
 from train.batches import Batches
 from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
-from train.loss import CHUNK_BYTES
+from train.cpu import set_up_cpu
+from train.loss import chunk_bytes
 from train.models import build_model, parameter_count
 from train.recipes import build_optimizer
 from train.runs import RunFolder, run_id
@@ -113,7 +114,10 @@ def estimate(config: RunConfig) -> Estimate:
         steps=len(batches),
         parameters=parameters,
         memory_bytes=round(
-            4 * parameters * copies + BACKWARD * activation_bytes(config, vocabulary) + CHUNK_BYTES + tokens * 2
+            4 * parameters * copies
+            + BACKWARD * activation_bytes(config, vocabulary)
+            + chunk_bytes(config.recipe.batch * config.recipe.bptt, vocabulary, config.precision == "bf16")
+            + tokens * 2
         ),
         # The exported weights and, until the run is done, two checkpoints and a third while it is written.
         disk_bytes=4 * parameters * (1 + 3 * (copies - 1)),
@@ -210,8 +214,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     key = repr((config.model, batch, bptt, vocabulary, config.precision, config.trainer))
     if key in _speeds:
         return _speeds[key]
-    if config.trainer.threads:
-        torch.set_num_threads(config.trainer.threads)
+    set_up_cpu(config.trainer)
     use_gpu = config.trainer.accelerator in ("auto", "gpu") and torch.cuda.is_available()
     device = torch.device("cuda" if use_gpu else "cpu")
     model = build_model(config.model, vocabulary).to(device)

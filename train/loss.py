@@ -3,7 +3,7 @@
 The logits of a batch (tokens x vocabulary) are the largest array of training by far: 4,480 tokens of 50,000 words take
 900 MB, and autograd keeps several such arrays. Here a chunk of tokens at a time gets its logits in one buffer that is
 used again, and in training that buffer is turned into the loss's gradient at once, so the backward pass only scales
-three small results.
+three small results. What is left besides the three matrix products are passes over the buffer, so there are few.
 
 Under autocast the matrix products run in its lower precision; softmax, sums and gradients are float32 (float64 where
 the hidden states are).
@@ -17,7 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CHUNK_BYTES = 64 * 2**20  # of logits at a time: smaller chunks re-read the weights too often, larger ones gain nothing
+# Of logits at a time: smaller chunks re-read the weights too often, larger ones gain nothing; with a gradient, each chunk
+# reads and writes the gradient of all weights, too.
+CHUNK_BYTES = 64 * 2**20
+GRADIENT_CHUNK_BYTES = 256 * 2**20
 
 
 def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -43,7 +46,8 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
     if rows is None:
         rows = torch.arange(len(hidden), device=hidden.device)
-    for part, logprobs in _logprob_chunks(low, low_weight, bias, result.dtype):
+    for part, logits, _ in _logit_chunks(low, low_weight, bias, result.dtype, CHUNK_BYTES):
+        logprobs = torch.log_softmax(logits, dim=-1, out=logits)
         first, last = torch.searchsorted(rows, torch.tensor([part.start, part.stop], device=rows.device)).tolist()
         result[first:last] = logprobs[rows[first:last] - part.start, targets[first:last]]
     return result
@@ -57,8 +61,8 @@ def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     low, low_weight, exact = hidden.to(_fast(hidden)), weight.to(_fast(weight)), _exact(hidden)
     result = torch.empty(len(hidden), len(weight), dtype=exact, device=hidden.device)
-    for part, logprobs in _logprob_chunks(low, low_weight, bias, exact):
-        result[part] = logprobs
+    for part, logits, _ in _logit_chunks(low, low_weight, bias, exact, CHUNK_BYTES):
+        torch.log_softmax(logits, dim=-1, out=result[part])
     return result
 
 
@@ -74,12 +78,16 @@ class _CrossEntropy(torch.autograd.Function):
         weight_grad = torch.zeros_like(weight, dtype=exact)
         bias_grad = torch.zeros_like(bias, dtype=exact)
         with torch.autocast(hidden.device.type, enabled=False):
-            for part, logprobs in _logprob_chunks(low, low_weight, bias, exact):
+            for part, logits, products in _logit_chunks(low, low_weight, bias, exact, GRADIENT_CHUNK_BYTES):
                 index = targets[part, None]
-                loss -= logprobs.gather(1, index).sum()
-                gradient = logprobs.exp_().scatter_add_(1, index, logprobs.new_full(index.shape, -1.0))  # (n, V)
+                # ln p(target) is its logit less the largest one, plus ln p of that: p itself may be too small a number.
+                above = logits.gather(1, index) - logits.amax(1, keepdim=True)
+                gradient = torch.softmax(logits, dim=-1, out=logits)  # (n, V)
+                loss -= (above + gradient.amax(1, keepdim=True).log()).sum()
+                gradient.scatter_add_(1, index, gradient.new_full(index.shape, -1.0))
                 bias_grad += gradient.sum(0)
-                gradient = gradient.to(low.dtype)
+                if products is not gradient:
+                    gradient = products.copy_(gradient)
                 torch.mm(gradient, low_weight, out=hidden_grad[part])
                 if low.dtype == exact:
                     weight_grad.addmm_(gradient.T, low[part])
@@ -109,20 +117,32 @@ def _fast(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
-def _logprob_chunks(hidden: Tensor, weight: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """For each chunk of tokens its place and its log-probabilities (n, V), in a buffer that the next one overwrites."""
+def chunk_bytes(tokens: int, vocabulary: int, bf16: bool) -> int:
+    """What training on so many tokens takes at a time for its logits, in float32 and, for bf16, in that too."""
+    logits = min(4 * tokens * vocabulary, GRADIENT_CHUNK_BYTES)
+    return logits + logits // 2 if bf16 else logits
+
+
+def _logit_chunks(
+    hidden: Tensor, weight: Tensor, bias: Tensor, exact: torch.dtype, most_bytes: int
+) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """For each chunk its place, its logits (n, V), of `most_bytes` at most, and a buffer (n, V) of the products' type.
+
+    The caller may overwrite both, as the next chunk does; where the types are the same, so are the two.
+    """
     count, vocabulary = len(hidden), len(weight)
-    chunks = -(-count * vocabulary * exact.itemsize // CHUNK_BYTES)
+    chunks = -(-count * vocabulary * exact.itemsize // most_bytes)
     size = -(-count // max(1, chunks))  # chunks of equal size, no small rest
-    buffer = torch.empty(size, vocabulary, dtype=exact, device=hidden.device)
+    whole = torch.empty(size, vocabulary, dtype=exact, device=hidden.device)
+    whole_products = whole if hidden.dtype == exact else torch.empty_like(whole, dtype=hidden.dtype)
     bias = bias.to(exact)
     for start in range(0, count, max(1, size)):
         part = slice(start, min(start + size, count))
-        logits = buffer[: part.stop - part.start]
+        logits = whole[: part.stop - part.start]
+        products = logits if whole_products is whole else whole_products[: len(logits)]
         with torch.autocast(hidden.device.type, enabled=False):
-            if hidden.dtype == exact:
+            if products is logits:
                 torch.addmm(bias, hidden[part], weight.T, out=logits)
-            else:
-                torch.add(hidden[part] @ weight.T, bias, out=logits)
-            torch.log_softmax(logits, dim=-1, out=logits)
-        yield part, logits
+            else:  # a sum of two types would make further copies
+                logits.copy_(torch.mm(hidden[part], weight.T, out=products)).add_(bias)
+        yield part, logits, products

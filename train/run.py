@@ -122,6 +122,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from corpora.prepare import prepare
     from train.batches import Batches
     from train.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
+    from train.cpu import set_up_cpu
     from train.export import save_model
     from train.loggers import loggers
     from train.metrics import MetricsFile
@@ -136,8 +137,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
     torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
-    if config.trainer.threads:
-        torch.set_num_threads(config.trainer.threads)
+    set_up_cpu(config.trainer)
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
     part = "training" if ranks.first else f"training of rank {ranks.rank}"

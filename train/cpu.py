@@ -1,0 +1,29 @@
+"""How a process uses the CPU and its memory: threads, and freed memory that is kept for the next step."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+from train.config import TrainerConfig
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+KEPT_BYTES = 2**31 - 1
+
+
+def set_up_cpu(trainer: TrainerConfig) -> None:
+    """Compute in `trainer.threads` threads, and keep freed memory.
+
+    A training step allocates arrays of hundreds of MB and frees them again. glibc gives such arrays back to the system
+    at once, and the next step then waits for the same pages to be zeroed: with a vocabulary of 50,000 words and bf16 a
+    third of the step. Other C libraries do as they do.
+    """
+    import torch
+
+    if trainer.threads:
+        torch.set_num_threads(trainer.threads)
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "gnu_get_libc_version"):
+            libc.mallopt(M_MMAP_THRESHOLD, KEPT_BYTES)
+            libc.mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
