@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Of logits at a time: smaller chunks re-read the weights too often, larger ones gain nothing; with a gradient, each chunk
-# reads and writes the gradient of all weights, too.
+# Of logits at a time: smaller chunks re-read the weights too often, larger ones gain nothing. With a gradient, a chunk
+# reads and writes that of all weights, too.
 CHUNK_BYTES = 64 * 2**20
 GRADIENT_CHUNK_BYTES = 256 * 2**20
 
