@@ -16,16 +16,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from filelock import FileLock, Timeout
-from rich.console import Console
 
 from corpora.errors import WriteError
 
-console = Console(stderr=True, highlight=False)
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _FULL = "make room and give the same command again: it goes on from what was there before, which is whole"
 _CLOSED = "give a folder that may be written (paths.store, paths.runs, paths.reports)"
@@ -103,6 +101,8 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array in numpy's format in one move."""
+    import numpy as np  # here, so that commands which write none start sooner, as does rich below
+
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     write_bytes(path, buffer.getbuffer())
@@ -152,7 +152,9 @@ def _acquired(lock: FileLock) -> bool:
 
 
 def _wait_for(held: FileLock, lock: Path) -> None:
-    started = time.monotonic() - SAY_SECONDS
+    from rich.console import Console
+
+    started, console = time.monotonic() - SAY_SECONDS, Console(stderr=True, highlight=False)
     console.print(f"waiting for {lock}: another process prepares what it is of", markup=False, soft_wrap=True)
     held.acquire(timeout=-1)
     console.print(f"went on after {time.monotonic() - started:.0f} s")

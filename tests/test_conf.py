@@ -6,12 +6,15 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import hydra
 import pytest
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conf import FOLDER, compose, describe, expected_runs, grid
+from conf.help import NO_GROUPS, groups
 from corpora.config import format_size, parse_size
 from corpora.errors import ConfigError
 from train.runs import run_id
@@ -233,7 +236,30 @@ def test_help_lists_the_groups(command):
         [sys.executable, "-m", command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    assert "blimp_small" in done.stdout
+    assert re.search(r"^experiment: .*\bblimp_small\b", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1].startswith("Any value")
+
+
+def test_the_groups_of_help_are_hydras():
+    """But for schemas, which only check the values of the others."""
+    compose("train", [])  # registers them
+    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        found = {group: loader.get_group_options(group) for group in loader.list_groups("")}
+    shown = {group: [name for name in names if not name.endswith("_schema")] for group, names in found.items()}
+    assert groups() == {group: names for group, names in shown.items() if names and group not in NO_GROUPS}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_imports_nothing_that_is_slow(command):
+    script = (
+        f"import sys; sys.argv[1:] = ['--help']; import runpy\ntry: runpy.run_module('{command}', run_name='__main__')"
+    )
+    script += (
+        "\nexcept SystemExit: print('slow:', {'torch', 'lightning', 'numpy', 'pandas', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "slow: set()"
 
 
 def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():

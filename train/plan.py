@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from corpora.config import format_size, parse_size
-from corpora.progress import clock
 from train.axes import in_order, labels
 from train.config import RunConfig
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from train.estimate import Estimate
 
 
@@ -54,6 +51,9 @@ class Plan:
 
     def show(self) -> None:
         """Print one run in full, several as a table; nothing where there is none."""
+        from rich.console import Console  # here, so that a command that plans nothing starts sooner
+        from rich.text import Text
+
         from train.estimate import estimate_table
 
         console = Console(highlight=False)
@@ -80,6 +80,9 @@ class Plan:
 
     def table(self) -> Table:
         """A row per label and size; each label has a line of its own above its rows."""
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column("", no_wrap=True)
         for name in (
@@ -115,6 +118,8 @@ class Plan:
 
     def totals(self) -> list[str]:
         """Sums over all runs, and what the figures rest on."""
+        from corpora.progress import clock
+
         found = [run.estimate for run in self.runs]
         done = sum(one.done for one in found)
         seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)

@@ -1,74 +1,71 @@
-"""Tokens a second in training and sentences a second in scoring, beside the plain way of doing the same thing.
+"""How fast this machine trains, scores and prepares, each figure beside another way of doing the same thing.
 
-    python tests/bench/speed.py [--threads N] [--rounds N] [--seconds S]
+    python tests/bench/speed.py [--parts PART ...] [--rounds N] [--seconds S] [--threads N] [--json FILE]
 
-Prints one row for each comparison: median, slowest and fastest round of ours and of the plain way, and the ratio of the
-medians.
+    published   training steps of the published LSTM and Transformer-XL with 50,000 words, fp32 and bf16: beside the
+                plain way (all logits at once), the limit (matrix products, recurrent layers and softmaxes alone) and,
+                where the environment has REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT, the authors' own scripts
+    tiny        the same of the tiny models with 8,000 words
+    scoring     our LSTM and Transformer-XL, beside one sentence at a time; peers.py has minicons and lm-eval
+    commands    --help, and a run beyond its training and scoring
+    corpus      the word-level store of --text, and a sample of it
+
+The ways of a row take turns; a figure is the median of the rounds, with the slowest and the fastest. Goals are those of
+the project.
 """
 
 import argparse
+import json
+import os
 import platform
+import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 from torch.nn import functional as F
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:  # started as a script
+    sys.path.insert(0, str(ROOT))
 
-from conf import compose
-from corpora.tokenizers import EOS, fit_tokenizer
-from eval.scorers import ModelScorer
-from train.export import LoadedModel
-from train.loss import cross_entropy
-from train.models import build_model
-from train.recipes import build_optimizer
+from conf import compose  # noqa: E402
+from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
+from eval.scorers import ModelScorer  # noqa: E402
+from tests.bench.commands import Took, helps, overhead, preparation  # noqa: E402
+from tests.bench.training import (  # noqa: E402
+    PLAIN,
+    PUBLISHED,
+    TINY,
+    TINY_VOCABULARY,
+    VOCABULARY,
+    training_cases,
+    zipf,
+)
+from tests.bench.turns import OURS, Case, Way, repeated  # noqa: E402
+from train.cpu import set_up_cpu  # noqa: E402
+from train.export import LoadedModel  # noqa: E402
+from train.models import build_model  # noqa: E402
 
+PARTS = ("published", "tiny", "scoring", "commands", "corpus")
 SENTENCES = 1_000
 PLAIN_SENTENCES = 50  # the plain way is slow: a part of them tells
-
-Work = Callable[[], int]  # does a piece of work and returns how many units it held
-
-
-def full_softmax(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """The plain way: all logits of the batch at once, autograd for the rest."""
-    return F.cross_entropy(F.linear(hidden, weight, bias), targets, reduction="sum")
+console = Console(highlight=False, width=130)
 
 
-def training(model: str, vocabulary: int, loss: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> Work:
-    """One optimiser step of the model's own recipe; units are tokens."""
-    config = compose("train", [f"model={model}"])
-    torch.manual_seed(1)
-    net = build_model(config.model, vocabulary)
-    optimizer = build_optimizer(config.recipe, net.parameters())
-    batch, bptt = config.recipe.batch, config.recipe.bptt
-    tokens = torch.from_numpy(zipf(vocabulary, np.random.default_rng(1), (batch, bptt + 1)))
-    state = net.initial_state(batch)
-
-    def step() -> int:
-        nonlocal state
-        hidden, state = net(tokens[:, :-1], state)
-        targets = tokens[:, 1:].reshape(-1)
-        total = loss(hidden.flatten(0, 1), net.output_weight, net.output_bias, targets) / targets.numel()
-        total.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), config.recipe.clip)
-        optimizer.step()
-        optimizer.zero_grad()
-        return targets.numel()
-
-    return step
+def scoring_cases() -> Iterator[Case]:
+    for model, vocabulary in product(TINY, (TINY_VOCABULARY, VOCABULARY)):
+        yield Case(f"score {model}, {vocabulary // 1000}k words", "sentences", scoring(model, vocabulary))
 
 
-def scoring(model: str, vocabulary: int, together: bool) -> Work:
+def scoring(model: str, vocabulary: int) -> dict[str, Way]:
     """One pass over made-up sentences, by our scorer or one sentence at a time with all logits; units are sentences."""
     numbers = np.random.default_rng(1)
     words = zipf(vocabulary, numbers, SENTENCES * 16)
@@ -82,7 +79,7 @@ def scoring(model: str, vocabulary: int, together: bool) -> Work:
     scorer = ModelScorer(loaded, model, config.scoring.batch_tokens)
 
     @torch.inference_mode()
-    def one_by_one() -> int:
+    def one_by_one() -> float:
         for sentence in sentences[:PLAIN_SENTENCES]:
             ids = torch.tensor([[EOS, *tokenizer.encode(sentence), EOS]])
             hidden, _ = net(ids[:, :-1], net.initial_state(1))
@@ -90,57 +87,108 @@ def scoring(model: str, vocabulary: int, together: bool) -> Work:
             logprobs.gather(2, ids[:, 1:, None]).sum().item()
         return PLAIN_SENTENCES
 
-    def by_scorer() -> int:
+    def by_scorer() -> float:
         return len(scorer.score(sentences, config.policy))
 
-    return by_scorer if together else one_by_one
+    return {OURS: repeated(by_scorer), PLAIN: repeated(one_by_one)}
 
 
-def zipf(vocabulary: int, numbers: np.random.Generator, size: int | tuple[int, int]) -> npt.NDArray[np.int64]:
-    """Ids whose frequency falls with their rank, as that of words does."""
-    weights = 1 / np.arange(1, vocabulary + 1)
-    return numbers.choice(vocabulary, size, p=weights / weights.sum())
+def machine(threads: int) -> dict[str, Any]:
+    """What the figures hold for."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in told.get("flags", "").split()]
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return {
+        "processor": told.get("model name", platform.processor()),
+        "flags": flags,
+        "cpus": os.cpu_count(),
+        "threads": threads,
+        "load": os.getloadavg()[0],
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "commit": commit.stdout.strip() or None,
+    }
 
 
-def rate(work: Work, seconds: float) -> float:
-    """Units a second over at least `seconds`."""
-    done, started = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - started) < seconds:
-        done += work()
-    return done / elapsed
+def rates_table(cases: list[Case]) -> Table:
+    names = list(dict.fromkeys(name for case in cases for name in case.rates))
+    table = Table("a second", *names, box=None)
+    for case in cases:
+        shown = [case.rates.get(name, []) for name in names]
+        cells = [f"{median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})" if rates else "" for rates in shown]
+        table.add_row(f"{case.name}, {case.unit}", *cells)
+    return table
 
 
-def compare(ours: Work, plain: Work, rounds: int, seconds: float) -> tuple[list[float], list[float]]:
-    """Rates of both, taking turns, after one unmeasured piece of work each."""
-    ours()
-    plain()
-    pairs = [(rate(ours, seconds), rate(plain, seconds)) for _ in range(rounds)]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+def ratios_table(cases: list[Case]) -> Table:
+    names = list(dict.fromkeys(name for case in cases for name in case.ratios()))
+    table = Table("ours is faster by", *names, box=None)
+    for case in cases:
+        cells = []
+        for name in names:
+            if not (ratios := case.ratios().get(name)):
+                cells.append("")
+                continue
+            goal = f", goal {case.goals[name]:g}" if name in case.goals else ""
+            cells.append(f"{median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}{goal})")
+        table.add_row(case.name, *cells)
+    return table
+
+
+def took_table(figures: list[Took]) -> Table:
+    table = Table("whole commands", "median", "fastest and slowest", "goal", box=None)
+    for figure in figures:
+        table.add_row(*figure.row())
+    return table
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=1)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "scoring", "commands"])
+    parser.add_argument("--threads", type=int, default=1, help="of published and tiny training, and of scoring")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each round")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each turn, one piece of work at least")
+    parser.add_argument("--text", type=Path, help="of the part corpus: english.txt.xz, say")
+    parser.add_argument("--json", type=Path, help="write all figures there, with the machine's description")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-
-    models, vocabularies = ("lstm_tiny", "txl_tiny"), (8_000, 50_000)
-    cases = {}
-    for model, vocabulary in product(models, vocabularies):
-        ways = training(model, vocabulary, cross_entropy), training(model, vocabulary, full_softmax)
-        cases[f"train {model} {vocabulary // 1000}k, tokens/s"] = ways
-    for model, vocabulary in product(models, vocabularies):
-        ways = scoring(model, vocabulary, together=True), scoring(model, vocabulary, together=False)
-        cases[f"score {model} {vocabulary // 1000}k, sentences/s"] = ways
-    machine = f"{platform.machine()}, torch {torch.__version__}, {arguments.threads} thread(s)"
-    table = Table("", "ours", "plain", "ratio", title=machine, title_justify="left", box=None)
-    for name, (ours, plain) in cases.items():
-        rates = compare(ours, plain, arguments.rounds, arguments.seconds)
-        shown = [f"{median(found):,.0f} ({min(found):,.0f} to {max(found):,.0f})" for found in rates]
-        table.add_row(name, *shown, f"{median(rates[0]) / median(rates[1]):.2f}")
-    Console(highlight=False, width=110).print(table)
+    if "corpus" in arguments.parts and arguments.text is None:
+        parser.error("--parts corpus needs --text FILE")
+    config = compose("train", [f"trainer.threads={arguments.threads}"])
+    set_up_cpu(config.trainer)
+    checkouts = {
+        model: Path(os.environ[f"REFERENCE_{model.upper()}"]).resolve()
+        for model in PUBLISHED
+        if os.environ.get(f"REFERENCE_{model.upper()}")
+    }
+    described = machine(arguments.threads)
+    console.print(", ".join(f"{key} {value}" for key, value in described.items()))
+    makers = {
+        "published": lambda: training_cases(PUBLISHED, VOCABULARY, checkouts),
+        "tiny": lambda: training_cases(TINY, TINY_VOCABULARY, {}),
+        "scoring": scoring_cases,
+    }
+    cases: list[Case] = []
+    for part in arguments.parts:
+        for case in makers[part]() if part in makers else []:
+            with console.status(case.name):
+                cases.append(case.measure(arguments.rounds, arguments.seconds))
+            console.print(ratios_table([case]))
+    figures: list[Took] = []
+    if "commands" in arguments.parts:
+        figures += [*helps(arguments.rounds), *overhead(min(3, arguments.rounds))]
+    if "corpus" in arguments.parts:
+        figures += preparation(arguments.text, min(3, arguments.rounds))
+    for table in (rates_table(cases), ratios_table(cases), took_table(figures)):
+        if table.rows:
+            console.print("", table)
+    if arguments.json:
+        found = {"machine": described, "training_and_scoring": [case.record() for case in cases]}
+        found["commands"] = [figure.record() for figure in figures]
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
 PRELOADED = (
     "torch", "lightning", "conf", "corpora.__main__", "corpora.prepare", "corpora.toy.grammar", "train.__main__",
     "train.run", "train.module", "train.checkpoints", "train.export", "train.ngram", "eval.__main__", "eval.run",
-    "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__",
+    "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__", "analysis.run", "corpora.run",
 )  # fmt: skip
 VOLATILE = {
     "started",

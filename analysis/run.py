@@ -1,0 +1,117 @@
+"""What `python -m analysis` does: collect a study, fit curves, print the main table, write the report.
+
+python -m analysis study=NAME                              from run folders
+python -m analysis source=wandb project=ENTITY/PROJECT     from what was tracked in Weights & Biases
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from hydra.core.hydra_config import HydraConfig
+from rich.console import Console
+from rich.markup import escape
+
+import conf
+from analysis.collect import Study, collect
+from analysis.config import AnalysisConfig
+from analysis.curve_exhibits import context_exhibit, coverage_exhibit, curve_exhibits
+from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
+from analysis.curves import ALL_PAIRS, fit_curves
+from analysis.judgements import judgements, score_labels
+from analysis.papers import reproduce
+from analysis.report import Section, write_report
+from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
+from analysis.score_exhibits import score_exhibits
+from analysis.sentences import warnings
+from analysis.tables import slope_table, terminal_table, with_published
+from analysis.track import track_analysis
+from analysis.tracked import collect_tracked, project_runs, tracked_judgements
+from corpora.errors import ConfigError
+from eval.published import read_published
+
+
+def analyse(config: AnalysisConfig) -> None:
+    """Analyse a study: all benchmarks that it was scored on, or the one that the command line names."""
+    if config.published:
+        _published(config)
+        return
+    study = _tracked(config) if config.source == "wandb" else _from_files(config)
+    chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
+    console, quiet = Console(), Console(stderr=True, highlight=False)
+    sections: dict[str, Section] = {}
+    tables: dict[str, dict[str, pd.DataFrame]] = {}
+    for label in score_labels(study, config.benchmark.name if chosen else None):
+        benchmark = label.partition("+")[0]
+        with quiet.status(f"{label}: reading scores"):
+            read = tracked_judgements if config.source == "wandb" else judgements
+            judged = read(study, label, config.analysis.method, config.ties)
+        with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
+            curves = fit_curves(judged, config.analysis)
+        curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
+        published = read_published(benchmark)
+        with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):
+            tables[label] = curve_tables(judged, published, config.analysis)
+        with quiet.status(f"{label}: comparing methods, reading pairs"):
+            from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
+        sections[label] = Section(judged, curves, published, [*curve_exhibits(tables[label]), *from_scores])
+        made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
+        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
+        notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
+        for text in [*warnings(judged), *sorted(notes)]:
+            quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
+    folder, source = Path(config.paths.reports) / study.name, []
+    if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
+        folder = folder.with_name(f"{study.name}+wandb")
+        source = [f"source={config.source}", f"project={config.project}"]
+    changes = context_changes(
+        {label: section.judged for label, section in sections.items()}, config.analysis.confidence
+    )
+    for label, changed in changes.items():
+        tables[label]["context"] = changed
+        sections[label].more.append(context_exhibit(changed, label))
+    list(sections.values())[-1].more.append(coverage_exhibit())
+    with quiet.status("writing the report"):
+        path = write_report(
+            folder, study.name, [*sections.values()], config.analysis, config.ties, _is_experiment(study.name), source
+        )
+        for label, section in sections.items():
+            write_curve_tables(folder, section.judged, tables[label], config.analysis.method)
+    track_analysis(study.name, folder, [*sections.values()], config)
+    console.print(f"report: {path}", markup=False, soft_wrap=True)
+
+
+def _from_files(config: AnalysisConfig) -> Study:
+    if config.study is None:
+        folder = Path(config.paths.runs)
+        known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
+    return collect(config.paths.runs, config.study, _expected(config.study))
+
+
+def _tracked(config: AnalysisConfig) -> Study:
+    name, runs = project_runs(config.project, config.study)
+    return collect_tracked(name, runs, str(config.project), _expected(name))
+
+
+def _is_experiment(study: str) -> bool:
+    return (conf.FOLDER / "experiment" / f"{study}.yaml").exists()
+
+
+def _expected(study: str) -> dict[str, str] | None:
+    return conf.expected_runs(study) if _is_experiment(study) else None
+
+
+def _published(config: AnalysisConfig) -> None:
+    """The papers' tables and figures from the published numbers: no study, no runs."""
+    given = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
+    useless = [override for override in given if not override.startswith(("published=", "paths."))]
+    if useless:
+        raise ConfigError(f"published=true: takes paths.reports alone; leave away {', '.join(useless)}")
+    papers = reproduce()
+    console = Console()
+    print_reproduction(console, papers)
+    with Console(stderr=True, highlight=False).status("writing the report"):
+        path = write_reproduction(Path(config.paths.reports) / FOLDER, papers)
+    console.print(f"report: {path}", markup=False, soft_wrap=True)

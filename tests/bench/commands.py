@@ -1,0 +1,113 @@
+"""What whole commands take: --help, preparing a corpus, drawing a sample, and a run beyond its training and scoring."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("train", "eval", "analysis", "corpora")
+# Starts what it is given and prints how much memory that took at its peak, in KiB.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+SAMPLE = """
+import sys
+from conf import compose
+from corpora.prepare import prepare
+sample = prepare(compose("train", sys.argv[1:])).sample()
+print(sample.words, int(sample.tokens[-1]))
+"""
+
+
+@dataclass
+class Took:
+    """Values of one figure, one a round. `goal`: at most so much."""
+
+    name: str
+    unit: str
+    values: list[float]
+    goal: float | None = None
+
+    def record(self) -> dict[str, Any]:
+        return {"name": self.name, "unit": self.unit, "values": self.values, "goal": self.goal}
+
+    def row(self) -> list[str]:
+        spread = f"{min(self.values):,.2f} to {max(self.values):,.2f}"
+        goal = "" if self.goal is None else f"at most {self.goal:g}"
+        return [self.name, f"{median(self.values):,.2f} {self.unit}", spread, goal]
+
+
+def measured(*arguments: str) -> tuple[float, float]:
+    """Seconds that `python ...` takes, from its start to its end, and GB of memory at its peak."""
+    started = time.perf_counter()
+    command = [sys.executable, "-c", MEASURED, sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return time.perf_counter() - started, float(done.stdout) * 1024 / 1e9
+
+
+def helps(rounds: int) -> list[Took]:
+    """`--help` of each command, after one that fills the caches."""
+    found = []
+    for package in PACKAGES:
+        measured("-m", package, "--help")
+        seconds = [measured("-m", package, "--help")[0] for _ in range(rounds)]
+        found.append(Took(f"python -m {package} --help", "s", seconds, 1.5 if package == "train" else None))
+    return found
+
+
+def overhead(rounds: int) -> list[Took]:
+    """Seconds of a run that are neither training nor scoring: what is left at no words and no pairs.
+
+    What a run takes is a line over the epochs that it trains for and the pairs that it is scored on; two points of each
+    give its value at zero. Alone, in a process of its own; and as a further run of a sweep, in a process that is there.
+    """
+    alone, further = [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            _run(folder, "prepared", 1, 10)
+            short = _run(folder, "short", 1, 10)
+            training = (_run(folder, "trained", 5, 10) - short) / 4
+            scoring = (_run(folder, "scored", 1, 50) - short) / 4
+            alone.append(short - training - scoring)
+            further.append((_run(folder, "several", 1, 10, "1,2,3,4,5") - short) / 4 - training - scoring)
+    return [
+        Took("a run of its own, but for training and scoring", "s", alone, 5.0),
+        Took("a further run of a sweep, but for training and scoring", "s", further, 5.0),
+    ]
+
+
+def _run(folder: Path, study: str, epochs: int, pairs: int, seeds: str = "1") -> float:
+    values = ["model=lstm_tiny", "corpus=toy", "sample.size=16k", f"recipe.budget.epochs={epochs}", f"seed={seeds}"]
+    values += ["benchmark=toy", f"benchmark.per_paradigm={pairs}", f"study={study}", "trainer.progress=false"]
+    values += [f"paths.{name}={folder / name}" for name in ("store", "runs", "reports")]
+    return measured("-m", "eval", "-m", *values)[0]
+
+
+def preparation(text: Path, rounds: int) -> list[Took]:
+    """A word-level store of a text, and a sample of 64M words of it, ready to train on."""
+    seconds, memory, sample = [], [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as temporary:
+            values = ["corpus=local", "corpus.name=bench", f"corpus.path={text}", "tokenizer=word"]
+            values.append(f"paths.store={temporary}")
+            took, peak = measured("-m", "corpora", *values)
+            seconds.append(took)
+            memory.append(peak)
+            nothing = measured("-c", "import conf, corpora.prepare")[0]
+            sample.append(measured("-c", SAMPLE, *values, "sample.size=64M")[0] - nothing)
+    return [
+        Took(f"a word-level store of {text.name}", "s", seconds, 240.0),
+        Took("its memory", "GB", memory, 2.0),
+        Took("a sample of 64M words of it", "s", sample, 5.0),
+    ]

@@ -1,0 +1,94 @@
+"""Training steps of our models beside the plain way, the authors' own code and the limit of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from conf import compose
+from tests.bench.limit import products_alone
+from tests.bench.references import AUTHORS
+from tests.bench.turns import OURS, Case, Way, repeated
+from train.models import build_model
+from train.recipes import build_optimizer
+
+Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+PUBLISHED = {"lstm": None, "txl": 8}  # batch, where it is not the recipe's: 60 texts of 150 tokens need 30 GB
+TINY = {"lstm_tiny": None, "txl_tiny": None}
+VOCABULARY = 50_000
+TINY_VOCABULARY = 8_000
+PRECISIONS = ("fp32", "bf16")
+LIMIT, PLAIN, REFERENCE = "limit", "plain", "reference"
+GOALS = {  # of the issue: shares of the limit, and how much faster than the authors' code
+    ("lstm", "fp32"): {LIMIT: 0.85, REFERENCE: 1.0},
+    ("lstm", "bf16"): {LIMIT: 0.75, REFERENCE: 1.9},
+    ("txl", "fp32"): {LIMIT: 0.85, REFERENCE: 1.1},
+    ("txl", "bf16"): {LIMIT: 0.75, REFERENCE: 2.0},
+}
+
+
+def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts: Mapping[str, Path]) -> Iterator[Case]:
+    """One case a model and precision; `checkouts`: the authors' code of a model, if there is one."""
+    for model, batch in models.items():
+        for precision in PRECISIONS:
+            bf16 = precision == "bf16"
+            ways: dict[str, Way] = {
+                OURS: repeated(step(model, vocabulary, batch, bf16)),
+                PLAIN: repeated(step(model, vocabulary, batch, bf16, full_softmax)),
+                LIMIT: repeated(products_alone(step(model, vocabulary, batch, bf16))),
+            }
+            if model in checkouts:
+                ways[REFERENCE] = AUTHORS[model](checkouts[model], vocabulary, batch)
+            name = f"train {model}, {vocabulary // 1000}k words, {precision}"
+            yield Case(name, "tokens", ways, GOALS.get((model, precision), {}))
+
+
+def full_softmax(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """The plain way: all logits of the batch at once, autograd for the rest."""
+    return F.cross_entropy(F.linear(hidden, weight, bias), targets, reduction="sum")
+
+
+def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss | None = None) -> Callable[[], float]:
+    """One optimiser step of the model's own recipe; units are tokens."""
+    config = compose("train", [f"model={model}"])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(1)
+    net = build_model(config.model, vocabulary).to(device)
+    optimizer = build_optimizer(config.recipe, net.parameters())
+    batch, bptt = batch or config.recipe.batch, config.recipe.bptt
+    tokens = torch.from_numpy(zipf(vocabulary, np.random.default_rng(1), (batch, bptt + 1))).to(device)
+    state = net.initial_state(batch)
+
+    def one() -> float:
+        nonlocal state
+        targets = tokens[:, 1:].reshape(-1)
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=bf16):
+            hidden, state = net(tokens[:, :-1], state)
+            hidden = hidden.flatten(0, 1)
+            if loss is None:
+                total = net.loss(hidden, targets)
+            else:
+                total = loss(hidden, net.output_weight, net.output_bias, targets)
+        (total / targets.numel()).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(net.parameters(), config.recipe.clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return targets.numel()
+
+    one()  # a Transformer-XL's memory is full from the second step on
+    return one
+
+
+def zipf(vocabulary: int, numbers: np.random.Generator, size: int | tuple[int, int]) -> npt.NDArray[np.int64]:
+    """Ids whose frequency falls with their rank, as that of words does."""
+    weights = 1 / np.arange(1, vocabulary + 1)
+    return numbers.choice(vocabulary, size, p=weights / weights.sum())

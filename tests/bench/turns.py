@@ -1,0 +1,76 @@
+"""Ways of doing the same work that take turns, so that whatever else the machine does slows them all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Protocol, runtime_checkable
+
+Way = Callable[[float], tuple[float, float]]
+"""Works for about so many seconds; says how many units it did, and in how many seconds."""
+
+OURS = "ours"
+
+
+@dataclass
+class Case:
+    """One row: `unit` a second by each way, the first of which is ours. `goals`: least ratio of ours to another way."""
+
+    name: str
+    unit: str
+    ways: Mapping[str, Way]
+    goals: Mapping[str, float] = field(default_factory=dict)
+    rates: dict[str, list[float]] = field(default_factory=dict)
+
+    def measure(self, rounds: int, seconds: float) -> Case:
+        """Let all ways take `rounds` turns, after one that does not count."""
+        for way in self.ways.values():
+            way(0)
+        for _ in range(rounds):
+            for name, way in self.ways.items():
+                units, spent = way(seconds)
+                self.rates.setdefault(name, []).append(units / spent)
+        for way in self.ways.values():
+            if isinstance(way, Closing):
+                way.close()
+        self.ways = {}  # they hold models
+        return self
+
+    def ratios(self) -> dict[str, list[float]]:
+        """Ours over each other way, round by round."""
+        ours = self.rates[OURS]
+        others = {name: rates for name, rates in self.rates.items() if name != OURS}
+        return {name: [one / other for one, other in zip(ours, rates, strict=True)] for name, rates in others.items()}
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "per_second": self.rates,
+            "ratio": {name: median(ratios) for name, ratios in self.ratios().items()},
+            "goals": dict(self.goals),
+        }
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A way that holds something until the end."""
+
+    def close(self) -> None: ...
+
+
+def repeated(step: Callable[[], float]) -> Way:
+    """A step that says how many units it did, again and again until the time is over."""
+
+    def way(seconds: float) -> tuple[float, float]:
+        done, started = step(), time.perf_counter()
+        if seconds == 0:
+            return done, 1.0
+        done = 0.0
+        while (spent := time.perf_counter() - started) < seconds or done == 0:
+            done += step()
+        return done, spent
+
+    return way
