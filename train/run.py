@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from corpora.config import parse_size
+from corpora.config import parse_size, written
 from corpora.errors import ConfigError, RunError, WriteError
 from corpora.files import write_text
 from corpora.prepare import corpus_folder
@@ -46,6 +46,13 @@ def train_run(config: RunConfig) -> RunFolder:
             with folder.locked():
                 folder.remove_checkpoints()
         console.print(f"[green]done already[/] {folder.path}")
+        if config.trainer.snapshots is not None and not folder.snapshots and not isinstance(config.model, NgramConfig):
+            console.print(
+                f"{folder.path.name}: has no snapshots, which are kept while a run trains; trainer.snapshots="
+                f"{written(config.trainer.snapshots)} keeps them in another study, or once this run's folder is removed",
+                markup=False,
+                soft_wrap=True,
+            )
         return folder
     with folder.locked():
         if folder.done:
@@ -130,6 +137,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from train.perplexity import Perplexity
     from train.preemption import Preemption
     from train.progress import TrainingProgress
+    from train.snapshots import Snapshots
 
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its banners say nothing about the run
     corpus = prepare(config)
@@ -185,6 +193,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         for category in (UserWarning, FutureWarning):
             warnings.filterwarnings("ignore", category=category, module="lightning")
         progress = TrainingProgress(folder, batches, show=config.trainer.progress)
+        snapshots = Snapshots(folder, config.trainer.snapshots, batches, ranks)
         trainer = L.Trainer(
             accelerator=config.trainer.accelerator,
             devices=ranks.size,
@@ -192,7 +201,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
             logger=loggers(config, folder, tracker) if ranks.first else False,
-            callbacks=[progress, preemption] if ranks.first else [preemption],
+            callbacks=[*([progress] if ranks.first else []), preemption, snapshots],
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
