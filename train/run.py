@@ -48,8 +48,8 @@ def train_run(config: RunConfig) -> RunFolder:
         console.print(f"[green]done already[/] {folder.path}")
         if config.trainer.snapshots is not None and not folder.snapshots and not isinstance(config.model, NgramConfig):
             console.print(
-                f"{folder.path.name}: has no snapshots, which are kept while a run trains; trainer.snapshots="
-                f"{written(config.trainer.snapshots)} keeps them in another study, or once this run's folder is removed",
+                f"{folder.path.name}: has no snapshots, which are kept while a run trains: remove its folder, or give "
+                f"another study, for trainer.snapshots={written(config.trainer.snapshots)}",
                 markup=False,
                 soft_wrap=True,
             )
@@ -181,6 +181,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         batches,
         held_out,
         MetricsFile(folder.metrics),
+        Snapshots(folder, config.trainer.snapshots, batches),
         intervals,
         keep_best,
         checkpoint,
@@ -193,7 +194,6 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         for category in (UserWarning, FutureWarning):
             warnings.filterwarnings("ignore", category=category, module="lightning")
         progress = TrainingProgress(folder, batches, show=config.trainer.progress)
-        snapshots = Snapshots(folder, config.trainer.snapshots, batches, ranks)
         trainer = L.Trainer(
             accelerator=config.trainer.accelerator,
             devices=ranks.size,
@@ -201,7 +201,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
             logger=loggers(config, folder, tracker) if ranks.first else False,
-            callbacks=[*([progress] if ranks.first else []), preemption, snapshots],
+            callbacks=[progress, preemption] if ranks.first else [preemption],
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,

@@ -4,7 +4,7 @@
 
 Nothing resumes from them and they change no number of the run: that is what checkpoints are for (train/checkpoints.py).
 A snapshot is written before the checkpoint of its step. So a run that goes on from a checkpoint has all snapshots up to
-it; later ones are removed then, as the run comes there again, with the same weights.
+it; later ones are removed then, as the run comes there again, with the same weights. Imports no Lightning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import json
 from typing import Any
 
-import lightning as L
 from rich.console import Console
 from safetensors import SafetensorError, safe_open
 
@@ -22,8 +21,7 @@ from corpora.errors import RunError
 from corpora.files import sha256_file, write_bytes
 from train.batches import Batches
 from train.export import ABOUT, KINDS, LoadedModel, described_model, read_description, weights_of
-from train.module import LanguageModelling
-from train.ranks import Ranks
+from train.models import LanguageModel
 from train.runs import RunFolder
 
 END = "end"
@@ -54,44 +52,37 @@ def moments(asked: Any, batches: Batches) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-class Snapshots(L.Callback):
-    """Writes snapshots at their steps: Lightning calls it before the module, which writes checkpoints."""
+class Snapshots:
+    """The snapshots that a run keeps."""
 
-    def __init__(self, folder: RunFolder, asked: Any, batches: Batches, ranks: Ranks):
+    def __init__(self, folder: RunFolder, asked: Any, batches: Batches):
+        """`asked`: `trainer.snapshots`."""
         self.folder = folder
         self.moments = moments(asked, batches)
         self.batches = batches
-        self.ranks = ranks
 
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """Remove those that come again, and say which do not although they are asked for."""
-        if not self.ranks.first:
-            return
-        step, there = trainer.global_step, self.folder.snapshots
+    def go_on_after(self, step: int) -> None:
+        """Remove those after `step`, which come again; say which before it are asked for and not there."""
+        there = self.folder.snapshots
         for at, path in there.items():
             if at > step:
                 path.unlink()
         if lacking := [moment for at, moment in self.moments.items() if at <= step and at not in there]:
             console.print(
                 f"[yellow]warning[/] {self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; "
-                f"the snapshots before that were not asked for then and are not made ({', '.join(lacking)})",
+                f"snapshots before that were not asked for then and are not made ({', '.join(lacking)})",
                 soft_wrap=True,
             )
 
-    def on_train_batch_end(self, trainer: L.Trainer, pl_module: L.LightningModule, *unused: Any) -> None:
-        step = trainer.global_step
-        if step not in self.moments:
-            return
-        assert isinstance(pl_module, LanguageModelling)
-        pl_module.check_finite()
-        if self.ranks.first:
-            about = {"step": step, "words_seen": self.batches.words_seen(step), "moment": self.moments[step]}
-            data = weights_of(pl_module.model, about)
-            write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
+    def write(self, model: LanguageModel, step: int) -> None:
+        """Write that of the moment after `step` steps. Raises WriteError."""
+        about = {"step": step, "words_seen": self.batches.words_seen(step), "moment": self.moments[step]}
+        data = weights_of(model, about)
+        write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
 
 
 def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
-    """The model of a run that is done, as it was after `step` steps; info: sample_words, step, words_seen, moment.
+    """The model of a run that is done, as it was after `step` steps; info: step, words_seen and moment of that.
 
     Raises RunError in one line for a snapshot that is missing or damaged, and what load_model raises.
     """
@@ -107,9 +98,8 @@ def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
         )
     try:
         with safe_open(path, "pt") as file:
-            about = json.loads((file.metadata() or {})[ABOUT])
+            info = json.loads((file.metadata() or {})[ABOUT])
     except (SafetensorError, KeyError, ValueError) as error:
         raise RunError(f"{path}: no snapshot that pairscale wrote ({type(error).__name__}: {error})") from None
     description = read_description(folder, KINDS)
-    info = {"sample_words": description["info"].get("sample_words"), **about}
     return described_model(folder, description, path, digest, info)
