@@ -206,7 +206,7 @@ def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
         _changes(by_size, {"curve": by_size["group"], "size": by_size["size"], "runs": by_size["runs"]}),
         cells=_CHANGE_CELLS,
     )
-    return [together, at_sizes]
+    return [together, at_sizes] if by_size["size"].nunique() > 1 else [together]
 
 
 _CHANGE_CELLS = {"curve": as_it_is, "size": as_it_is, "runs": count, "difference": slope_text, "low": slope_text,

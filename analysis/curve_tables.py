@@ -37,7 +37,8 @@ def curve_tables(judged: Judgements, published: pd.DataFrame, config: CurvesConf
 def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict[str, pd.DataFrame]:
     """By label, of those scored with something before each sentence: what that changes (compare_policies).
 
-    Runs of all sizes together, and after them the whole at each size.     `judged`: by label ("blimp", "blimp+context-eos-32"); compared is with the label that lacks just that.
+    Runs of all sizes together, and after them the whole at each size. `judged`: by label ("blimp",
+    "blimp+context-eos-32"); compared is with the label that lacks just that.
     """
     found = {}
     for label, of in judged.items():

@@ -132,8 +132,13 @@ class RunFolder:
     @property
     def snapshots(self) -> dict[int, Path]:
         """Step -> the snapshot that is there of it, by step."""
+        return dict(self.snapshot_files)
+
+    @property
+    def snapshot_files(self) -> list[tuple[int, Path]]:
+        """All snapshots with their steps, by step; two of a step until a run that went on elsewhere is there again."""
         found = [(_SNAPSHOT.fullmatch(path.name), path) for path in self.path.glob("snapshots/*.safetensors")]
-        return dict(sorted((int(match[1]), path) for match, path in found if match))
+        return sorted((int(match[1]), path) for match, path in found if match)
 
     @property
     def progress(self) -> Path:

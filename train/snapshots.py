@@ -63,8 +63,8 @@ class Snapshots:
 
     def go_on_after(self, step: int) -> None:
         """Remove those after `step`, which come again; say which before it are asked for and not there."""
-        there = self.folder.snapshots
-        for at, path in there.items():
+        there = {at for at, _ in self.folder.snapshot_files}
+        for at, path in self.folder.snapshot_files:
             if at > step:
                 path.unlink()
         if lacking := [moment for at, moment in self.moments.items() if at <= step and at not in there]:
