@@ -145,7 +145,7 @@ def compare_policies(
         low, high = t_limits(means["difference"], error, degrees, confidence)
         p = two_sided(means["difference"], error, degrees)
         note = "" if runs > 1 else "one run: no interval"
-        named = {"size": "all", **dict(zip(by, cell, strict=True))}
+        named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
         rows.append(units.table.assign(**named, runs=runs, **means, low=low, high=high, p=p, note=note))
     columns = ["group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm"]
     columns.append("note")

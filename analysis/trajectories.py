@@ -51,7 +51,7 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
     files = pd.DataFrame(found)
     counted, _ = count_judgements(files, ties)
     of_paradigms = counted.groupby(["run", "method", "paradigm"], sort=False)[["pairs", "right"]].sum().reset_index()
-    phenomena = judged.pairs.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"].to_dict()
+    phenomena = dict(zip(judged.pairs["paradigm"], judged.pairs["phenomenon"], strict=True))
     named = of_paradigms["run"] + "/" + of_paradigms["method"]
     for file, names in of_paradigms["paradigm"].groupby(named):
         if set(names) != phenomena.keys():
@@ -76,7 +76,7 @@ def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
         raise RunError(f"{path}: does not say at how many words seen that was; {again}")
     if metadata["benchmark"]["digest"] != judged.digest:
         raise RunError(f"{path}: of another version of the benchmark than the scores of the exported model; {again}")
-    policy = judged.policies[judged.runs.at[run, "group"]]
+    policy = judged.policies[str(judged.runs.at[run, "group"])]
     asked = metadata["policy"] | metadata["parameters"]
     if asked != policy:
         other = [key for key in sorted(asked.keys() | policy.keys()) if asked.get(key) != policy.get(key)]

@@ -19,7 +19,7 @@ from analysis.judgements import Judgements
 from analysis.sentences import unknown_words
 from analysis.tables import slope_text, title
 
-SHARES = {"unk": "pairs with <unk>", "unequal_unk": "unequal <unk>", "ties": "tied pairs"}
+SHARES = {"unk": "pairs with <unk>", "unequal_unk": "pairs with unequal <unk>", "ties": "tied pairs"}
 
 
 def vocabulary_effects(judged: Judgements) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def share_chart(rows: pd.DataFrame, what: str, *, unit: str, width: int | str, h
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
         axis=text_axis(sizes, unit),
     )
-    axis = alt.Axis(title=f"Share of {what}", format="~%", tickCount=5)
+    axis = alt.Axis(title=f"{what[:1].upper()}{what[1:]}", format="~%", tickCount=5)
     y = alt.Y("share:Q", scale=alt.Scale(zero=True), axis=axis)
     tooltip = [alt.Tooltip("group:N"), alt.Tooltip("size:N"), alt.Tooltip("share:Q", format=".2%"), "runs:Q"]
     base = alt.Chart(rows)
@@ -151,11 +151,11 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
                alt.Tooltip("slope:Q", format="+.4f", title="all pairs"),
                alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>")]  # fmt: skip
     base = alt.Chart(shown)
-    mark = {"size": 55, "opacity": 1, "strokeWidth": 1.6}
+    marks = {filled: base.mark_point(filled=filled, size=55, opacity=1, strokeWidth=1.6) for filled in (True, False)}
     layers = [
         base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis)),
         base.mark_rule(strokeWidth=1.6).encode(alt.X("slope:Q"), alt.X2("slope_free:Q"), y, offset, colour),
-        base.mark_point(filled=True, **mark).encode(alt.X("slope:Q"), y, offset, colour, shape, tooltip=tooltip),
-        base.mark_point(filled=False, **mark).encode(alt.X("slope_free:Q"), y, offset, colour, shape, tooltip=tooltip),
+        marks[True].encode(alt.X("slope:Q"), y, offset, colour, shape, tooltip=tooltip),
+        marks[False].encode(alt.X("slope_free:Q"), y, offset, colour, shape, tooltip=tooltip),
     ]
     return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 12 * len(groups)))

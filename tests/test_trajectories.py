@@ -137,8 +137,8 @@ def test_sections_on_unknown_words_are_there_where_there_are_any(tmp_path):
     judged = judgements(collect(tmp_path / "some", "made_up"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, config)
     shares, slopes = vocabulary_exhibits(judged, curves)
-    assert list(shares.table.columns[3:]) == ["pairs with <unk>", "unequal <unk>", "tied pairs"]
-    np.testing.assert_allclose(shares.table["unequal <unk>"], shares.table["pairs with <unk>"])  # made so
+    assert list(shares.table.columns[3:]) == ["pairs with <unk>", "pairs with unequal <unk>", "tied pairs"]
+    np.testing.assert_allclose(shares.table["pairs with unequal <unk>"], shares.table["pairs with <unk>"])  # made so
     assert len(shares.charts) == 3
     whole = slopes.table.set_index("phenomenon").loc["overall"]
     fitted = curves.slopes[curves.slopes["level"] == "overall"].set_index("pairs")
