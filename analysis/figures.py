@@ -102,13 +102,15 @@ def learning_curves(
     people: float | None = None,
     unit: str = "words",
     axis: alt.Axis | None = None,
+    band: float = 0.07,
     height: int = 420,
     width: int | str = 400,
 ) -> Chart:
     """One panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, the whole in grey.
 
     Lines are means over runs, points are runs, bands the intervals over runs. `people` draws their overall accuracy;
-    `unit` is what the x of the curves counts, `axis` what tells it in place of the usual one.
+    `unit` is what the x of the curves counts, `axis` what tells it in place of the usual one; `band`: how opaque those
+    of phenomena are while none is chosen.
     """
     names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
     low, high = accuracy_domain(curves, pairs)
@@ -140,10 +142,10 @@ def learning_curves(
     of_runs = [alt.Tooltip("run:N"), *about, alt.Tooltip("seed:N")]
     lines = alt.Chart(means[means["level"] == "phenomenon"])
     whole = alt.Chart(means[means["level"] == "overall"])
-    band = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(alt.expr("highlight ? 0 : 0.07")))
+    opacity = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(alt.expr(f"highlight ? 0 : {band}")))
     layers: list[Any] = [
         *_rules(people, low),
-        lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=band),
+        lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity),
         whole.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=_faded(0.2)),
         whole.mark_line(strokeWidth=5, strokeCap="round").encode(x, y, colour, opacity=_faded(0.8)),
         lines.mark_line(strokeWidth=2).encode(x, y, colour, dash, opacity=_faded(1)),
