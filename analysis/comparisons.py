@@ -6,6 +6,7 @@ their number (Holm 1979); the whole is a family of its own, apart from its parts
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -109,13 +110,15 @@ def _corrected(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def compare_policies(first: Judgements, second: Judgements, confidence: float) -> pd.DataFrame:
+def compare_policies(
+    first: Judgements, second: Judgements, confidence: float, by: Sequence[str] = ("group",)
+) -> pd.DataFrame:
     """What another policy changes (what stands before a sentence, `context`, say): the same runs scored in two ways.
 
-    One row per group (of `first`) and unit: group, level, name, runs, first, second (mean accuracies), difference
-    (second minus first), low, high, p (paired t over runs, runs - 1 degrees of freedom; runs of all sizes together),
-    p_holm (over groups x the units of one level), note. Raises RunError where the two judge other pairs, or have no run
-    in common.
+    One row per group (of `first`; with by=("group", "size") per group and size, smallest first) and unit: group, size
+    ("all" where runs of all sizes are taken together), level, name, runs, first, second (mean accuracies), difference
+    (second minus first), low, high, p (paired t over runs, runs - 1 degrees of freedom), p_holm (over these rows of one
+    level), note. Raises RunError where the two judge other pairs, or have no run in common.
     """
     common = [run for run in first.runs.index if run in second.runs.index]
     if not common:
@@ -129,17 +132,21 @@ def compare_policies(first: Judgements, second: Judgements, confidence: float) -
         @ units.weights
         for judged in (first, second)
     ]
-    groups = first.runs.loc[common, "group"].to_numpy()
+    described = first.runs.loc[common].sort_values("sample_words", kind="stable")
+    place = {group: number for number, group in enumerate(first.runs["group"].unique())}
     rows = []
-    for group in pd.unique(groups):
-        before, after = (values[groups == group] for values in y)
-        change, runs = after - before, int((groups == group).sum())
+    for cell, of_cell in sorted(described.groupby(list(by), sort=False), key=lambda item: place[item[0][0]]):
+        at = pd.Index(common).get_indexer(of_cell.index)
+        before, after = (values[at] for values in y)
+        change, runs = after - before, len(at)
         means = {"first": before.mean(axis=0), "second": after.mean(axis=0), "difference": change.mean(axis=0)}
         error = change.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(change.shape[1], np.nan)
         degrees = np.full(change.shape[1], max(runs - 1, 1))
         low, high = t_limits(means["difference"], error, degrees, confidence)
         p = two_sided(means["difference"], error, degrees)
         note = "" if runs > 1 else "one run: no interval"
-        rows.append(units.table.assign(group=group, runs=runs, **means, low=low, high=high, p=p, note=note))
-    columns = ["group", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm", "note"]
+        named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
+        rows.append(units.table.assign(**named, runs=runs, **means, low=low, high=high, p=p, note=note))
+    columns = ["group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm"]
+    columns.append("note")
     return _corrected(pd.concat(rows, ignore_index=True))[columns]

@@ -184,22 +184,40 @@ def _signed(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
 
 
-def context_exhibit(rows: pd.DataFrame, label: str) -> Exhibit:
-    """What a context before each sentence changes; `rows`: analysis.comparisons.compare_policies."""
-    rows = rows[rows["level"] != "paradigm"].reset_index(drop=True)
-    table = pd.DataFrame(
-        {"phenomenon": _named(rows), "curve": rows["group"], "without": rows["first"], "with": rows["second"],
-         "difference": rows["difference"], "low": rows["low"], "high": rows["high"], "p (Holm)": rows["p_holm"]}
-    )  # fmt: skip
-    return Exhibit(
+def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
+    """What a context before each sentence changes, by phenomenon and by size; `rows`: curve_tables.context_changes."""
+    rows = rows[rows["level"] != "paradigm"]
+    of_all = rows[rows["size"] == "all"].reset_index(drop=True)
+    by_size = rows[rows["size"] != "all"].reset_index(drop=True)
+    told = f"Accuracy of the same runs without a context and with that of {label}, paired"
+    together = Exhibit(
         "context",
         "What stands before a sentence",
-        f"Accuracy of the same runs without a context and with that of {label}, paired; a model with a memory starts "
-        "from an empty one otherwise, a state that it hardly trained on.",
-        table,
-        cells={"curve": as_it_is, "difference": slope_text, "low": slope_text, "high": slope_text, "p (Holm)": p_text},
-        strong=_strong(rows),
+        f"{told}; a model with a memory starts from an empty one otherwise, a state that it hardly trained on. Runs of "
+        "all sizes together.",
+        _changes(of_all, {"phenomenon": _named(of_all), "curve": of_all["group"]}),
+        cells=_CHANGE_CELLS,
+        strong=_strong(of_all),
     )
+    at_sizes = Exhibit(
+        "context-by-size",
+        "What stands before a sentence, by size",
+        f"{told}: the whole benchmark at each size. Intervals are over the runs of a size; one run has none.",
+        _changes(by_size, {"curve": by_size["group"], "size": by_size["size"], "runs": by_size["runs"]}),
+        cells=_CHANGE_CELLS,
+    )
+    return [together, at_sizes] if by_size["size"].nunique() > 1 else [together]
+
+
+_CHANGE_CELLS = {"curve": as_it_is, "size": as_it_is, "runs": count, "difference": slope_text, "low": slope_text,
+                 "high": slope_text, "p (Holm)": p_text}  # fmt: skip
+
+
+def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {**named, "without": rows["first"], "with": rows["second"], "difference": rows["difference"],
+         "low": rows["low"], "high": rows["high"], "p (Holm)": rows["p_holm"]}
+    )  # fmt: skip
 
 
 def coverage_exhibit() -> Exhibit:

@@ -37,14 +37,17 @@ def curve_tables(judged: Judgements, published: pd.DataFrame, config: CurvesConf
 def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict[str, pd.DataFrame]:
     """By label, of those scored with something before each sentence: what that changes (compare_policies).
 
-    `judged`: by label ("blimp", "blimp+context-eos-32"); compared is with the label that lacks just that.
+    Runs of all sizes together, and after them the whole at each size. `judged`: by label ("blimp",
+    "blimp+context-eos-32"); compared is with the label that lacks just that.
     """
     found = {}
     for label, of in judged.items():
         parts = label.split("+")
         without = "+".join(part for part in parts if not part.startswith("context-"))
         if without != label and without in judged:
-            found[label] = compare_policies(judged[without], of, confidence)
+            together = compare_policies(judged[without], of, confidence)
+            at_sizes = compare_policies(judged[without], of, confidence, by=("group", "size"))
+            found[label] = pd.concat([together, at_sizes[at_sizes["level"] == "overall"]], ignore_index=True)
     return found
 
 

@@ -86,6 +86,7 @@ class Exhibit:
         """Write <prefix><name>.csv and .tex of the table, .svg and .png of the figure; `made_by`: further columns."""
         path = folder / f"{prefix}{self.name}"
         if self.table is not None:
+            assert made_by.keys().isdisjoint(self.head), (self.name, self.head)
             write_csv(path.with_name(f"{path.name}.csv"), self.table.assign(**made_by))
             write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}"))
         if self.charts:

@@ -29,6 +29,7 @@ TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1
 OVERALL = "Overall"
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 LEGEND_CHARACTERS = 70  # that stand beside each other above a chart
+MOST_TICKS = 8  # on an axis of sizes
 LABEL_GAP = 13  # pixels between two names at the ends of lines
 CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
 SLOPE_TITLE = "Accuracy gained per doubling of the text"
@@ -56,7 +57,7 @@ def style(names: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def _of_groups(groups: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
+def group_looks(groups: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     """Colours and shapes of the groups, and their legend above the chart, in as many columns as its width holds."""
     look = style(groups)
     columns = max(1, LEGEND_CHARACTERS // (4 + max(map(len, groups), default=0)))
@@ -100,13 +101,16 @@ def learning_curves(
     pairs: str = ALL_PAIRS,
     people: float | None = None,
     unit: str = "words",
+    axis: alt.Axis | None = None,
+    band: float = 0.07,
     height: int = 420,
     width: int | str = 400,
 ) -> Chart:
     """One panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, the whole in grey.
 
     Lines are means over runs, points are runs, bands the intervals over runs. `people` draws their overall accuracy;
-    `unit` is what the x of the curves counts.
+    `unit` is what the x of the curves counts, `axis` what tells it in place of the usual one; `band`: how opaque those
+    of phenomena are while none is chosen.
     """
     names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
     low, high = accuracy_domain(curves, pairs)
@@ -117,7 +121,7 @@ def learning_curves(
     x = alt.X(
         "words:Q",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=_text_axis(sizes, unit),
+        axis=axis or text_axis(sizes, unit),
     )
     y = alt.Y(
         "accuracy:Q",
@@ -138,10 +142,10 @@ def learning_curves(
     of_runs = [alt.Tooltip("run:N"), *about, alt.Tooltip("seed:N")]
     lines = alt.Chart(means[means["level"] == "phenomenon"])
     whole = alt.Chart(means[means["level"] == "overall"])
-    band = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(alt.expr("highlight ? 0 : 0.07")))
+    opacity = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(alt.expr(f"highlight ? 0 : {band}")))
     layers: list[Any] = [
         *_rules(people, low),
-        lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=band),
+        lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity),
         whole.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=_faded(0.2)),
         whole.mark_line(strokeWidth=5, strokeCap="round").encode(x, y, colour, opacity=_faded(0.8)),
         lines.mark_line(strokeWidth=2).encode(x, y, colour, dash, opacity=_faded(1)),
@@ -169,8 +173,8 @@ def _faded(opacity: float) -> Any:
 
 
 def _ticks(sizes: Sequence[float]) -> list[float]:
-    """The sizes; where they lie close (less than an octave on average over ten) every second one."""
-    return [float(size) for size in (sizes if len(sizes) <= 8 else sizes[::2])]
+    """The sizes; where they are many every second one, or third."""
+    return [float(size) for size in sizes[:: -(-len(sizes) // MOST_TICKS)]]
 
 
 def _rules(people: float | None, low: float) -> list[Any]:
@@ -222,7 +226,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("group:N", sort=groups)
-    colour, shape = _of_groups(groups)
+    colour, shape = group_looks(groups)
     x = alt.X(
         "slope:Q",
         axis=alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6),
@@ -257,7 +261,8 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     return chart
 
 
-def _text_axis(sizes: Sequence[float], unit: str) -> alt.Axis:
+def text_axis(sizes: Sequence[float], unit: str) -> alt.Axis:
+    """The x axis of training text in `unit`s, with a tick at each size."""
     title = f"{unit.capitalize()} of training text"
     return alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title=title, grid=False)
 
@@ -269,11 +274,11 @@ def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | st
     means = rows.groupby(["group", "size"], as_index=False, sort=False)[["sample_words", "valid_ppl"]].mean()
     sizes = sorted(means["sample_words"].unique())
     groups = list(rows["group"].unique())
-    colour, shape = _of_groups(groups)
+    colour, shape = group_looks(groups)
     x = alt.X(
         "sample_words:Q",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=_text_axis(sizes, unit),
+        axis=text_axis(sizes, unit),
     )
     y = alt.Y(
         "valid_ppl:Q",

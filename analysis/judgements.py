@@ -30,6 +30,7 @@ class Judgements:
     outcome: (R, P) what each pair adds to accuracy: a mean over templates or trials, where the method has them, so that
     a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
     unk: (R, P) whether either sentence holds <unk>. over: what an outcome is a mean over, "5 templates", or "".
+    unequal: run -> share of its judgements whose two sentences hold <unk> unequally often, where that is known.
     Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are
     means over these.
     """
@@ -46,6 +47,7 @@ class Judgements:
     problems: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     over: str = ""
+    unequal: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
 
     def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
         """The same on some of the pairs: `pairs` (P,) says which."""
@@ -130,7 +132,8 @@ def judgements(
     scored = [run for run, path in paths.items() if path.exists()]
     if not scored:
         there = sorted(
-            {path.stem for path in paths[study.runs.index[0]].parent.glob("*.parquet")} - {"items", "tokens"}
+            {path.stem.partition("@")[0] for path in paths[study.runs.index[0]].parent.glob("*.parquet")}
+            - {"items", "tokens"}
         )
         raise no_such_scores(study, label, method, there)
     metadata = {run: read_metadata(paths[run]) for run in scored}
@@ -145,10 +148,12 @@ def judgements(
     shape = (len(scored), len(pairs))
     right, tie, unk = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.bool_)
     over: dict[str, None] = {}
+    unequal: dict[str, float] = {}
     for row, run in enumerate(scored):
         scores, _ = read_scores(paths[run])
         repeats = repeats_of(scores)
         over[repeats_text(scores)] = None
+        unequal[run] = float((scores["good_unk"] != scores["bad_unk"]).mean())
         for part in (scores[rows] for rows in repeats.values()):
             order = keys.get_indexer(pd.MultiIndex.from_frame(part[["paradigm", "pair_id"]]))
             if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
@@ -162,7 +167,9 @@ def judgements(
         tie[row] /= len(repeats)
         progress(run)
     policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
-    return judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
+    judged = judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
+    judged.unequal = pd.Series(unequal)
+    return judged
 
 
 def judged_by(

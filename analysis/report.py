@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis import sentences
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, UNK_FREE, Curves, perplexity_curves
+from analysis.curves import ALL_PAIRS, Curves, perplexity_curves
 from analysis.exhibits import Exhibit
 from analysis.figures import (
     finished,
@@ -37,6 +37,7 @@ from analysis.tables import (
     write_csv,
     write_latex,
 )
+from analysis.vocabulary import vocabulary_exhibits
 from corpora.errors import RunError
 from corpora.files import only_process
 from eval.table import BESIDE
@@ -64,7 +65,8 @@ class Section:
     @cached_property
     def exhibits(self) -> list[Exhibit]:
         """What follows from accuracies alone, where the data is there, and `more`."""
-        return [*study_exhibits(self.judged, self.curves, self.published), *self.more]
+        of_levels = study_exhibits(self.judged, self.curves, self.published)
+        return [*of_levels, *vocabulary_exhibits(self.judged, self.curves), *self.more]
 
     @property
     def label(self) -> str:
@@ -198,7 +200,6 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "findings": sentences.findings(curves),
         "warnings": sentences.warnings(judged),
         "methods": sentences.methods(judged, curves, config, ties),
-        "unknown_words": sentences.unknown_words(judged),
         "confidence": f"{config.confidence:.0%}",
         "groups": _groups(section),
         "legend": look.to_dict("records"),
@@ -210,8 +211,6 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "notes": sorted({f"{row['group']}: {row['note']}" for row in _records(table) if row["note"]}),
         "levels": _levels(section),
         "exhibits": [exhibit.for_page(f"{file_label(section, config)}-") for exhibit in section.exhibits],
-        "unk_free": _unk_free(curves),
-        "shares": _shares(judged),
         "perplexity": _perplexity(section, config),
         "problems": _records(judged.problems),
         "runs": [_provenance(run, row) for run, row in judged.runs.iterrows()],
@@ -245,27 +244,6 @@ def _levels(section: Section) -> dict[str, Any]:
         "columns": [*ours_named, *({"name": beside[name], "detail": "published", "ours": False} for name in columns)],
         "rows": rows,
     }
-
-
-def _unk_free(curves: Curves) -> list[dict[str, Any]]:
-    """Slopes on all pairs and on those without <unk>, side by side; empty where they are the same pairs."""
-    shown = curves.slopes[curves.slopes["level"] != "paradigm"]
-    if UNK_FREE not in set(shown["pairs"]):
-        return []
-    keys, columns = ["group", "level", "name"], ["slope", "low", "high", "n_pairs"]
-    everything, free = (shown[shown["pairs"] == pairs][keys + columns] for pairs in (ALL_PAIRS, UNK_FREE))
-    return _records(everything.merge(free, on=keys, how="left", suffixes=("", "_free")))
-
-
-def _shares(judged: Judgements) -> list[dict[str, Any]]:
-    """Share of ties and of pairs with <unk>, by group and size."""
-    shares = judged.runs[["group", "size", "sample_words"]].assign(
-        ties=judged.share(judged.tie), unk=judged.share(judged.unk), runs=1
-    )
-    grouped = shares.groupby(["group", "size"], sort=False).agg(
-        {"sample_words": "mean", "ties": "mean", "unk": "mean", "runs": "sum"}
-    )
-    return _records(grouped.reset_index().sort_values(["group", "sample_words"], kind="stable"))
 
 
 def _perplexity(section: Section, config: CurvesConfig) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from rich.markup import escape
 import conf
 from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
-from analysis.curve_exhibits import context_exhibit, coverage_exhibit, curve_exhibits
+from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.judgements import judgements, score_labels
@@ -28,6 +28,7 @@ from analysis.sentences import warnings
 from analysis.tables import slope_table, terminal_table, with_published
 from analysis.track import track_analysis
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements
+from analysis.trajectories import trajectory_exhibit
 from corpora.errors import ConfigError
 from eval.published import read_published
 
@@ -55,7 +56,10 @@ def analyse(config: AnalysisConfig) -> None:
             tables[label] = curve_tables(judged, published, config.analysis)
         with quiet.status(f"{label}: comparing methods, reading pairs"):
             from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
-        sections[label] = Section(judged, curves, published, [*curve_exhibits(tables[label]), *from_scores])
+        with quiet.status(f"{label}: reading trajectories"):
+            trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
+        more = [*curve_exhibits(tables[label]), *([trajectory] if trajectory else []), *from_scores]
+        sections[label] = Section(judged, curves, published, more)
         made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
         console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
@@ -70,7 +74,7 @@ def analyse(config: AnalysisConfig) -> None:
     )
     for label, changed in changes.items():
         tables[label]["context"] = changed
-        sections[label].more.append(context_exhibit(changed, label))
+        sections[label].more.extend(context_exhibits(changed, label))
     list(sections.values())[-1].more.append(coverage_exhibit())
     with quiet.status("writing the report"):
         path = write_report(

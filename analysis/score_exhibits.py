@@ -94,7 +94,7 @@ def _methods(by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.
     index = pd.MultiIndex.from_frame(rows[["group", "method"]])
     rows["best"], rows["r"] = best.reindex(index).to_numpy(), bias.reindex(index).to_numpy()
     columns = {"method": "method", "group": "curve", "accuracy": "accuracy", "sd": "±", "best_accuracy": "best",
-               "best": "template", "share_of_a": "share of A", "ties": "ties", "r": "r with length"}  # fmt: skip
+               "best": "template", "share_of_a": "share of A", "ties": "tied", "r": "r with length"}  # fmt: skip
     table = rows[list(columns)].rename(columns=columns)
     table = table.dropna(axis="columns", how="all")
     if (found["repeats"] == 1).all():
@@ -111,7 +111,7 @@ def _methods(by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.
             "method": as_it_is,
             "curve": as_it_is,
             "template": as_it_is,
-            "ties": _per_cent,
+            "tied": _per_cent,
             "r with length": _signed,
         },
         charts={"accuracy": lambda width: method_chart(rows, width=width)},

@@ -52,14 +52,15 @@ def run(config: EvalConfig) -> None:
 
 def plan(config: EvalConfig) -> None:
     """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
-    from eval.run import score_bytes, scoring_tokens
+    from eval.estimate import score_bytes, scoring_tokens
     from train.estimate import estimate
     from train.plan import Planned
 
     expected = estimate(config)
     try:
-        seconds = scoring_tokens(config, expected.tokens_per_word) / expected.speed.reading
-        planned.add(Planned(config, expected, seconds, score_bytes(config)))
+        tokens = scoring_tokens(config, expected.tokens_per_word, expected.snapshots)
+        written = score_bytes(config, expected.snapshots)
+        planned.add(Planned(config, expected, tokens / expected.speed.reading, written))
     except InputError as error:  # training can be planned where the benchmark is not
         planned.add(Planned(config, expected))
         planned.note(f"scoring is not counted: {error}")

@@ -269,6 +269,7 @@ class ScoringConfig:
     batch_tokens: int = MISSING
     token_pairs: str = MISSING  # pairs per paradigm whose tokens are written to tokens.parquet: a number or "all"
     seed: int = MISSING  # draws those pairs
+    snapshots: bool = False  # score the snapshots of a run too (train/snapshots.py), for its trajectory
 
     def __post_init__(self) -> None:
         if self.batch_tokens < 1:
@@ -290,3 +291,7 @@ class EvalConfig(RunConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("ties", self.ties, TIES)
+        if self.scoring.snapshots and isinstance(self.benchmark, DiagnosticConfig):
+            raise ConfigError(
+                f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it away"
+            )

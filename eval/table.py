@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 from rich.table import Table
@@ -115,6 +116,20 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         ]
         cells += [f"{whole['ties']:,}", *([_percent(_known(share_of_a(rows)))] if asked else [])]
         table.add_row(Text(method), *map(Text, cells))
+    return table
+
+
+def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
+    """One row per snapshot: words_seen, and of each method its overall accuracy, in per cent.
+
+    `rows`: step, words_seen, moment, and a method's accuracy under its name.
+    """
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
+    methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
+    for heading in ("words seen", *methods):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(f"{row['words_seen']:,}", *(_percent(row[method]) for method in methods))
     return table
 
 

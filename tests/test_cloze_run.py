@@ -13,7 +13,8 @@ from conf import compose
 from corpora.errors import RunError
 from eval.cloze_run import count_contexts
 from eval.cloze_scores import read_cloze, read_topk
-from eval.run import add_pretrained, score_run, score_study, scoring_tokens
+from eval.estimate import scoring_tokens
+from eval.run import add_pretrained, score_run, score_study
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 from tests.made_up_pretrained import MASKED, MODELS, byte_level, made
 from tests.made_up_study import MadeUpStudy

@@ -147,6 +147,13 @@ def test_policies_are_a_paired_test_over_runs():
     np.testing.assert_allclose(row["p"], reference.pvalue)
     np.testing.assert_allclose([row["low"], row["high"]], reference.confidence_interval(0.95))
     assert row["difference"] == pytest.approx(after.mean() - before.mean())
+    by_size = compare_policies(first, second, 0.95, by=("group", "size")).query("level == 'overall'")
+    assert len(by_size) == 3
+    for (_, row), at in zip(by_size.iterrows(), (slice(0, 2), slice(2, 4), slice(4, 6)), strict=True):
+        of_size = ttest_rel(after[at], before[at])
+        np.testing.assert_allclose(row["p"], of_size.pvalue)
+        np.testing.assert_allclose([row["low"], row["high"]], of_size.confidence_interval(0.95))
+        assert row["runs"] == 2
     fewer = second.select(np.arange(400) > 0)
     with pytest.raises(RunError, match="not the same pairs"):
         compare_policies(first, fewer, 0.95)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curve_exhibits import context_exhibit, coverage_exhibit, curve_exhibits, p_text
+from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits, p_text
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.judgements import judgements
 from eval.published import read_published
@@ -63,12 +63,15 @@ def test_tables_become_sections_of_the_report(tmp_path):
 
 def test_what_context_changes_and_what_intervals_hold_are_sections_too():
     rows = pd.DataFrame(
-        {"group": "g", "level": ["overall", "paradigm"], "name": ["overall", "p"], "first": 0.5, "second": 0.6,
-         "difference": 0.1, "low": 0.0, "high": 0.2, "p_holm": 0.0004}
+        {"group": "g", "level": ["overall", "paradigm", "overall", "overall"], "name": ["overall", "p", "overall",
+         "overall"], "size": ["all", "all", "125k", "1M"], "runs": [4, 4, 2, 2], "first": 0.5, "second": 0.6,
+         "difference": [0.1, 0.1, 0.05, 0.15], "low": 0.0, "high": 0.2, "p_holm": 0.0004}
     )  # fmt: skip
-    shown = context_exhibit(rows, "blimp+context-eos-32")
+    shown, by_size = context_exhibits(rows, "blimp+context-eos-32")
     assert len(shown.table) == 1
     assert "<.001" in shown.rows()[0]
+    assert by_size.table[["size", "runs", "difference"]].to_numpy().tolist() == [["125k", 2, 0.05], ["1M", 2, 0.15]]
+    assert len(context_exhibits(rows.iloc[:3], "blimp+context-eos-32")) == 1
     assert p_text(0.034) == ".034"
     coverage = coverage_exhibit().table
     assert coverage.loc[coverage["truth"] == "line", "lowest"].min() > 0.93

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import eval.run
 from conf import compose
 from corpora.errors import RunError
-from eval.run import score_run, score_study, scoring_tokens, token_sample
+from eval.benchmarks import load_benchmark
+from eval.estimate import scoring_tokens
+from eval.pairs_run import loaded_benchmark, token_sample
+from eval.run import score_run, score_study
 from eval.scores import read_items, read_scores, read_tokens, score_path
 from eval.table import accuracy_table
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
@@ -41,7 +43,7 @@ def configured(tmp_path):
     paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
 
     def configure(*overrides):
-        eval.run._loaded.cache_clear()
+        loaded_benchmark.cache_clear()
         return compose("eval", ["benchmark=blimp", "trainer.progress=false", *paths, *overrides])
 
     return configure
@@ -88,7 +90,7 @@ def test_tokens_add_up_to_scores(configured):
 
 
 def test_the_sample_of_tokens_is_of_pairs_per_paradigm(configured):
-    pairs = eval.run.load_benchmark(configured().benchmark).pairs
+    pairs = load_benchmark(configured().benchmark).pairs
     assert token_sample(pairs, "all", 1).tolist() == [0, 1, 2, 3]
     chosen = token_sample(pairs, "2", 1)
     assert pairs["paradigm"].iloc[chosen].value_counts().to_dict() == {"near": 2, "far": 1}

@@ -7,12 +7,12 @@ from itertools import chain
 import pytest
 import torch
 
-import eval.run
 from analysis.collect import PRETRAINED, collect
 from conf import compose
 from corpora.errors import ConfigError, InputError, PairscaleError, RunError
 from corpora.files import sha256_file
 from corpora.tokenizers import EOS, UNK
+from eval.pairs_run import loaded_benchmark
 from eval.run import score_study
 from eval.scores import read_scores, score_path
 from tests.made_up_models import TXL, made_up_model, made_up_run
@@ -279,7 +279,7 @@ def test_scoring_and_the_analysis_take_it_as_a_run(tmp_path, imported):
     ]
     config = compose("eval", ["study=s", "benchmark=blimp", *paths])
     made_up_run(config, made_up_model(TXL))
-    eval.run._loaded.cache_clear()
+    loaded_benchmark.cache_clear()
     score_study(config)
     rows, metadata = read_scores(score_path(run.scores("blimp"), "lp"))
     assert rows["good"].item() < 0

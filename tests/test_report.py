@@ -77,15 +77,16 @@ def test_the_report_has_all_that_it_promises(written):
     page, folder = written
     for text in (
         "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2", "overall accuracy rises from",
-        "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Without <unk>",
-        "Pairs with <unk>", "multiplies perplexity by", "t interval", "new samples of text and new initialisations",
+        "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Slopes without unknown words",
+        "pairs with <unk>", "multiplies perplexity by", "t interval", "new samples of text and new initialisations",
         "be" * 8, "1234567890", "torch 2.13.0", "python -m eval -m experiment=made_up",
         "python -m analysis study=made_up", "Warstadt et al. 2020",
     ):  # fmt: skip
         assert text in page.visible, text
     charts = json.loads(page.scripts[0])
     drawn = {attributes["data-chart"] for _, attributes in page.tags if "data-chart" in attributes}
-    shown = {"curve-0", "curve-1", "slopes", "perplexity", "correlations-matrix"}
+    shown = {"curve-0", "curve-1", "slopes", "perplexity", "correlations-matrix", "vocabulary-unk"}
+    shown |= {"vocabulary-unequal_unk", "vocabulary-ties", "without-unk-slopes"}
     assert drawn == set(charts) == {f"blimp-{name}" for name in shown}
     linked = {
         attributes["href"] for tag, attributes in page.tags if tag == "a" and not attributes["href"].startswith("#")

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-import eval.run
 from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
@@ -18,6 +17,7 @@ from conf import compose
 from corpora.errors import ConfigError, RunError
 from eval.accuracy import accuracies, best_template, by_repeat, repeats_text
 from eval.causal import CausalScorer
+from eval.pairs_run import loaded_benchmark
 from eval.run import score_run
 from eval.scores import read_metadata, read_scores, score_path, write_scores
 from eval.table import accuracy_table, methods_table
@@ -129,7 +129,7 @@ def configured(tmp_path):
     paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
 
     def configure(*overrides):
-        eval.run._loaded.cache_clear()
+        loaded_benchmark.cache_clear()
         return compose("eval", ["benchmark=blimp", "trainer.progress=false", *paths, *overrides])
 
     return configure

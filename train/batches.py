@@ -65,12 +65,15 @@ class Batches:
     def _steps(self, budget: BudgetConfig) -> int:
         """The fewest steps in which the words of the budget are seen."""
         if budget.words is not None:
-            words = parse_size(budget.words, "recipe.budget.words")
-        else:
-            assert budget.epochs is not None
-            words = round(budget.epochs * self.words)
-            if words < 1:
-                raise ConfigError(f"recipe.budget.epochs={budget.epochs}: must be above 0, and hold at least one word")
+            return self.steps_for(parse_size(budget.words, "recipe.budget.words"))
+        assert budget.epochs is not None
+        words = round(budget.epochs * self.words)
+        if words < 1:
+            raise ConfigError(f"recipe.budget.epochs={budget.epochs}: must be above 0, and hold at least one word")
+        return self.steps_for(words)
+
+    def steps_for(self, words: int) -> int:
+        """The fewest steps in which so many reference words are seen, repeats counted."""
         epochs, rest = divmod(words, self.words)
         depth = -(-rest * self.column // self.words)  # of the columns that hold the rest, in tokens
         return epochs * self.steps_per_epoch + -(-depth // self.bptt)

@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig
+from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, parse_size
 from corpora.errors import ConfigError, check_above, check_choice
 
 PRECISIONS = ("fp32", "bf16")
@@ -290,9 +290,23 @@ class TrainerConfig:
     compile: bool = MISSING
     progress: bool = MISSING
     devices: int = 1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/ranks.py)
+    snapshots: Any = None  # of the weights: how many, or at which words seen (train/snapshots.py); null: none
 
     def __post_init__(self) -> None:
         check_above("trainer.devices", self.devices, 0)
+        match self.snapshots:
+            case list() if self.snapshots:
+                for words in self.snapshots:
+                    parse_size(str(words), "trainer.snapshots")
+            case None:
+                pass
+            case int() if self.snapshots > 0 and self.snapshots is not True:
+                pass
+            case _:
+                raise ConfigError(
+                    f"trainer.snapshots={self.snapshots}: must be how many of them, such as 8, or a list of words "
+                    "seen, such as [10k,100k,1M]; or null for none"
+                )
 
 
 @dataclass

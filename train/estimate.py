@@ -21,6 +21,7 @@ from train.loss import chunk_bytes
 from train.models import build_model, parameter_count
 from train.recipes import build_optimizer
 from train.runs import RunFolder, run_id
+from train.snapshots import moments
 
 # Used, and said to be guesses, where the corpus is not prepared: of kinds of tokenizers by what a word is, read off the
 # local English (treebank) and the local Chinese, whose words of jieba are 1.73 characters long.
@@ -69,6 +70,7 @@ class Estimate:
     parameters: int
     memory_bytes: int  # weights, gradients, optimiser, activations of one step in fp32; without the program itself
     disk_bytes: int
+    snapshots: tuple[int, ...]  # steps after which there is one; of a run that is done, those on the disk
     seconds: float
     tokens_per_word: float
     speed: Speed
@@ -105,9 +107,11 @@ def estimate(config: RunConfig) -> Estimate:
         speed = measured_speed(config, vocabulary)
     else:
         speed = Speed(given * tokens / words, READING * given * tokens / words)
+    folder = RunFolder.of(config)
+    snapshots = tuple(folder.snapshots if folder.done else moments(config.trainer.snapshots, batches))
     return Estimate(
         run=run_id(config),
-        done=RunFolder.of(config).done,
+        done=folder.done,
         words=words,
         words_seen=batches.words_seen(len(batches)),
         tokens=tokens,
@@ -119,8 +123,9 @@ def estimate(config: RunConfig) -> Estimate:
             + chunk_bytes(config.recipe.batch * config.recipe.bptt, vocabulary, config.precision == "bf16")
             + tokens * 2
         ),
-        # The exported weights and, until the run is done, two checkpoints and a third while it is written.
-        disk_bytes=4 * parameters * (1 + 3 * (copies - 1)),
+        # The exported weights, snapshots and, until the run is done, two checkpoints and a third while it is written.
+        disk_bytes=4 * parameters * (1 + 3 * (copies - 1) + len(snapshots)),
+        snapshots=snapshots,
         seconds=START_SECONDS + batches.words_seen(len(batches)) * tokens / words / speed.training,
         tokens_per_word=per_word,
         speed=speed,
@@ -148,6 +153,7 @@ def _ngram_estimate(
         parameters=ngrams,
         memory_bytes=_sorting_bytes(model.lmplz_memory),
         disk_bytes=ngrams * (NGRAM_BYTES + ARPA_BYTES),
+        snapshots=(),
         seconds=START_SECONDS + tokens / speed.training,
         tokens_per_word=per_word,
         speed=speed,
@@ -270,6 +276,8 @@ def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, s
         table.add_row("filter", Text(f"{config.corpus.filter} takes {much} out of the train split"))
     how = "counted in one pass" if found.counted else f"seen in {found.steps:,} steps"
     table.add_row("training", f"{found.words_seen:,} words {how}: {state}")
+    if found.snapshots:
+        table.add_row("snapshots", f"{len(found.snapshots)} of the weights while it trains")
     if scoring_seconds:
         table.add_row("scoring", clock(scoring_seconds))
     memory = f"{found.memory_bytes / 2**20:,.0f} MiB"

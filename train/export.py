@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from train.models import LanguageModel, build_model
 from train.runs import RunFolder
 
 MODEL_VERSION = 1
+ABOUT = "pairscale"  # key of a safetensors header
 KINDS: dict[str, type[ModelConfig]] = {"lstm": LstmConfig, "txl": TxlConfig}
 
 
@@ -48,8 +50,7 @@ def save_model(
 ) -> None:
     """Write the model; model.json comes last and vouches for the rest. `info` is plain data about the run."""
     tokenizer.save(folder.tokenizer)
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    data = save(weights)
+    data = weights_of(model)
     write_bytes(folder.weights, data)
     description = {
         "version": MODEL_VERSION,
@@ -60,6 +61,13 @@ def save_model(
         "digest": hashlib.sha256(data).hexdigest(),
     }
     write_json(folder.model, description)
+
+
+def weights_of(model: LanguageModel, about: dict[str, Any] | None = None) -> bytes:
+    """The weights as safetensors; `about`: plain data for its header. The same weights give the same bytes."""
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    # One key, as safetensors writes several in any order.
+    return save(weights, None if about is None else {ABOUT: json.dumps(about)})
 
 
 def load_model(folder: RunFolder) -> LoadedModel:
@@ -75,6 +83,13 @@ def load_model(folder: RunFolder) -> LoadedModel:
             f"{folder.weights}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
             f"{description['digest'][:8]}: cut short or changed since; remove the run's folder to train it again"
         )
+    return described_model(folder, description, folder.weights, digest, description["info"])
+
+
+def described_model(
+    folder: RunFolder, description: dict[str, Any], weights: Path, digest: str, info: dict[str, Any]
+) -> LoadedModel:
+    """The model that `description` (of model.json) tells of, with the weights in a file; errors as of `load_model`."""
     tokenizer = load_tokenizer(folder.tokenizer)
     vocabulary = description["vocabulary"]
     if len(tokenizer) != vocabulary:
@@ -86,13 +101,13 @@ def load_model(folder: RunFolder) -> LoadedModel:
     with torch.device("meta"):  # the weights are replaced at once: draw none
         model = build_model(config, vocabulary)
     try:
-        model.load_state_dict(load_file(folder.weights), assign=True)
+        model.load_state_dict(load_file(weights), assign=True)
     except SafetensorError as error:
-        raise RunError(f"{folder.weights}: cannot be read as safetensors ({error})") from None
+        raise RunError(f"{weights}: cannot be read as safetensors ({error})") from None
     except RuntimeError as error:  # of several lines, one for each weight
         reason = " ".join(str(error).split())[:200]
-        raise RunError(f"{folder.weights}: not the weights that {folder.model.name} describes ({reason})") from None
-    return LoadedModel(model.eval(), tokenizer, config, description["info"], digest, tokenizer_digest(folder.tokenizer))
+        raise RunError(f"{weights}: not the weights that {folder.model.name} describes ({reason})") from None
+    return LoadedModel(model.eval(), tokenizer, config, info, digest, tokenizer_digest(folder.tokenizer))
 
 
 def read_description(folder: RunFolder, kinds: Collection[str]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from train.models import LanguageModel, State
 from train.perplexity import Perplexity, evaluate
 from train.ranks import Ranks
 from train.recipes import build_optimizer, rate_after_validation, scheduled_rate
+from train.snapshots import Snapshots
 
 ALONE = Ranks()
 
@@ -27,8 +28,8 @@ ALONE = Ranks()
 class LanguageModelling(L.LightningModule):
     """Next-token training of one run.
 
-    Everything happens at optimiser steps: the learning rate is set before a step; logging, validation and checkpoints
-    follow it, in this order. Nothing depends on the clock, so a run that was killed repeats the same steps.
+    Everything happens at optimiser steps: the learning rate is set before a step; logging, validation, snapshots and
+    checkpoints follow it, in this order. Nothing depends on the clock, so a run that was killed repeats the same steps.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class LanguageModelling(L.LightningModule):
         batches: Batches,
         held_out: HeldOut,
         metrics: MetricsFile,
+        snapshots: Snapshots,
         intervals: dict[str, int],
         on_best: Callable[[Perplexity, int], None],
         on_checkpoint: Callable[[], None],
@@ -52,6 +54,7 @@ class LanguageModelling(L.LightningModule):
         self.batches = batches
         self.held_out = held_out
         self.metrics = metrics
+        self.snapshots = snapshots
         self.intervals = intervals
         self.on_best = on_best
         self.on_checkpoint = on_checkpoint
@@ -83,6 +86,8 @@ class LanguageModelling(L.LightningModule):
     def on_train_start(self) -> None:
         """Put the random generators back where the checkpoint left them: from here on only dropout draws from them."""
         self.metrics.forget_after(self.global_step)
+        if self.ranks.first:
+            self.snapshots.go_on_after(self.global_step)
         # Loss in nats per token and norm of the gradient since the last log point, kept where they are computed.
         self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
         self.checked = self.global_step
@@ -125,6 +130,10 @@ class LanguageModelling(L.LightningModule):
         if final or step % self.intervals["validate"] == 0:
             self._validate(step)
         self._publish(step)
+        if step in self.snapshots.moments:
+            self.check_finite()
+            if self.ranks.first:
+                self.snapshots.write(self.model, step)
         if final and self.ranks.first:
             self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
         elif not final and (step % self.intervals["checkpoint"] == 0 or self.checkpoint_asked()):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from corpora.config import parse_size
+from corpora.config import parse_size, written
 from corpora.errors import ConfigError, RunError, WriteError
 from corpora.files import write_text
 from corpora.prepare import corpus_folder
@@ -46,6 +46,13 @@ def train_run(config: RunConfig) -> RunFolder:
             with folder.locked():
                 folder.remove_checkpoints()
         console.print(f"[green]done already[/] {folder.path}")
+        if config.trainer.snapshots is not None and not folder.snapshots and not isinstance(config.model, NgramConfig):
+            console.print(
+                f"{folder.path.name}: has no snapshots, which are kept while a run trains: remove its folder, or give "
+                f"another study, for trainer.snapshots={written(config.trainer.snapshots)}",
+                markup=False,
+                soft_wrap=True,
+            )
         return folder
     with folder.locked():
         if folder.done:
@@ -131,6 +138,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from train.perplexity import Perplexity
     from train.preemption import Preemption
     from train.progress import TrainingProgress
+    from train.snapshots import Snapshots
 
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its banners say nothing about the run
     corpus = prepare(config)
@@ -173,6 +181,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         batches,
         held_out,
         MetricsFile(folder.metrics),
+        Snapshots(folder, config.trainer.snapshots, batches),
         intervals,
         keep_best,
         checkpoint,

@@ -6,6 +6,7 @@
         metrics.csv          one row per log or validation, by words seen
         progress.json        how far training is, written every few seconds; gone when it is done
         checkpoints/         everything that resuming needs, until the run is done (train/checkpoints.py)
+        snapshots/           the weights at chosen words seen, for trajectories (train/snapshots.py)
         model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
         scores/<benchmark>/  score files (eval/scores.py)
 
@@ -38,6 +39,7 @@ UNFINISHED = "unfinished"
 FAILED = "failed"
 FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest
 _CHECKPOINT = re.compile(r"(\d+)-[0-9a-f]{16}\.ckpt")
+_SNAPSHOT = re.compile(r"(\d+)-[0-9a-f]{16}\.safetensors")
 LOOK_SECONDS = 0.5  # a lock is waited for: `in_use` may hold it for a moment
 
 
@@ -122,6 +124,21 @@ class RunFolder:
         """Remove the checkpoints of a run that is done: there is nothing left to resume."""
         if self.checkpoint_folder.exists():
             shutil.rmtree(self.checkpoint_folder)
+
+    def snapshot(self, step: int, digest: str) -> Path:
+        """Path of the weights after `step` optimiser steps, in a file whose bytes have this hexadecimal SHA-256."""
+        return self.path / "snapshots" / f"{step}-{digest[:16]}.safetensors"
+
+    @property
+    def snapshots(self) -> dict[int, Path]:
+        """Step -> the snapshot that is there of it, by step."""
+        return dict(self.snapshot_files)
+
+    @property
+    def snapshot_files(self) -> list[tuple[int, Path]]:
+        """All snapshots with their steps, by step; two of a step until a run that went on elsewhere is there again."""
+        found = [(_SNAPSHOT.fullmatch(path.name), path) for path in self.path.glob("snapshots/*.safetensors")]
+        return sorted((int(match[1]), path) for match, path in found if match)
 
     @property
     def progress(self) -> Path:

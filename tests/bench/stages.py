@@ -36,7 +36,7 @@ VOLATILE = {
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
 SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", *QUIET]
 TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.bptt=20", "recipe.validation_words=500"]
-TRAINED += ["recipe.checkpoint_every=1k"]
+TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some at no checkpoint
 LSTM = ["model=lstm_tiny", "model.embedding=24", "model.hidden=24", *TRAINED]
 TXL = ["model=txl_tiny", "model.layers=2", "model.d_model=24", "model.heads=2", "model.d_head=12", "model.d_inner=32"]
 TXL += TRAINED
@@ -67,7 +67,12 @@ def stages(ngrams: bool = True) -> list[Stage]:
         for size in ("2k", "4k")
         for seed in (1, 2)
     ]
-    score = ("eval", *QUIET, *BENCHMARK)  # with nothing of a run: all of the study's are scored
+    score = (
+        "eval",
+        *QUIET,
+        *BENCHMARK,
+        "scoring.snapshots=true",  # with nothing of a run: all of the study's are scored
+    )
     return [
         Stage("corpora", prepare),
         Stage("train, LSTM", models[0], (prepare,), checkpoints=True),

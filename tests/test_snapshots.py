@@ -1,0 +1,232 @@
+"""Snapshots of a run: at which steps, that they change nothing and survive all, and their scores."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from conf import compose
+from corpora.errors import ConfigError, RunError
+from eval.__main__ import plan, planned
+from eval.run import score_run
+from eval.scores import read_metadata, read_scores, score_path
+from tests.bench.stages import SMALL, TRAINED, contents, difference
+from train.batches import Batches
+from train.config import BudgetConfig, RecipeConfig
+from train.estimate import estimate
+from train.export import load_model
+from train.module import LanguageModelling
+from train.run import train_run
+from train.runs import RunFolder, run_id
+from train.snapshots import Snapshots, load_snapshot, moments
+
+WITHOUT = [option for option in TRAINED if not option.startswith("trainer.snapshots")]
+RUN = [*SMALL, "sample.size=4k", "model=lstm_tiny", "model.embedding=24", "model.hidden=24", *WITHOUT]
+RUN += ["benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]"]
+ASKED = ["trainer.snapshots=4"]
+
+
+@pytest.fixture
+def configured(tmp_path, monkeypatch):
+    """A short run with checkpoints every 1,000 words, in relative folders of a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    return lambda *more: compose("eval", [*RUN, *more])
+
+
+def batches(epochs, tokens=1000, words=500):
+    """4 columns in steps of 10 tokens: 25 steps an epoch, each of 20 words."""
+    recipe = RecipeConfig(
+        name="r", budget=BudgetConfig(epochs=epochs), batch=4, bptt=10, lr=1.0, clip=1.0, export="last",
+        validation_words=1,
+    )  # fmt: skip
+    return Batches(np.zeros(tokens, np.uint16), words, recipe)
+
+
+def test_moments_by_hand():
+    assert moments(None, batches(2)) == {}
+    assert moments(1, batches(2)) == {50: "end"}
+    # 1000 words seen in all: 500, 250, 125 and 62.5 of them are seen in 25, 12.5, 6.25 and 3.15 steps.
+    assert moments(5, batches(2)) == {4: "1/16", 7: "1/8", 13: "1/4", 25: "1/2", 50: "end"}
+    # The first step sees 20 words, and more than one moment: it has the last of them.
+    assert list(moments(12, batches(2)).items())[:2] == [(1, "1/64"), (2, "1/32")]
+    assert moments(["0.1k", 600, "5k"], batches(2)) == {5: "100", 30: "600", 50: "end"}
+    assert moments(["1000"], batches(2)) == {50: "end"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("0", "trainer.snapshots=0: must be how many of them"),
+        ("true", "trainer.snapshots=True: must be how many of them"),
+        ("[]", r"trainer.snapshots=\[\]: must be how many"),
+        ("10k", "trainer.snapshots=10k: must be how many"),
+        ("[10k,x]", "trainer.snapshots=x: must be a whole number above 0"),
+    ],
+)
+def test_other_values_are_refused(given, told):
+    with pytest.raises(ConfigError, match=told):
+        compose("train", [f"trainer.snapshots={given}"])
+    with pytest.raises(ConfigError, match=r"scoring.snapshots=true with benchmark=cprag: trajectories are of pairs"):
+        compose("eval", ["benchmark=cprag", "scoring.snapshots=true", "paths.data=/data"])
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A run that kept snapshots and exported its last weights, and what is in its folder."""
+    folder = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        patched.setattr(torch, "set_num_threads", lambda _: None)
+        run = train_run(compose("eval", [*RUN, "recipe.export=last", *ASKED]))
+        return RunFolder(folder / run.path)
+
+
+def test_snapshots_change_nothing_and_the_last_is_the_final_model(configured, kept):
+    plain = configured("recipe.export=last")
+    assert run_id(plain) == run_id(configured("recipe.export=last", *ASKED)) == kept.path.name
+    alone = contents(train_run(plain).path)
+    found = contents(kept.path)
+    with_snapshots = [name for name in found if name.startswith("snapshots")]
+    assert len(with_snapshots) == 5  # the folder, and what is in it
+    left = {name: digest for name, digest in found.items() if name not in with_snapshots and name != "config.yaml"}
+    assert difference({name: digest for name, digest in alone.items() if name != "config.yaml"}, left) is None
+    final, exported = load_file(list(kept.snapshots.values())[-1]), load_file(kept.weights)
+    assert final.keys() == exported.keys()
+    assert all(torch.equal(final[name], exported[name]) for name in final)
+    seen = []
+    for step, path in kept.snapshots.items():
+        with safe_open(path, "pt") as file:
+            about = json.loads(file.metadata()["pairscale"])
+        assert about["step"] == step
+        seen.append((about["moment"], about["words_seen"]))
+    assert [moment for moment, _ in seen] == ["1/8", "1/4", "1/2", "end"]
+    words = kept.read_manifest()["words_seen"]
+    for (_, here), share in zip(seen, (8, 4, 2, 1), strict=True):
+        assert words / share <= here < words / share + 8 * 20  # the tokens of one step
+
+
+class Stopped(Exception):
+    """What ends a run in the middle, as a signal would."""
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_kill_after_a_snapshot_and_before_a_checkpoint(configured, kept, monkeypatch, number):
+    """Also with a snapshot there already that the run has yet to come to."""
+    config = configured("recipe.export=last", *ASKED)
+    write, written = Snapshots.write, []
+
+    def stopping(self, model, step):
+        write(self, model, step)
+        written.append(step)
+        if len(written) == number + 1:
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Snapshots, "write", stopping)
+        with pytest.raises(Stopped):
+            train_run(config)
+    run = RunFolder.of(config)
+    assert list(run.snapshots) == list(kept.snapshots)[: number + 1]
+    run.snapshot(max(kept.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
+    train_run(config)
+    assert difference(contents(kept.path), contents(run.path)) is None
+
+
+def test_a_run_that_did_not_keep_them_from_the_start_says_so(configured, monkeypatch, capsys):
+    end = LanguageModelling.on_train_batch_end
+
+    def ended(self, *arguments):
+        end(self, *arguments)
+        if self.global_step == 45:
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LanguageModelling, "on_train_batch_end", ended)
+        with pytest.raises(Stopped):
+            train_run(configured())
+    run = train_run(configured(*ASKED))
+    said = " ".join(capsys.readouterr().err.split())
+    assert "snapshots before that were not asked for then and are not made (1/8, 1/4, 1/2)" in said
+    assert len(run.snapshots) == 1
+    other = configured("seed=2")
+    train_run(other)
+    train_run(configured("seed=2", *ASKED))
+    assert "has no snapshots, which are kept while a run trains" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_damaged_or_missing_snapshot_is_told(configured, kept):
+    (first, path), *_ = kept.snapshots.items()
+    with pytest.raises(RunError, match=rf"no snapshot after 9999 steps; there are {first}, "):
+        load_snapshot(kept, 9999)
+    data = bytearray(path.read_bytes())
+    try:
+        path.write_bytes(bytes(data[:-1]) + bytes([data[-1] ^ 1]))
+        with pytest.raises(RunError, match=rf"{path.name}: its SHA-256 begins with \w+: cut short or changed since"):
+            load_snapshot(kept, first)
+    finally:
+        path.write_bytes(data)
+    assert load_snapshot(kept, first).info["moment"] == "1/8"
+
+
+def test_snapshots_are_scored_once_each_with_its_own_weights(configured, capsys):
+    config = configured("recipe.export=last", "scoring.snapshots=true", *ASKED)
+    run = train_run(config)
+    score_run(run, config)
+    folder = next(run.scores("").iterdir())
+    final, metadata = read_scores(score_path(folder, "lp"))
+    assert (metadata["step"], "words_seen" in metadata) == (None, False)
+    steps = list(run.snapshots)
+    for step in steps:
+        rows, told = read_scores(score_path(folder, "lp", step))
+        assert told["step"] == step
+        assert told["model"]["digest"] == load_snapshot(run, step).digest != metadata["model"]["digest"]
+        assert {key: told[key] for key in ("policy", "parameters", "benchmark", "tokenizer_digest")} == {
+            key: metadata[key] for key in ("policy", "parameters", "benchmark", "tokenizer_digest")
+        }
+        same = np.array_equal(rows[["good", "bad"]].to_numpy(), final[["good", "bad"]].to_numpy())
+        assert same == (step == steps[-1])
+    assert told["words_seen"] == load_model(run).info["words_seen"]
+    out = capsys.readouterr().out
+    accuracy = (final["good"] > final["bad"]).groupby(final["paradigm"]).mean().mean()
+    assert out.splitlines()[-1].split() == [f"{told['words_seen']:,}", f"{100 * accuracy:.1f}"]
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    score_run(run, config)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    score_path(folder, "lp", steps[1]).unlink()
+    score_run(run, config)
+    assert read_metadata(score_path(folder, "lp", steps[1]))["step"] == steps[1]
+
+
+def test_a_run_without_snapshots_is_scored_and_said(configured, capsys):
+    config = configured("scoring.snapshots=true")
+    run = train_run(config)
+    score_run(run, config)
+    assert "has no snapshots to score; trainer.snapshots=N keeps N of them" in capsys.readouterr().out
+
+
+def test_a_dry_run_counts_them(configured):
+    given = ["dry_run=true", "dry_run_words_per_s={lstm_tiny:1000}"]
+    asked = [configured(*given), configured(*given, *ASKED), configured(*given, *ASKED, "scoring.snapshots=true")]
+    planned.runs.clear()
+    for config in asked:
+        planned.runs.append(planned_one(config))
+    plain, kept, scored = planned.runs
+    weights = 4 * estimate(asked[0]).parameters
+    assert kept.estimate.disk_bytes - plain.estimate.disk_bytes == 4 * weights
+    assert kept.seconds == plain.seconds
+    assert scored.scoring_seconds == pytest.approx(5 * kept.scoring_seconds)
+    assert scored.score_bytes > kept.score_bytes == plain.score_bytes
+    planned.runs.clear()
+
+
+def planned_one(config):
+    runs = list(planned.runs)
+    planned.runs.clear()
+    plan(config)
+    (one,) = planned.runs
+    planned.runs[:] = runs
+    return one
