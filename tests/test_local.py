@@ -90,10 +90,10 @@ def test_cores_are_shared_out(monkeypatch, values, jobs, threads):
 
 
 def test_the_values_are_in_conf(tmp_path):
-    from conf import _composed
+    from conf import composed
 
-    node = _composed("train", ["hydra/launcher=local", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher
+    node = composed("train", ["hydra/launcher=local", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher
     assert OmegaConf.to_container(node)["gpus"] == [1]
     with pytest.raises(Exception, match="jbos"):
-        _composed("train", ["hydra/launcher=local", "hydra.launcher.jbos=1"])
+        composed("train", ["hydra/launcher=local", "hydra.launcher.jbos=1"])
     assert RunFolder.of(compose("train", ["hydra/launcher=local"])) == RunFolder.of(compose("train", []))
