@@ -11,7 +11,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from conf import compose
+from conf.launchers import check_all
 from conf.launchers.local import LocalLauncher, _visible_gpus
+from corpora.errors import RunError, RunInUse
 from train.runs import RunFolder, study_runs
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +66,15 @@ def test_an_interrupt_stops_all_and_the_same_command_goes_on(tmp_path):
     assert [run.read_manifest()["status"] for run in study_runs(tmp_path / "runs", "s")] == ["done"] * 3
     logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "local").glob("*.log"))
     assert "resuming" in logs
+
+
+def test_runs_that_another_process_is_at_work_on_are_not_failures():
+    check_all(4, failed=0, unfinished=0)
+    with pytest.raises(RunInUse, match=r"2 of 4 runs did not begin or end \(told above\); the same command goes on"):
+        check_all(4, failed=0, unfinished=2)
+    with pytest.raises(RunError, match="1 of 4 runs failed, and 2 did not begin or end") as caught:
+        check_all(4, failed=1, unfinished=2)
+    assert caught.value.exit_code == 2
 
 
 def launcher(**values):

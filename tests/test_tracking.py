@@ -17,9 +17,13 @@ import pytest
 from conf import compose
 from corpora.errors import ConfigError, RunError
 from eval.accuracy import accuracies
+from eval.cloze_measures import measures
+from eval.cloze_scores import read_cloze
 from eval.record import read_record, scored_pairs
 from eval.run import score_run
+from tests.made_up_models import LSTM, made_up_model, made_up_run
 from tests.offline_wandb import offline_runs
+from tests.test_diagnostics import write_files
 from train.run import train_run
 from train.runs import RunFolder
 from train.tracking import RECORD, Tracker, _mode, answers, has_key, tracked
@@ -138,6 +142,28 @@ def test_scores_are_tracked_once_however_often(tmp_path):
     assert not again.history
     assert set(again.summary) == set(first.summary)
     assert again.summary[RECORD] == first.summary[RECORD]
+
+
+def test_measures_of_diagnostics_are_tracked(tmp_path):
+    write_files(tmp_path / "lm_diagnostics")
+    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+    for name in ("cprag", "role"):
+        config = compose("eval", [*paths, f"benchmark={name}", "logger=wandb", "trainer.progress=false"])
+        run = RunFolder.of(config) if name == "role" else made_up_run(config, made_up_model(LSTM))
+        score_run(run, config)
+    (found,) = offline_runs(tmp_path).values()
+    assert (found.id, found.job_type) == (f"{run.path.name}-eval", "eval")
+    for name in ("cprag", "role"):
+        cloze, _ = read_cloze(run.scores(name))
+        columns, rows = found.table(f"measures/{name}")
+        read = pd.DataFrame(rows, columns=columns)
+        pd.testing.assert_frame_equal(read, measures(name, cloze), check_dtype=False, check_exact=True)
+        for level, part, share in read[["level", "name", "accuracy"]].to_numpy():
+            assert found.summary[f"{level}/{name}/{part}"] == share
+        expected = cloze[(cloze["role"] == "expected") & (cloze["condition"] == "original")]
+        best = expected.groupby("item")["rank"].min().fillna(99)
+        assert found.summary[f"accuracy@5/{name}/original"] == (best <= 5).mean()
+    assert json.loads(found.summary[RECORD])["scores"] == {}
 
 
 def test_the_record_says_what_a_curve_needs(tmp_path):
