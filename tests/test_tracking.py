@@ -2,12 +2,10 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +19,7 @@ from eval.cloze_measures import measures
 from eval.cloze_scores import read_cloze
 from eval.record import read_record, scored_pairs
 from eval.run import score_run
+from tests.killed import killed_after
 from tests.made_up_models import LSTM, made_up_model, made_up_run
 from tests.offline_wandb import offline_runs
 from tests.test_diagnostics import write_files
@@ -84,15 +83,7 @@ def test_training_is_tracked_over_words_seen(tmp_path, monkeypatch):
 def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
     arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=6", "recipe.batch=4")
-    folder = RunFolder.of(compose("train", arguments))
-    process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=ROOT)
-    seen: set[int] = set()
-    while process.poll() is None and len(seen) < 4:
-        seen |= set(folder.checkpoints)
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not folder.done, "the run ended before it could be killed"
+    folder = killed_after(4, arguments)
     train_run(compose("train", arguments))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
