@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from conf import compose
+from tests.commands import Command
 from train.runs import RunFolder
-
-ROOT = Path(__file__).parents[1]
 
 
 def killed_after(
-    checkpoints: int, arguments: list[str], before: Callable[[subprocess.Popen[bytes]], None] = lambda _: None
+    checkpoints: int, arguments: list[str], before: Callable[[Command], None] = lambda _: None
 ) -> RunFolder:
     """The run of `python -m train` with `arguments`, after its SIGKILL; `before` sees the process while it lives."""
     folder = RunFolder.of(compose("train", arguments))
-    process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=ROOT)
+    process = Command("train", *arguments)
     seen: set[Path] = set()
-    while process.poll() is None and len(seen) < checkpoints:
+    while process.code is None and len(seen) < checkpoints:
         seen |= set(folder.checkpoints)
         time.sleep(0.001)
     before(process)
-    process.send_signal(signal.SIGKILL)
+    process.kill(signal.SIGKILL)
     process.wait()
     assert not folder.done, "the run ended before it could be killed"
     return folder
 
 
-def children_of(process: subprocess.Popen[bytes]) -> list[int]:
+def children_of(process: Command) -> list[int]:
     """Process ids."""
     return [int(child) for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]

@@ -1,8 +1,6 @@
 """One run on several devices, as two CPU processes: the numbers of one process, exact resume, and no process left."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -12,13 +10,13 @@ from safetensors.torch import load_file
 
 from conf import compose, describe
 from corpora.errors import RunError
+from tests.commands import completed
 from tests.killed import children_of, killed_after
 from tests.slurm_cluster import wait_until
 from tests.test_run import _same_threads, _text, overrides  # noqa: F401 -- fixtures that apply to all
 from train.run import train_run
 from train.runs import RunFolder
 
-ROOT = Path(__file__).parents[1]
 STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.bptt=20", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
 
 
@@ -75,8 +73,7 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
 def test_a_sweep_trains_on_several_devices_run_by_run_and_ranks_draw_other_dropout(tmp_path):
     """Were the masks of both ranks the same, columns i and i + 4 would be dropped alike."""
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
-    command = [sys.executable, "-m", "train", "-m", *arguments, "seed=1,2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = completed("train", "-m", *arguments, "seed=1,2")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "runs").glob("*/*/model.safetensors"))) == 2
     both = RunFolder.of(compose("train", [*arguments, "seed=1"]))

@@ -1,7 +1,6 @@
 """Tracking in W&B, offline: what is in its files, that nothing is there twice, and that no network is touched."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from eval.cloze_measures import measures
 from eval.cloze_scores import read_cloze
 from eval.record import read_record, scored_pairs
 from eval.run import score_run
+from tests.commands import completed
 from tests.killed import killed_after
 from tests.made_up_models import LSTM, made_up_model, made_up_run
 from tests.offline_wandb import offline_runs
@@ -306,8 +306,7 @@ def test_a_server_answers_whatever_it_says(tmp_path):
 
 
 def test_asking_for_online_without_a_key_is_one_line(tmp_path):
-    command = [sys.executable, "-m", "train", *asked(tmp_path, "logger.mode=online")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    done = completed("train", *asked(tmp_path, "logger.mode=online"))
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale train: ")]
     assert len(lines) == 1
@@ -316,9 +315,8 @@ def test_asking_for_online_without_a_key_is_one_line(tmp_path):
 
 
 def test_in_a_sweep_accuracies_have_its_id_and_training_keeps_its_own(tmp_path):
-    environment = {**os.environ, "WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
-    command = [sys.executable, "-m", "eval", "experiment=demo", *asked(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=environment, timeout=300)
+    environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
+    completed("eval", "experiment=demo", *asked(tmp_path), environment=environment).check_returncode()
     runs = offline_runs(tmp_path)
     (name,) = {run.name for run in runs.values()}
     assert {run.id: run.job_type for run in runs.values()} == {name: "train", "ofsweep1": "eval"}
