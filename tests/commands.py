@@ -35,6 +35,7 @@ def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(Path(printed, name), os.O_WRONLY | os.O_APPEND), number)
     sys.argv = words
+    sys.modules.pop(f"{words[0]}.__main__", None)  # imported with the rest; a command is not
     try:
         if words[0].endswith(".py"):
             runpy.run_path(words[0], run_name="__main__")
