@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-# One thread for each process that computes: the tests run in two of them.
+# One thread for each process that computes: the tests run in two of them, each of which takes whole files, so that what the
+# tests of a file share is made once, until one of the two has nothing left.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -28,7 +29,7 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 	$(BIN)/python -m analysis study=demo
 
 test: venv  ## the tests
-	$(PYTEST) -n 2 -m "not slurm"
+	$(PYTEST) -n 2 --dist worksteal -m "not slurm"
 
 test-slurm: venv  ## the tests on a SLURM of this machine, alone, as they wait for jobs (root; make system)
 	$(PYTEST) -m slurm

@@ -65,7 +65,7 @@ class RunRecord:
 
 
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
-    """The runs of a study; `expected` (conf.expected_runs) declares those that there should be.
+    """The runs of a study; `expected` (of conf.asked_runs) declares those that there should be.
 
     Raises RunError when there is no such study, a manifest is broken, or no run is done.
     """
@@ -195,7 +195,7 @@ def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str
     for run, point in expected.items():
         if run not in there:
             like = [other for other in there if other.rpartition("-")[0] == run.rpartition("-")[0]]
-            reason = f"{', '.join(like)} has another configuration than the experiment" if like else ""
+            reason = f"{', '.join(like)} has another configuration than was asked for" if like else ""
             problems.append({"run": point, "status": MISSING, "reason": reason})
     return problems
 

@@ -78,7 +78,13 @@ def analyse(config: AnalysisConfig) -> None:
     list(sections.values())[-1].more.append(coverage_exhibit())
     with quiet.status("writing the report"):
         path = write_report(
-            folder, study.name, [*sections.values()], config.analysis, config.ties, _is_experiment(study.name), source
+            folder,
+            study.name,
+            [*sections.values()],
+            config.analysis,
+            config.ties,
+            conf.is_experiment(study.name),
+            source,
         )
         for label, section in sections.items():
             write_curve_tables(folder, section.judged, tables[label], config.analysis.method)
@@ -91,20 +97,16 @@ def _from_files(config: AnalysisConfig) -> Study:
         folder = Path(config.paths.runs)
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
-    return collect(config.paths.runs, config.study, _expected(config.study))
+    return collect(config.paths.runs, config.study, _expected(config, config.study))
 
 
 def _tracked(config: AnalysisConfig) -> Study:
     name, runs = project_runs(config.project, config.study)
-    return collect_tracked(name, runs, str(config.project), _expected(name))
+    return collect_tracked(name, runs, str(config.project), _expected(config, name))
 
 
-def _is_experiment(study: str) -> bool:
-    return (conf.FOLDER / "experiment" / f"{study}.yaml").exists()
-
-
-def _expected(study: str) -> dict[str, str] | None:
-    return conf.expected_runs(study) if _is_experiment(study) else None
+def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
+    return {run: asked.point for run, asked in conf.asked_runs(config.paths.runs, study).items()}
 
 
 def _published(config: AnalysisConfig) -> None:

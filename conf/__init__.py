@@ -13,7 +13,8 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -51,10 +52,12 @@ from train.config import (
     LoggerConfig,
     LstmConfig,
     NgramConfig,
+    RunConfig,
     SgdPlateauConfig,
     TxlConfig,
     UntrainedConfig,
 )
+from train.grid import Asked, keep_grid, read_grid
 from train.runs import RunFolder, run_id
 
 FOLDER = Path(__file__).parent
@@ -129,21 +132,28 @@ def register() -> None:
         Plugins.instance().class_name_to_class[f"hydra_plugins.pairscale.{plugin.__name__}"] = plugin
 
 
-def _composed(command: str, overrides: list[str]) -> DictConfig:
+@contextmanager
+def _hydra() -> Iterator[None]:
     register()
     GlobalHydra.instance().clear()  # a running command's, which it no longer needs, would refuse a second one
     with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
+        yield
+
+
+def composed(command: str, overrides: list[str]) -> DictConfig:
+    """The node of `python -m <command> <overrides>`, Hydra's own part included; errors as Hydra raises them."""
+    with _hydra():
         return hydra.compose(command, overrides, return_hydra_config=True)
 
 
 def compose(command: str, overrides: list[str]) -> AnalysisConfig:
     """The configuration of `python -m <command> <overrides>`, for use from Python; errors as Hydra raises them."""
-    return to_config(_composed(command, overrides))
+    return to_config(composed(command, overrides))
 
 
 def launcher(name: str, overrides: list[str]) -> dict[str, Any]:
     """The values in force of `hydra/launcher=<name>`. Errors as Hydra raises them."""
-    node = _composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
+    node = composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
     values = OmegaConf.to_container(node, resolve=True)
     assert isinstance(values, dict)
     return {str(key): value for key, value in values.items()}
@@ -155,7 +165,7 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
     `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
     ConfigError when there is no such experiment.
     """
-    if not (FOLDER / "experiment" / f"{experiment}.yaml").exists():
+    if not is_experiment(experiment):
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
     return _axes("train", [f"experiment={experiment}", *overrides])
@@ -166,10 +176,11 @@ def _axes(command: str, overrides: list[str]) -> dict[str, list[str]]:
 
     Key by key in the order in which a command line would have them, `experiment` first.
     """
-    parser = OverridesParser.create()
+    with _hydra():
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which knows what a glob stands for
     given = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
     fixed = [parsed.input_line for parsed in given.values() if not parsed.is_sweep_override()]
-    params = _composed(command, [str(line) for line in fixed]).hydra.sweeper.params or {}
+    params = composed(command, [str(line) for line in fixed]).hydra.sweeper.params or {}
     swept = {str(key): parser.parse_override(f"{key}={values}") for key, values in params.items()}
     axes = {}
     for key, parsed in (
@@ -182,25 +193,42 @@ def _axes(command: str, overrides: list[str]) -> dict[str, list[str]]:
     return axes
 
 
-def points(command: str, overrides: list[str]) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
+def points(
+    command: str, overrides: list[str], skip_refused: bool = False
+) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
     """The runs of a sweep: overrides that name each, its composed node (sizes and seeds apart) and its configuration.
 
     What a sweep of Hydra's would compose one by one: seeds and sizes change nothing else of a configuration, and
-    composing takes a second for six of them.
+    composing takes a second for six of them. With `skip_refused` runs whose values are refused are left out.
     """
-    axes = _axes(command, overrides)
+    refused = (PairscaleError, HydraException, OmegaConfBaseException) if skip_refused else ()
+    try:
+        axes = _axes(command, overrides)
+    except refused:
+        return
     fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
     seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
     for values in itertools.product(*axes.values()):
         point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
-        node = _composed(command, [*fixed, *point])
-        if OmegaConf.is_missing(node.corpus, "path"):
-            node.corpus.path = ""  # the user's to give, and not part of a run's identity
-        config = to_config(node)
-        for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
-            sample = dataclasses.replace(config.sample, size=size)
-            named = [*point, f"sample.size={size}", f"seed={seed}"]
-            yield named, node, dataclasses.replace(config, sample=sample, seed=int(seed))
+        with suppress(*refused):
+            node = composed(command, [*fixed, *point])
+            if OmegaConf.is_missing(node.corpus, "path"):
+                node.corpus.path = ""  # the user's to give, and not part of a run's identity
+            config = to_config(node)
+            node.hydra.overrides.task += [f"sample.size={size}" for size in (sizes or [])[:1]]
+            node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
+            for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
+                with suppress(*refused):
+                    sample = dataclasses.replace(config.sample, size=size)
+                    one = dataclasses.replace(config, sample=sample, seed=_whole("seed", seed))
+                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, one
+
+
+def _whole(key: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ConfigError(f"{key}={value}: must be a whole number") from None
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, AnalysisConfig]]:
@@ -218,11 +246,49 @@ def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, s
     return {run_id(config): point for point, config in expected_points(experiment, overrides)}
 
 
+def is_experiment(study: str) -> bool:
+    """Whether conf/experiment/ has one of a study's name."""
+    return (FOLDER / "experiment" / f"{study}.yaml").exists()
+
+
+def asked_runs(runs: str | Path, study: str) -> dict[str, Asked]:
+    """The runs that there should be of a study, by run id: what its sweeps asked for, as they kept it (train/grid.py).
+
+    Where none did, those of the experiment of the study's name; {} where there is none either.
+    """
+    kept = read_grid(Path(runs) / study)
+    if kept or not is_experiment(study):
+        return kept
+    command = f"python -m eval -m experiment={study}"
+    expected = expected_points(study)
+    return {run_id(config): Asked.of(point, config, config.benchmark.name, command) for point, config in expected}
+
+
+def keep_points(found: Iterable[tuple[list[str], DictConfig, AnalysisConfig]], command: str, typed: str) -> None:
+    """Keep runs, as `points` gives them, in the folders of their studies, for `asked_runs`; `typed` asked for them.
+
+    Left out is what names no run (a sweep over benchmarks that scores a study), or makes several (model.revisions).
+    """
+    grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
+    for named, node, config in found:
+        several = isinstance(config.model, PretrainedConfig) and config.model.revisions is not None
+        if config.study and not several and (command == "train" or names_a_run(node.hydra)):
+            key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
+            grids.setdefault(key, {})[shlex.join(named)] = config
+    for (study, benchmark), runs in grids.items():
+        keep_grid(study, runs, benchmark, typed)
+
+
+def _is_sweep(words: list[str]) -> bool:
+    """Whether a command line is a sweep, and nothing else (that prints the configuration, say)."""
+    flags = {word for word in words if word.startswith("-")}
+    return bool(flags) and flags <= {"-m", "--multirun"}
+
+
 def _is_dry_sweep(words: list[str]) -> bool:
     """Whether a command line asks what a sweep would take. Hydra itself takes a fifth of a second for each run."""
-    flags = {word for word in words if word.startswith("-")}
     one_grid = not any(word.startswith("experiment=") and "," in word for word in words)
-    return "dry_run=true" in words and bool(flags) and flags <= {"-m", "--multirun"} and one_grid
+    return "dry_run=true" in words and _is_sweep(words) and one_grid
 
 
 def describe(error: BaseException) -> str | None:
@@ -279,11 +345,16 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
         attempt(partial(to_config, node))
 
     try:
+        overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
         if _is_dry_sweep(sys.argv[1:]):
-            for _, node, config in points(command, [word for word in sys.argv[1:] if not word.startswith("-")]):
+            for _, node, config in points(command, overrides):
                 HydraConfig.instance().set_config(node)
                 attempt(partial(copy.copy, config))
         else:
+            sweeps = command in ("train", "eval") and _is_sweep(sys.argv[1:])
+            if sweeps and "dry_run=true" not in overrides:
+                found = points(command, overrides, skip_refused=True)  # what is refused will say so itself
+                keep_points(found, command, f"python -m {command} -m {shlex.join(overrides)}")
             task()
         finish()
     except KeyboardInterrupt:

@@ -67,11 +67,8 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
             if of_snapshot.lacking:
                 of_snapshot.score()
             trajectory.append(of_snapshot.overall())
-        if not isinstance(work, ClozeWork):
-            track_scores(run, config)
+        track_scores(run, config)
     if isinstance(work, ClozeWork):
-        if config.logger.name == "wandb":
-            console.print(f"benchmark={config.benchmark.name}: diagnostics are not tracked in W&B")
         for part in work.tables(console.width):
             console.print(part)
         return

@@ -1,9 +1,5 @@
 """A study that is started again: done runs are left alone, stopped and failed ones are tried, new ones are told."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -11,10 +7,10 @@ from conf import compose, expected_runs, grid
 from corpora.errors import RunError
 from corpora.files import write_text
 from eval.scores import score_path
+from tests.commands import completed
 from train.differences import beside_others
 from train.runs import RunFolder
 
-ROOT = Path(__file__).parents[1]
 TINY = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus.words=30000",
     "recipe.budget.epochs=1", "recipe.validation_words=200", "benchmark=toy", "benchmark.per_paradigm=3",
@@ -23,8 +19,7 @@ TINY = [
 
 
 def started(*overrides, code=0):
-    arguments = [sys.executable, "-m", "eval", "-m", *overrides]
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = completed("eval", "-m", *overrides)
     assert done.returncode == code, done.stderr
     return done
 
@@ -59,9 +54,8 @@ def test_a_sweep_that_is_started_again_does_what_lacks(tmp_path):
     started(*TINY, *paths, "seed=4")
     assert runs[4].read_manifest()["scoring_failed"] == {}
     assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
-    assert sorted(path.name for path in runs[1].path.parent.iterdir() if path.is_dir()) == sorted(
-        run.path.name for run in runs.values()
-    )
+    made = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
+    assert made == {"grid", *(run.path.name for run in runs.values())}
 
 
 @pytest.fixture

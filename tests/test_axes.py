@@ -108,6 +108,6 @@ def test_tables_and_figures_go_by_the_axes(tmp_path):
     ],
 )
 def test_a_command_line_names_a_run_or_a_study(given, named):
-    node = conf._composed("eval", given)
+    node = conf.composed("eval", given)
     HydraConfig.instance().set_config(node)
     assert names_a_run(HydraConfig.get()) is named

@@ -1,9 +1,5 @@
 """Scoring runs on the diagnostics: what lacks is scored, once; the command; the analysis of such runs."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,6 +11,7 @@ from eval.cloze_run import count_contexts
 from eval.cloze_scores import read_cloze, read_topk
 from eval.estimate import scoring_tokens
 from eval.run import add_pretrained, score_run, score_study
+from tests.commands import completed
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 from tests.made_up_pretrained import MASKED, MODELS, byte_level, made
 from tests.made_up_study import MadeUpStudy
@@ -133,8 +130,6 @@ def test_the_analysis_passes_over_diagnostics(configured, tmp_path):
 def test_the_command(configured, tmp_path):
     made_up_run(configured(), made_up_model(LSTM))
     arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "eval", *arguments], cwd=Path(__file__).parents[1], capture_output=True, text=True
-    )
+    done = completed("eval", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert "generic object" in done.stdout

@@ -1,10 +1,6 @@
 """Scoring runs and studies: what lacks is scored, once; and the command."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +13,7 @@ from eval.pairs_run import loaded_benchmark, token_sample
 from eval.run import score_run, score_study
 from eval.scores import read_items, read_scores, read_tokens, score_path
 from eval.table import accuracy_table
+from tests.commands import completed
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 
 PAIRS = {
@@ -200,11 +197,7 @@ def test_the_table(configured):
 
 
 def command(*arguments, **environment):
-    variables = {key: value for key, value in os.environ.items() if key != "PAIRSCALE_DATA"} | environment
-    return subprocess.run(
-        [sys.executable, "-m", "eval", *arguments],
-        cwd=Path(__file__).parents[1], env=variables, capture_output=True, text=True,
-    )  # fmt: skip
+    return completed("eval", *arguments, environment=environment)
 
 
 def test_the_command(configured, tmp_path):

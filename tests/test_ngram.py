@@ -3,8 +3,6 @@
 import math
 import random
 import stat
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenize
 from eval.ngram import NgramScorer
 from eval.run import score_run
 from eval.scorers import load_scorer
+from tests.commands import completed
 from tests.kneser_ney import KneserNey
 from tests.test_scorers import policy
 from train.estimate import estimate
@@ -369,9 +368,7 @@ def test_a_dry_run_tells_what_it_would_take(configured, capsys):
 def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
     runs = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store"]
     wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus.words=3000", "sample.size=1k"]
-    told = subprocess.run(
-        [sys.executable, "-m", "train", *wrong, *runs], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    told = completed("train", *wrong, *runs)
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1
     assert told.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no program there")

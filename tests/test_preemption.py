@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from safetensors.torch import load_file
 from conf import compose
 from conf.launchers.slurm import _reason
 from corpora.errors import START_AGAIN, RunInUse
+from tests.commands import Command, completed
 from tests.slurm_cluster import TOY, paths, wait_until
 from train.preemption import SIGNALS
 from train.provenance import git_state
@@ -32,14 +32,14 @@ def alone(store):
     return train_run(compose("train", [*RUN, *paths(store), f"paths.runs={store}/alone"]))
 
 
-def start(store: Path, runs: Path, **environment: str) -> tuple[subprocess.Popen[str], RunFolder]:
+def start(store: Path, runs: Path, **environment: str) -> tuple[Command, RunFolder]:
     """Begin the run in a process of its own, paused at each step while runs/hold exists, and wait for a checkpoint."""
     runs.mkdir()
     (runs / "hold").touch()
     arguments = [*RUN, *paths(store), f"paths.runs={runs}"]
-    command = [sys.executable, ROOT / "tests" / "held_python.py", runs / "hold", "-um", "train", *arguments]
-    values = os.environ | {"PYTHONPATH": str(ROOT), "HELD_PAUSE": "0.05"} | environment
-    process = subprocess.Popen(command, env=values, cwd=ROOT, text=True, stderr=subprocess.PIPE)
+    values = {"PYTHONPATH": str(ROOT), "HELD_PAUSE": "0.05"} | environment
+    held = ROOT / "tests" / "held_python.py"
+    process = Command(held, runs / "hold", "-um", "train", *arguments, environment=values)
     folder = RunFolder.of(compose("train", arguments))
     wait_until(lambda: bool(list(folder.path.glob("checkpoints/*.ckpt"))), "a checkpoint")
     return process, folder
@@ -60,24 +60,23 @@ def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, a
 @pytest.mark.parametrize(("number", "code"), [("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM)])
 def test_a_signal_saves_and_ends(store, tmp_path, alone, number, code):
     process, folder = start(store, tmp_path / "runs")
-    process.send_signal(getattr(signal, f"SIG{number}"))
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == code, said
-    assert f"SIG{number}: saved" in said
+    process.kill(getattr(signal, f"SIG{number}"))
+    done = process.wait()
+    assert done.returncode == code, done.stderr
+    assert f"SIG{number}: saved" in done.stderr
     assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
 
 
 def test_term_in_a_slurm_job_saves_and_goes_on(store, tmp_path, alone):
     """A process that ends by itself is finished to SLURM, which requeues only what it kills."""
     process, folder = start(store, tmp_path / "runs", SLURM_JOB_ID="7")
-    process.send_signal(signal.SIGTERM)
-    assert process.stderr is not None
-    assert "SIGTERM: saved, and training goes on" in process.stderr.readline()
-    process.send_signal(signal.SIGTERM)
-    assert "SIGTERM: saved, and training goes on" in process.stderr.readline()
-    assert process.poll() is None
-    process.kill()
-    process.communicate()
+    told = "SIGTERM: saved, and training goes on"
+    for times in (1, 2):
+        process.kill(signal.SIGTERM)
+        wait_until(lambda times=times: process.said().count(told) == times, f"the run to say so {times} times")
+    assert process.code is None
+    process.kill(signal.SIGKILL)
+    process.wait()
     assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
 
 
@@ -132,7 +131,7 @@ def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_pa
 def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
     arguments = [*RUN, *paths(store), f"paths.runs={tmp_path}"]
     with RunFolder.of(compose("train", arguments)).locked():
-        done = subprocess.run([sys.executable, "-m", "train", *arguments], capture_output=True, text=True, cwd=ROOT)
+        done = completed("train", *arguments)
     assert done.returncode == START_AGAIN == RunInUse.exit_code
     assert "another process is at work" in done.stderr
 

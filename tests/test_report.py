@@ -10,17 +10,13 @@ import pandas as pd
 import pytest
 
 from analysis.collect import collect
-from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
 from analysis.judgements import judgements
-from analysis.report import Section, write_report
+from analysis.report import write_report
 from analysis.sentences import findings, in_text, joined, warnings
-from analysis.tables import with_published
-from eval.published import read_published
 from eval.scores import score_path
+from tests.made_up_section import CONFIG, section_of
 from tests.made_up_study import MadeUpStudy
 
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
 EVIL = "</script><script>alert(1)</script>"
 
 
@@ -50,15 +46,6 @@ class Page(HTMLParser):
     @property
     def visible(self):
         return " ".join(" ".join(self.text).split())
-
-
-def section_of(runs, benchmark="blimp", **made_up):
-    study = MadeUpStudy(pairs=20, benchmark=benchmark, **made_up)
-    study.write(runs)
-    judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
-    curves = fit_curves(judged, CONFIG)
-    curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-    return Section(judged, curves, read_published(benchmark))
 
 
 def page_of(folder, *sections):

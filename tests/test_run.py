@@ -2,10 +2,6 @@
 
 import json
 import random
-import signal
-import subprocess
-import sys
-import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +12,7 @@ from safetensors.torch import load_file
 
 from conf import compose
 from corpora.errors import RunError
+from tests.killed import killed_after
 from train.run import train_run
 from train.runs import RunFolder, run_id
 
@@ -69,16 +66,7 @@ def test_a_killed_run_ends_bit_identical_to_one_left_alone(tmp_path, model, reci
     alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
 
     arguments = overrides(tmp_path, model, "killed", *more)
-    killed = RunFolder.of(compose("train", arguments))
-    process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=Path(__file__).parents[1])
-    stop_after = 5  # checkpoints, of 9: in the middle of the second epoch
-    seen: set[str] = set()
-    while process.poll() is None and len(seen) < stop_after:
-        seen.update(path.name for path in killed.checkpoints)
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not killed.done, "the run ended before it could be killed"
+    killed = killed_after(5, arguments)  # of 9: in the middle of the second epoch
     step = torch.load(killed.checkpoints[0], weights_only=True)["global_step"]
     assert killed.checkpoints[0].name.startswith(f"{step}-")
     assert 0 < step < json.loads(killed.manifest.read_text())["steps"]

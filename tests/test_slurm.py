@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from conf import expected_runs
+from conf import asked_runs, compose, expected_runs
 from tests.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs import RunFolder
 
@@ -130,23 +130,31 @@ def test_the_report_is_that_of_the_study_left_alone(walk, cluster):
 
 
 def test_the_interactive_form_waits_for_all_and_tells_of_failures(cluster, tmp_path):
-    """A run that fails is FAILED to SLURM and told by the parent; one that is told to save is requeued by submitit."""
+    """A run that fails is FAILED to SLURM and told by the parent; one that is told to save is requeued by submitit; one
+    that another process is at work on is told, and stops no other.
+    """
     arguments = [*TOY, *paths(tmp_path), *SMALL_JOBS, "hydra/launcher=slurm", "recipe.budget.epochs=30", "seed=1"]
-    process = cluster.start("eval", "-m", *arguments, "sample.size=16k,4M")
-    wait_until(lambda: bool(list(tmp_path.glob("runs/demo/*/checkpoints/*.ckpt"))), "a checkpoint")
-    running = [task for task, job in cluster.jobs("RUNNING").items() if task.endswith("_0")]
-    cluster.run("scancel", "--signal=USR2", *running)
-    said, _ = process.communicate(timeout=240)
+    elsewhere = RunFolder.of(compose("eval", [*arguments, "sample.size=8k"]))
+    with elsewhere.locked():
+        process = cluster.start("eval", "-m", *arguments, "sample.size=16k,4M,8k")
+        wait_until(lambda: bool(list(tmp_path.glob("runs/demo/*/checkpoints/*.ckpt"))), "a checkpoint")
+        running = [task for task, job in cluster.jobs("RUNNING").items() if task.endswith("_0")]
+        cluster.run("scancel", "--signal=USR2", *running)
+        said, _ = process.communicate(timeout=240)
     assert process.returncode == 2, said
     assert "failed: sample.size=4M: corpora.errors.ConfigError: sample.size=4M: more words than" in said
-    assert "pairscale eval: 1 of 2 runs failed" in said
     job = running[0].partition("_")[0]
+    assert (
+        f"job {job}_2 did not begin: sample.size=8k: {elsewhere.path}: another process is at work on this run" in said
+    )
+    assert "pairscale eval: 1 of 3 runs failed, and 1 did not begin or end" in said
     assert cluster.jobs()[f"{job}_1"]["state"] == "FAILED"
     (run,) = [RunFolder(path.parent) for path in tmp_path.glob("runs/demo/*/model.json")]
     assert run.done
     assert run.read_manifest()["attempts"] == 2
     assert run.read_manifest()["machine"]["slurm_job"] == f"{job}_0"
     assert not (tmp_path / "runs/demo/slurm/config.yaml").exists()
+    assert len(asked_runs(tmp_path / "runs", "demo")) == 3
 
 
 def test_the_cluster_starts_once_and_stops_what_it_started(cluster, tmp_path):

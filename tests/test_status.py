@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from corpora.errors import RunError
 from eval.scores import score_path
 from tests.made_up_study import MadeUpStudy
 from train.axes import in_order
+from train.grid import Asked
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,8 +31,9 @@ def study(tmp_path):
     score_path(folders[3].scores("blimp"), "lp").unlink()
     folders[4].update_manifest(status="unfinished")
     folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
-    asked = {folder.path.name: ("", made_up.config(*_cell(folder))) for folder in folders}
-    asked["gone"] = "model=txl_tiny sample.size=1M seed=3", made_up.config("txl_tiny", "1M", 3)
+    blimp = frozenset(["blimp"])
+    asked = {folder.path.name: Asked("", made_up.config(*_cell(folder)), blimp) for folder in folders}
+    asked["gone"] = Asked("model=txl_tiny sample.size=1M seed=3", made_up.config("txl_tiny", "1M", 3), blimp)
     return made_up, tmp_path / made_up.name, folders, asked
 
 
@@ -42,7 +45,7 @@ def _cell(folder):
 def test_each_state_is_told_with_its_reason(study):
     _, path, folders, asked = study
     with folders[4].locked():
-        states = {state.name: state for state in run_states(path, asked, "blimp")}
+        states = {state.name: state for state in run_states(path, asked)}
     found = [states[folder.path.name].state for folder in folders]
     assert found == [SCORED, BROKEN, STOPPED, TRAINED, RUNNING, BROKEN, SCORED, SCORED]
     assert states["model=txl_tiny sample.size=1M seed=3"].state == MISSING
@@ -57,12 +60,10 @@ def test_each_state_is_told_with_its_reason(study):
 def test_a_lock_tells_who_is_at_work_and_not_the_manifest(study):
     _, path, folders, asked = study
     with folders[0].locked():
-        states = {state.name: state for state in run_states(path, asked, "blimp")}
+        states = {state.name: state for state in run_states(path, asked)}
         assert (states[folders[0].path.name].state, states[folders[0].path.name].doing) == (RUNNING, "scoring")
     assert not folders[0].in_use
-    assert {state.state for state in run_states(path, asked, "blimp") if state.name == folders[4].path.name} == {
-        STOPPED
-    }
+    assert {state.state for state in run_states(path, asked) if state.name == folders[4].path.name} == {STOPPED}
 
 
 def test_looking_at_a_lock_keeps_no_run_from_starting(study):
@@ -83,15 +84,17 @@ def test_looking_at_a_lock_keeps_no_run_from_starting(study):
 
 def test_another_benchmark_is_not_the_one_that_was_asked_for(study):
     _, path, folders, asked = study
-    states = {state.name: state for state in run_states(path, asked, "toy")}
-    assert states[folders[0].path.name].state == TRAINED
-    assert {state.name: state for state in run_states(path, {}, None)}[folders[0].path.name].state == SCORED
+    first = folders[0].path.name
+    for also in ({"toy"}, {"blimp", "toy"}):
+        states = run_states(path, asked | {first: replace(asked[first], benchmarks=frozenset(also))})
+        assert {state.run: state.state for state in states}[first] == TRAINED
+    assert {state.run: state.state for state in run_states(path, {})}[first] == SCORED
 
 
 @pytest.mark.parametrize("width", [80, 40])
 def test_the_grid_fits_its_width_and_has_a_mark_for_each_run(study, width):
     _, path, _, asked = study
-    states = run_states(path, asked, "blimp")
+    states = run_states(path, asked)
     lines = [line.plain for line in grid(states, width)]
     assert lines == [
         "           125k  1M",
@@ -104,12 +107,12 @@ def test_a_wide_grid_is_cut_into_blocks_of_80_columns(tmp_path):
     made_up = MadeUpStudy()
     sizes = [f"{125 * 2**n}k" for n in range(10)]
     asked = {
-        f"{model}{size}{seed}": (f"{seed}", made_up.config(model, size, seed))
+        f"{model}{size}{seed}": Asked(f"{seed}", made_up.config(model, size, seed))
         for model in ("lstm_tiny", "a_model_with_a_name_that_is_longer_than_others")
         for size in sizes
         for seed in range(1, 6)
     }
-    lines = [line.plain for line in grid(run_states(tmp_path, asked, None), 80)]
+    lines = [line.plain for line in grid(run_states(tmp_path, asked), 80)]
     assert max(map(len, lines)) <= 80
     assert sum(line.count(MARKS[MISSING]) for line in lines) == 100
     told = " ".join(lines).split()
@@ -120,7 +123,7 @@ def test_one_reason_is_told_once(study):
     _, path, folders, asked = study
     for folder in folders[6:]:
         folder.update_manifest(status="failed", reason="RunError: loss\nthe run diverged")
-    text = "\n".join(line.plain for line in report("made_up", run_states(path, asked, "blimp"), 80))
+    text = "\n".join(line.plain for line in report("made_up", run_states(path, asked), 80))
     assert text.count("the run diverged") == 1
     assert all(text.count(folder.path.name) == 1 for folder in (folders[1], *folders[6:]))
 
@@ -129,7 +132,7 @@ def test_a_broken_configuration_is_told_in_one_line(study):
     _, path, folders, _ = study
     folders[0].config.write_text("a: [")
     with pytest.raises(RunError, match=r"config\.yaml: no configuration of a run"):
-        run_states(path, {}, None)
+        run_states(path, {})
 
 
 def test_numbers_in_names_go_by_size():

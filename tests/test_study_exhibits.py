@@ -12,14 +12,13 @@ from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
 from analysis.exhibits import Exhibit
 from analysis.judgements import judgements
-from analysis.report import Section, write_report
+from analysis.report import write_report
 from analysis.study_exhibits import study_exhibits
-from analysis.tables import with_published
 from eval.published import read_published
 from tests.browser import open_page
+from tests.made_up_section import CONFIG, section_of
 from tests.made_up_study import MadeUpStudy
 
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
 EVIL = "</script><script>alert(1)</script>"
 DETERMINERS = {  # a paradigm's name is its phenomenon's and a number
     "determiner_noun_agreement": (2, 0.7, 0.05),
@@ -28,15 +27,6 @@ DETERMINERS = {  # a paradigm's name is its phenomenon's and a number
     "determiner_noun_agreement_with_adj": (2, 0.6, 0.05),
     "determiner_noun_agreement_with_adj_irregular": (2, 0.6, 0.05),
 }
-
-
-def section_of(runs, benchmark="blimp", **made_up):
-    study = MadeUpStudy(pairs=20, benchmark=benchmark, **made_up)
-    study.write(runs)
-    judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
-    curves = fit_curves(judged, CONFIG)
-    curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-    return Section(judged, curves, read_published(benchmark))
 
 
 def names(section):

@@ -1,13 +1,10 @@
 """Tracking in W&B, offline: what is in its files, that nothing is there twice, and that no network is touched."""
 
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,9 +14,15 @@ import pytest
 from conf import compose
 from corpora.errors import ConfigError, RunError
 from eval.accuracy import accuracies
+from eval.cloze_measures import measures
+from eval.cloze_scores import read_cloze
 from eval.record import read_record, scored_pairs
 from eval.run import score_run
+from tests.commands import completed
+from tests.killed import killed_after
+from tests.made_up_models import LSTM, made_up_model, made_up_run
 from tests.offline_wandb import offline_runs
+from tests.test_diagnostics import write_files
 from train.run import train_run
 from train.runs import RunFolder
 from train.tracking import RECORD, Tracker, _mode, answers, has_key, tracked
@@ -80,15 +83,7 @@ def test_training_is_tracked_over_words_seen(tmp_path, monkeypatch):
 def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
     arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=6", "recipe.batch=4")
-    folder = RunFolder.of(compose("train", arguments))
-    process = subprocess.Popen([sys.executable, "-m", "train", *arguments], cwd=ROOT)
-    seen: set[int] = set()
-    while process.poll() is None and len(seen) < 4:
-        seen |= set(folder.checkpoints)
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not folder.done, "the run ended before it could be killed"
+    folder = killed_after(4, arguments)
     train_run(compose("train", arguments))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
@@ -138,6 +133,28 @@ def test_scores_are_tracked_once_however_often(tmp_path):
     assert not again.history
     assert set(again.summary) == set(first.summary)
     assert again.summary[RECORD] == first.summary[RECORD]
+
+
+def test_measures_of_diagnostics_are_tracked(tmp_path):
+    write_files(tmp_path / "lm_diagnostics")
+    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+    for name in ("cprag", "role"):
+        config = compose("eval", [*paths, f"benchmark={name}", "logger=wandb", "trainer.progress=false"])
+        run = RunFolder.of(config) if name == "role" else made_up_run(config, made_up_model(LSTM))
+        score_run(run, config)
+    (found,) = offline_runs(tmp_path).values()
+    assert (found.id, found.job_type) == (f"{run.path.name}-eval", "eval")
+    for name in ("cprag", "role"):
+        cloze, _ = read_cloze(run.scores(name))
+        columns, rows = found.table(f"measures/{name}")
+        read = pd.DataFrame(rows, columns=columns)
+        pd.testing.assert_frame_equal(read, measures(name, cloze), check_dtype=False, check_exact=True)
+        for level, part, share in read[["level", "name", "accuracy"]].to_numpy():
+            assert found.summary[f"{level}/{name}/{part}"] == share
+        expected = cloze[(cloze["role"] == "expected") & (cloze["condition"] == "original")]
+        best = expected.groupby("item")["rank"].min().fillna(99)
+        assert found.summary[f"accuracy@5/{name}/original"] == (best <= 5).mean()
+    assert json.loads(found.summary[RECORD])["scores"] == {}
 
 
 def test_the_record_says_what_a_curve_needs(tmp_path):
@@ -289,8 +306,7 @@ def test_a_server_answers_whatever_it_says(tmp_path):
 
 
 def test_asking_for_online_without_a_key_is_one_line(tmp_path):
-    command = [sys.executable, "-m", "train", *asked(tmp_path, "logger.mode=online")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    done = completed("train", *asked(tmp_path, "logger.mode=online"))
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale train: ")]
     assert len(lines) == 1
@@ -299,9 +315,8 @@ def test_asking_for_online_without_a_key_is_one_line(tmp_path):
 
 
 def test_in_a_sweep_accuracies_have_its_id_and_training_keeps_its_own(tmp_path):
-    environment = {**os.environ, "WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
-    command = [sys.executable, "-m", "eval", "experiment=demo", *asked(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=environment, timeout=300)
+    environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
+    completed("eval", "experiment=demo", *asked(tmp_path), environment=environment).check_returncode()
     runs = offline_runs(tmp_path)
     (name,) = {run.name for run in runs.values()}
     assert {run.id: run.job_type for run in runs.values()} == {name: "train", "ofsweep1": "eval"}

@@ -51,8 +51,12 @@ class CheckpointFiles(CheckpointIO):
         return loaded
 
     def remove_checkpoint(self, path: Any) -> None:
-        """Lightning's own callbacks would ask for this; there are none."""
-        raise NotImplementedError
+        """Refused: `save_checkpoint` removes what is too old, and a callback of Lightning's that did so too could leave
+        no whole one. None is used (enable_checkpointing=False), so that nothing calls this.
+        """
+        raise NotImplementedError(
+            f"{path}: checkpoints are removed when {KEPT} newer ones are written, and never by name"
+        )
 
 
 def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from rich.console import Console
@@ -10,9 +9,9 @@ from rich.console import Console
 import conf
 from analysis.config import AnalysisConfig
 from analysis.status.report import report
-from analysis.status.states import SCORED, run_states
+from analysis.status.states import SCORED, TRAINED, RunState, run_states
 from corpora.errors import ConfigError, RunError
-from train.runs import run_id
+from train.grid import Asked
 
 
 def run(config: AnalysisConfig) -> None:
@@ -21,20 +20,20 @@ def run(config: AnalysisConfig) -> None:
     if config.study is None:
         known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {runs} there are: {', '.join(known) or 'none'}")
-    expected, benchmark = {}, None
-    experiment = (conf.FOLDER / "experiment" / f"{config.study}.yaml").exists()
-    if experiment:
-        for point, asked in conf.expected_points(config.study):
-            expected[run_id(asked)] = point, dataclasses.asdict(asked)
-            benchmark = asked.benchmark.name
-    states = run_states(runs / config.study, expected, benchmark)
+    asked = conf.asked_runs(runs, config.study)
+    states = run_states(runs / config.study, asked)
     if not states:
         raise RunError(f"study={config.study}: no experiment of that name, and no run in {runs / config.study}")
     console = Console(highlight=False)
     for line in report(config.study, states, console.width):
         console.print(line, soft_wrap=True)
-    if experiment and any(state.state != SCORED for state in states):
-        console.print(f"to go on: python -m eval -m experiment={config.study}", soft_wrap=True, markup=False)
+    lacking = [asked[state.run] for state in states if state.run in asked and not _is_as_asked(state, asked[state.run])]
+    for command in dict.fromkeys(command for one in lacking for command in one.commands):
+        console.print(f"to go on: {command}", soft_wrap=True, markup=False)
+
+
+def _is_as_asked(state: RunState, asked: Asked) -> bool:
+    return state.state == SCORED or (state.state == TRAINED and not asked.benchmarks)
 
 
 if __name__ == "__main__":

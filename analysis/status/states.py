@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -15,6 +15,7 @@ import yaml
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
 from train.axes import labels
+from train.grid import Asked
 from train.runs import DONE, FAILED, RunFolder
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
@@ -29,11 +30,12 @@ Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten 
 class RunState:
     """One run of a study; numbers are None where they are not known.
 
-    name: its run id, or the point of the grid where it has no folder. label, size, seed: its cell. benchmarks: that it
-    is scored on. seen, words: words seen so far, and at the end. rate: words/s. left: seconds of training. reason: the
-    last line of why it failed; doing: of a run in progress.
+    run: its id. name: the same, or the point of the grid where it has no folder. label, size, seed: its cell.
+    benchmarks: that it is scored on. seen, words: words seen so far, and at the end. rate: words/s. left: seconds of
+    training. reason: the last line of why it failed; doing: of a run in progress.
     """
 
+    run: str
     name: str
     state: str
     label: str
@@ -49,16 +51,16 @@ class RunState:
     bytes: int = 0
 
 
-def run_states(
-    folder: Path, expected: Mapping[str, tuple[str, Mapping[str, Any]]], benchmark: str | None
-) -> list[RunState]:
-    """All runs in a study's `folder` and those that are `expected`: run id -> (point of the grid, configuration).
+def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
+    """All runs in a study's `folder` and those that were `asked` for, by run id.
 
-    `benchmark`: the one that a run has to be scored on, None for any. Raises RunError for files that are broken.
+    A run has to be scored on the benchmarks that were asked of it, or of others where it was not asked for; on any
+    where none was. Raises RunError for files that are broken.
     """
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
     there = {name: _read_config(run) for name, run in folders.items()}
-    configs = {name: config for name, (_, config) in expected.items()} | there
+    configs = {name: one.config for name, one in asked.items()} | there
+    benchmarks = frozenset[str]().union(*(one.benchmarks for one in asked.values()))
     given = {name for name, config in configs.items() if "path" in config["model"] or "checkpoint" in config["model"]}
     names, _ = labels({name: config for name, config in configs.items() if name not in given})
     states = []
@@ -70,9 +72,10 @@ def run_states(
         )
         cell = cell or (config["model"]["name"], PRETRAINED, 0)
         if name in folders:
-            states.append(_state(folders[name], cell, config, benchmark))
+            wanted = asked[name].benchmarks if name in asked else benchmarks
+            states.append(_state(folders[name], cell, config, wanted))
         else:
-            states.append(RunState(expected[name][0], MISSING, *cell, words=_words(config)))
+            states.append(RunState(name, asked[name].point, MISSING, *cell, words=_words(config)))
     return _estimated(states)
 
 
@@ -86,7 +89,7 @@ def _read_config(run: RunFolder) -> dict[str, Any]:
         raise RunError(f"{run.config}: no configuration of a run ({reason}); remove the run's folder") from None
 
 
-def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], benchmark: str | None) -> RunState:
+def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], wanted: Set[str]) -> RunState:
     manifest = run.read_manifest()
     scored = _benchmarks(run)
     status = manifest.get("status")
@@ -99,7 +102,7 @@ def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any]
     if run.in_use:
         state, doing = RUNNING, "scoring" if done else "training"
     elif done:
-        whole = benchmark in scored if benchmark else bool(scored)
+        whole = wanted <= set(scored) if wanted else bool(scored)
         state = SCORED if whole else TRAINED
         if failures:
             state = BROKEN
@@ -110,9 +113,10 @@ def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any]
         state = STOPPED
     left = None if done or not (words and rate) else max(0.0, words - (seen or 0)) / rate
     return RunState(
-        run.path.name, state, *cell, benchmarks=scored, seen=manifest.get("words_seen") if done else seen,
-        words=words, rate=manifest.get("words_per_s") if done else rate, left=0.0 if done else left, reason=reason,
-        doing=doing, bytes=_bytes(run.path),
+        run.path.name, run.path.name, state, *cell, benchmarks=scored,
+        seen=manifest.get("words_seen") if done else seen, words=words,
+        rate=manifest.get("words_per_s") if done else rate, left=0.0 if done else left, reason=reason, doing=doing,
+        bytes=_bytes(run.path),
     )  # fmt: skip
 
 

@@ -27,6 +27,8 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from conf.launchers import check_all
+
 STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
 
 
@@ -48,13 +50,13 @@ class LocalLauncher(Launcher):
         self.config = config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run all, print a line for each that ends. Raises RunError, when all have ended, if any failed."""
-        from corpora.errors import RunError
+        """Run all, print a line for each that ends. Raises what `check_all` does when all have ended."""
+        from corpora.errors import START_AGAIN
         from corpora.progress import clock
 
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         self.logs.mkdir(parents=True, exist_ok=True)
-        total, failed, started = len(job_overrides), 0, time.monotonic()
+        total, failed, unfinished, started = len(job_overrides), 0, 0, time.monotonic()
         alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
         slots: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(self.jobs):
@@ -71,15 +73,16 @@ class LocalLauncher(Launcher):
                     continue
                 point = shlex.join([one for one in filter_overrides(points[future]) if one not in alike])
                 left = (time.monotonic() - started) / done * (total - done)
-                told = f"[{done}/{total}] {'done' if code == 0 else 'FAILED'} {point} in {clock(seconds)}"
+                state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
+                told = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
                 _say(told + (f"; about {clock(left)} left" if done < total else ""))
                 if code:
-                    failed += 1
+                    failed += code != START_AGAIN
+                    unfinished += code == START_AGAIN
                     _say(f"    {_last_line(log)} ({log})")
         if self._stopping.is_set():
             raise KeyboardInterrupt
-        if failed:
-            raise RunError(f"{failed} of {total} runs failed (told above); the same command tries them again")
+        check_all(total, failed, unfinished)
         return [
             JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED, _return_value=None)
             for overrides in job_overrides

@@ -17,6 +17,8 @@ from hydra_plugins.hydra_submitit_launcher import submitit_launcher
 from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
 from omegaconf import OmegaConf
 
+from conf.launchers import check_all
+
 
 class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # published without types
     """One job array; every run is waited for, and each that failed is told with the reason's last line."""
@@ -33,11 +35,11 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Submit all runs and wait for all of them.
 
-        Raises ConfigError where they cannot be submitted, and RunError, when all have ended, if any failed.
+        Raises ConfigError where they cannot be submitted, and what `check_all` does when all have ended.
         """
         import submitit
 
-        from corpora.errors import ConfigError, RunError
+        from corpora.errors import ConfigError, RunInUse
 
         if shutil.which("srun") is None:
             raise ConfigError("hydra/launcher=slurm: no srun on the PATH; start this where SLURM is (a login node)")
@@ -61,20 +63,23 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
         array = jobs[0].job_id.partition("_")[0]
         _say(f"SLURM job {array}: {len(jobs)} runs, logs in {jobs[0].paths.folder}")
         alike = set.intersection(*map(set, job_overrides)) if len(jobs) > 1 else set()
-        results = []
+        in_use = f"{RunInUse.__module__}.{RunInUse.__qualname__}: "  # as a traceback ends
+        results, unfinished = [], 0
         try:
             for job, overrides in zip(jobs, job_overrides, strict=True):
                 try:
                     results.append(job.result())
                 except submitit.core.utils.UncompletedJobError as error:  # and FailedJobError, which is one
                     point = [override for override in filter_overrides(overrides) if override not in alike]
-                    _say(f"job {job.job_id} failed: {' '.join(point)}: {_reason(error)}")
+                    reason = _reason(error)
+                    busy = reason.startswith(in_use)
+                    unfinished += busy
+                    state = "did not begin" if busy else "failed"
+                    _say(f"job {job.job_id} {state}: {' '.join(point)}: {reason.removeprefix(in_use)}")
         except KeyboardInterrupt:
             _say(f"SLURM job {array} goes on; scancel {array} would end it")
             raise
-        failed = len(jobs) - len(results)
-        if failed:
-            raise RunError(f"{failed} of {len(jobs)} runs failed (told above); the same command tries them again")
+        check_all(len(jobs), len(jobs) - len(results) - unfinished, unfinished)
         return results
 
 

@@ -1,0 +1,25 @@
+"""One benchmark's part of the report of a made-up study, made as `python -m analysis` makes it."""
+
+from pathlib import Path
+from typing import Any
+
+from analysis.collect import collect
+from analysis.config import CurvesConfig
+from analysis.curves import fit_curves
+from analysis.judgements import judgements
+from analysis.report import Section
+from analysis.tables import with_published
+from eval.published import read_published
+from tests.made_up_study import MadeUpStudy
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+
+
+def section_of(runs: Path, benchmark: str = "blimp", **made_up: Any) -> Section:
+    """The section of a study (`made_up`: fields of MadeUpStudy) that is written to a folder of runs."""
+    study = MadeUpStudy(pairs=20, benchmark=benchmark, **made_up)
+    study.write(runs)
+    judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
+    return Section(judged, curves, read_published(benchmark))
