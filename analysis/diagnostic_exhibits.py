@@ -18,6 +18,7 @@ from eval.published import COLUMNS, read_published
 
 ABOVE = f"sensitivity>{THRESHOLD:.2f}".replace("0.", ".")
 PAPER = " (paper)"
+_NOTE_9 = "shares of people, whose size is no model's to reach (note 9)"
 _AT = "Ours are means over the runs at each curve's largest size"
 
 # Tables of word prediction: its number, and measures' names -> columns.
@@ -36,7 +37,7 @@ _PREDICTION = {
 }  # fmt: skip
 _PREDICTION_TOLD = {
     "cprag": "Shuffled: the first sentence's words in a drawn order, mean and standard deviation of the trials; "
-    "truncated: of the second sentence only the last two words stay; both: both.",
+    "truncated: of the second sentence only the last two words stay; both: both of these.",
     "role": "Generic: the object is replaced by one, the subject by other.",
     "neg": "Simple affirmative sentences, whose true word is the name of a category.",
 }
@@ -57,6 +58,7 @@ _CURVES = {
     "neg": [("accuracy@5", "simp affirmative", "Category among the first 5"),
             ("sensitivity", "simp affirmative", "True above false: simple, affirmative"),
             ("sensitivity", "simp negative", "True above false: simple, negative"),
+            ("sensitivity", "natural affirmative", "True above false: natural, affirmative"),
             ("sensitivity", "natural negative", "True above false: natural, negative"),
             ("sensitivity", "less natural negative", "True above false: less natural, negative")],
 }  # fmt: skip
@@ -151,7 +153,7 @@ def _sensitivity(found: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> 
     names = list(dict.fromkeys(ours.loc[(ours["level"] == "sensitivity"), "name"]))
     names = [name for name in names if name not in CONSTRAINTS.values()]
     plain = {"sensitivity": "", ABOVE: f"by > {THRESHOLD:.2f}".replace("0.", ".")}
-    columns = {(level, name): " ".join(filter(None, [name if len(names) > 1 else "prefers the better", told]))
+    columns = {(level, name): " ".join(filter(None, [_spelled(name) if len(names) > 1 else "prefers the better", told]))
                for level, told in plain.items() for name in names}  # fmt: skip
     columns = {key: told.replace("prefers the better by", "by") for key, told in columns.items()}
     if len(names) > 1:  # the paper has no threshold there but for simple affirmative sentences
@@ -199,8 +201,12 @@ def _by_constraint(found: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
         "as the files mark them). The paper tells of both together only.",
         pd.DataFrame(table),
         cells={**_MODEL, "contexts": as_it_is, "items": count},
-        folded=True,
     )
+
+
+def _spelled(name: str) -> str:
+    """A part of a diagnostic as people read it: "simple negative"."""
+    return name.replace("_", " ").replace("simp ", "simple ")
 
 
 def probability_text(value: float) -> str:
@@ -224,20 +230,19 @@ def _probabilities(found: Diagnosed) -> Exhibit:
     if found.benchmark == "cprag":
         people = [stated.get(name.replace(" ", "_"), np.nan) for name in names]
         table = pd.concat([table, pd.DataFrame([["people" + PAPER, *people]], columns=table.columns)])
-        told = " People: mean cloze probabilities as the paper tells them (section 5.1)."
+        told = f" People: mean cloze probabilities as the paper tells them (section 5.1), {_NOTE_9}."
     elif len(found.people):
         own = found.people.set_index("name")["probability"].reindex(names)
         table = pd.concat([table, pd.DataFrame([["people", *own]], columns=table.columns)])
         table["difference"] = table[names[0]] - table[names[1]]
         told = (
             " People: mean cloze probabilities of the same words, from the diagnostic's files; the paper tells a "
-            f"difference of {probability_text(stated['difference'])} (section 5.2)."
+            f"difference of {probability_text(stated['difference'])} (section 5.2). They are {_NOTE_9}."
         )
     return Exhibit(
         "probabilities",
         "How probable the words are",
-        "Mean probability of good and bad words in unchanged contexts, of words that the model can express. Cloze "
-        f"probabilities are shares of people, and not to be compared in size (note 9).{told}",
+        f"Mean probability of good and bad words in unchanged contexts, of words that the model can express.{told}",
         table,
         cells={**_MODEL, **dict.fromkeys([*names, "difference"], probability_text)},
     )
@@ -340,7 +345,7 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
     """Every measure of every size, with both intervals."""
     wide = theirs.pivot(index=KEYS, columns="model", values="accuracy").rename_axis(None, axis=1).reset_index()
     rows = means.merge(wide, on=KEYS, how="left")
-    rows["name"] = rows["name"].str.replace("_", " ")
+    rows["name"] = rows["name"].map(_spelled)
     columns = {
         "level": "measure", "name": "contexts", "group": "curve", "size": "size", "runs": "runs", "items": "items",
         "accuracy": "share", "low": "low", "high": "high", "low_items": "low (items)", "high_items": "high (items)",

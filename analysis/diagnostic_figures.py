@@ -36,7 +36,7 @@ def size_chart(
         at.mark_rule(strokeDash=[3, 3], color=GREY),
         told.encode(x=alt.value(0), text="name:N"),
     ]
-    chart = named_lines(rows, x, (0.0, 1.0), width, HEIGHT, tooltip, beside)
+    chart = named_lines(rows, x, (0.0, 1.0), width, HEIGHT, tooltip, beside, _SHARE)
     return chart.properties(title=heading)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis import sentences
-from analysis.diagnostics import Diagnosed
+from analysis.diagnostics import CONSTRAINTS, Diagnosed
 from analysis.sentences import joined, plural
 
 _NAMES = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
@@ -44,7 +44,9 @@ def warnings(found: Diagnosed) -> list[str]:
 
 def methods(found: Diagnosed) -> list[str]:
     """The methods paragraph, for a paper."""
-    items = found.measured.loc[found.measured["level"] == "sensitivity", "items"].sum() // max(1, len(found.runs))
+    rows = found.measured[(found.measured["run"] == found.runs.index[0]) & (found.measured["level"] == "sensitivity")]
+    parts = ~rows["name"].isin(CONSTRAINTS.values()) & ~rows["name"].str.endswith(" both")  # those are there already
+    items = int(rows.loc[parts, "items"].sum())
     masked = [group for group, policy in found.policies.items() if policy.get("pll")]
     others = [group for group in found.policies if group not in masked]
     text = []

@@ -79,7 +79,9 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
     digest = one_digest(label, {run: told["benchmark"]["digest"] for run, told in found.items()})
     placed = study.runs.loc[[run for run in study.runs.index if run in found]]
     beside = study.unplaced.loc[[run for run in study.unplaced.index if run in found]]
-    runs = pd.concat([placed, beside.assign(size="")]) if len(placed) else beside.assign(size="", sample_words=np.nan)
+    runs = pd.concat([part for part in (placed, beside.assign(size="", sample_words=np.nan)) if len(part)])
+    if "seed" in runs:
+        runs["seed"] = runs["seed"].astype("Int64")
     runs["group"], notes = by_policy(runs["group"], _compared({run: found[run]["policy"] for run in runs.index}))
     policies = {str(runs.at[run, "group"]): dict(found[run]["policy"]) for run in runs.index}
     measured, probabilities = [], []
@@ -155,7 +157,7 @@ def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob"
             names = rows["item"].str.rpartition("-")[2].map(_SIDES)
         case _:
             rows = cloze
-            names = rows["condition"].str.replace("_", " ") + ", " + rows["role"]
+            names = rows["condition"].str.replace("_", " ").str.replace("simp", "simple") + ", " + rows["role"]
     means = rows[column].groupby(names, sort=False).mean()
     order = [name for name in _SIDES.values() if name in means.index] or list(means.index)
     return means.reindex(order).rename("probability").rename_axis("name").reset_index()

@@ -33,15 +33,17 @@ def named_lines(
     height: int,
     tooltip: list[alt.Tooltip],
     beside: Sequence[Chart] = (),
+    share: alt.Axis = SHARE,
 ) -> Chart:
     """A line with a band for each name (columns name, at, accuracy, low, high), named where it ends.
 
-    `beside`: layers under the lines; chance (.5), where the axis shows it, if there are none.
+    `beside`: layers under the lines; chance (.5), where the axis shows it, if there are none. `share`: the
+    axis of accuracies.
     """
     names = list(rows["name"].unique())
     colour, shape = looks(names)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
-    y = alt.Y("accuracy:Q", scale=scale, axis=SHARE)
+    y = alt.Y("accuracy:Q", scale=scale, axis=share)
     base = alt.Chart(rows)
     last = rows.loc[rows.groupby("name")["at"].idxmax()].copy()
     pixel = (domain[1] - domain[0]) / height
