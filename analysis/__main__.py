@@ -21,6 +21,7 @@ from analysis.curve_tables import context_changes, curve_tables, write_curve_tab
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.diagnostic_exhibits import diagnostic_exhibits
 from analysis.diagnostics import diagnosed
+from analysis.frequency_exhibits import frequency_exhibits
 from analysis.judgements import is_diagnostic, judgements, score_labels
 from analysis.papers import reproduce
 from analysis.report import DiagnosticSection, Section, write_report
@@ -61,6 +62,8 @@ def run(config: AnalysisConfig) -> None:
             tables[label] = curve_tables(judged, published, config.analysis)
         with quiet.status(f"{label}: comparing methods, reading pairs"):
             from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
+            if config.source == "files":
+                from_scores += frequency_exhibits(study, judged, config.paths.store)
         sections[label] = Section(judged, curves, published, [*curve_exhibits(tables[label]), *from_scores])
         made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
         console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))

@@ -68,14 +68,14 @@ def named_lines(
     return alt.layer(*layers).properties(width=width, height=height)
 
 
-def _domain(rows: pd.DataFrame) -> tuple[float, float]:
+def domain(rows: pd.DataFrame) -> tuple[float, float]:
     """Limits of the axis, whole tenths around all accuracies, chance among them."""
     low, high = np.floor(rows["accuracy"].min() * 10) / 10, np.ceil(rows["accuracy"].max() * 10) / 10
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
 
 def _scale(rows: pd.DataFrame) -> alt.Scale:
-    return alt.Scale(domain=list(_domain(rows)), nice=False, zero=False)
+    return alt.Scale(domain=list(domain(rows)), nice=False, zero=False)
 
 
 _INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")]
@@ -93,7 +93,7 @@ def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | st
     axis = alt.Axis(title=told[:1].upper() + told[1:], format="~s", tickCount=5, grid=False)
     tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.1f", title=predictor),
                *_INTERVAL, alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
-    return named_lines(rows, alt.X("at:Q", scale=log, axis=axis), _domain(accuracies), width, HEIGHT, tooltip)
+    return named_lines(rows, alt.X("at:Q", scale=log, axis=axis), domain(accuracies), width, HEIGHT, tooltip)
 
 
 def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
@@ -112,7 +112,7 @@ def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     )
     tooltip = [alt.Tooltip("name:N", title="method"), alt.Tooltip("at:Q", title="difference"), *_INTERVAL,
                alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
-    return named_lines(rows, alt.X("at:Q", axis=axis), _domain(rows), width, HEIGHT, tooltip)
+    return named_lines(rows, alt.X("at:Q", axis=axis), domain(rows), width, HEIGHT, tooltip)
 
 
 def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
