@@ -172,3 +172,27 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
     height = part["label"].nunique() * (10 + 12 * len(groups))
     told = f"{method.replace('_', '-')} (filled), full sentence (hollow)"
     return alt.layer(*layers).properties(width=width, height=height, title=told)
+
+
+def difference_chart(differences: pd.DataFrame, method: str, *, width: int | str = 420) -> Chart:
+    """A panel of figure 6 of Ide et al. 2024: a method's accuracy less that of in_template_lp, over lengths.
+
+    `differences`: group, method, paradigm, length_difference (tokens), accuracy_difference; a point per paradigm.
+    """
+    rows = differences[differences["method"] == method].rename(columns={"group": "name"})
+    colour, shape = looks(list(differences["group"].unique()), LEGEND)
+    signed = "replace(datum.label, '-', '−')"
+    x = alt.X(
+        "length_difference:Q",
+        axis=alt.Axis(title="Tokens of the good sentences less those of the bad ones", labelExpr=signed, grid=False),
+    )
+    y = alt.Y(
+        "accuracy_difference:Q",
+        axis=alt.Axis(title=f"Accuracy above that of in_template_lp: {method}", format=".1f", tickMinStep=0.1),
+    )
+    tooltip = [alt.Tooltip("paradigm:N"), alt.Tooltip("name:N", title="model"),
+               alt.Tooltip("length_difference:Q", format="+.2f", title="tokens"),
+               alt.Tooltip("accuracy_difference:Q", format="+.3f", title="accuracy")]  # fmt: skip
+    zero = alt.Chart(pd.DataFrame({"accuracy_difference": [0.0]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
+    points = alt.Chart(rows).mark_point(size=35, filled=True, opacity=0.7)
+    return alt.layer(zero, points.encode(x, y, colour, shape, tooltip=tooltip)).properties(width=width, height=HEIGHT)

@@ -19,22 +19,23 @@ function themed(specification) {
   return spec;
 }
 
+const highlights = (element) => charts[element.dataset.chart].params?.some((parameter) => parameter.name === "highlight");
+
 async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
-  const curves = spec.params?.some((parameter) => parameter.name === "highlight");
   spec.autosize = { type: "fit-x", contains: "padding" };
   if (element.clientWidth < NARROW) spec.layer = spec.layer.filter((layer) => layer.encoding?.x?.value !== "width");
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);
-  if (curves) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
+  if (highlights(element)) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
 }
 
 function highlight(article, name) {
   const buttons = [...article.querySelectorAll(".legend button")];
   const on = buttons.find((button) => button.dataset.name === name)?.getAttribute("aria-pressed") !== "true";
   for (const button of buttons) button.setAttribute("aria-pressed", String(on && button.dataset.name === name));
-  for (const element of article.querySelectorAll(".panels .chart")) views.get(element)?.signal("highlight", on ? name : "").runAsync();
+  for (const element of [...article.querySelectorAll(".chart")].filter(highlights)) views.get(element)?.signal("highlight", on ? name : "").runAsync();
 }
 
 function sort(header) {

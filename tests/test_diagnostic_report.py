@@ -245,6 +245,14 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, chromium):
     opened = open_page(chromium, tmp_path / "reports" / "made_up" / "report.html", tmp_path / "chromium")
     assert opened.console == []
     assert opened.charts == len(re.findall(r"data-chart=", opened.html)) > 10
+    page = tmp_path / "reports" / "made_up" / "report.html"
+    clicked = page.with_name("clicked.html")  # the legend of the curves, with charts beside them that have none
+    before, _, after = page.read_text().rpartition("</body>")
+    click = "setTimeout(() => document.querySelector('.legend button').click(), 15000)"
+    clicked.write_text(f"{before}<script>{click}</script></body>{after}")
+    opened = open_page(chromium, clicked, tmp_path / "chromium")
+    assert opened.console == []
+    assert re.search(r'aria-pressed="true"', opened.html)
     for label in ("blimp", *NAMES):
         assert f'data-section="{label}"' in opened.html
     assert WORDS[2] in opened.html
