@@ -49,7 +49,9 @@ def beside_chart(rows: pd.DataFrame, heading: str, *, width: int | str = 420) ->
         ["name", "measure", "accuracy", "low", "high", "items"]
     ]
     models, order = list(dict.fromkeys(shown["name"])), list(dict.fromkeys(shown["measure"]))
-    colour, shape = looks(models, LEGEND)
+    legend = LEGEND.copy()
+    legend.columns = max(1, 44 // (4 + max(map(len, models))))  # as many as a phone is wide
+    colour, shape = looks(models, legend)
     y = alt.Y("measure:N", sort=order, axis=ROWS)
     offset = alt.YOffset("name:N", sort=models)
     x = alt.X("accuracy:Q", scale=_SCALE, axis=_SHARE)
