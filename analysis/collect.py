@@ -29,6 +29,10 @@ _ONE_TRAINING = (
 _NO_PLACE = "comes trained on a text whose size is not known, so it has no place on a curve"
 
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
+_COLUMNS = [
+    "model", "tokenizer", "corpus", "size", "reference", "seed", "nested", "sample_words", "words_seen", "parameters",
+    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "manifest", "group",
+]  # fmt: skip
 _COMES_TRAINED = {"path", "checkpoint"}  # keys that only models have which were not trained here
 
 
@@ -41,6 +45,8 @@ class Study:
     reference word), valid_oov_rate, overlap (share of text that two samples of
     this size have in common), group, manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
+    unplaced: models that come trained and have no place on the curves, indexed by run id: group, manifest. What needs
+    no size of text (a diagnostic's tables) shows them.
     notes: sentences that a reader of the curves has to know.
     """
 
@@ -51,6 +57,7 @@ class Study:
     config: dict[str, dict[str, Any]] = field(default_factory=dict)
     folders: dict[str, RunFolder] = field(default_factory=dict)  # of a study that is read from files
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)  # of one that was tracked: see eval/record.py
+    unplaced: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["group", "manifest"]))
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,8 @@ class RunRecord:
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
     """The runs of a study; `expected` (of conf.asked_runs) declares those that there should be.
 
-    Raises RunError when there is no such study, a manifest is broken, or no run is done.
+    Raises RunError when there is no such study, a manifest is broken, or no run is done. Where all that is done comes
+    trained and has no place on a curve, `runs` is empty.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
     found = assemble(
@@ -86,7 +94,7 @@ def assemble(
 ) -> Study:
     """The study of all runs that are known, by run id, with `problems` of others. Raises RunError when none is done."""
     configs = {name: record.config for name, record in records.items()}
-    rows, revisions, problems = [], [], [dict(problem) for problem in problems]
+    rows, revisions, unplaced, problems = [], [], [], [dict(problem) for problem in problems]
     for name, record in records.items():
         manifest = record.manifest
         status = manifest.get("status", "no manifest")
@@ -95,6 +103,7 @@ def assemble(
                 revisions.append(_revision_row(name, configs[name], manifest))
                 configs[name] = _revision_config(configs[name])
             else:
+                unplaced.append(name)
                 problems.append({"run": name, "status": PRETRAINED, "reason": _NO_PLACE})
         elif status == DONE:
             rows.append(_run_row(f"{where}/{name}", name, record))
@@ -103,11 +112,16 @@ def assemble(
     if rows:  # words of a sample and tokens seen are not one x
         told = "its curve is over tokens of training text: give such models a study of their own"
         problems += [{"run": row["run"], "status": PRETRAINED, "reason": told} for row in revisions]
+        unplaced += [row["run"] for row in revisions]
     rows = rows or revisions
     problems += _missing(expected, [*records, *(problem["run"] for problem in problems)])
-    if not rows:
+    if not rows and not unplaced:
         listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
         raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
+    told_of_problems = pd.DataFrame(problems, columns=["run", "status", "reason"])
+    beside = _unplaced({name: records[name] for name in unplaced})
+    if not rows:
+        return Study(study, pd.DataFrame(columns=_COLUMNS), told_of_problems, [], configs, unplaced=beside)
     table = pd.DataFrame(rows).set_index("run")
     groups, notes = labels({str(name): configs[str(name)] for name in table.index})
     table["group"], other_texts = _by_text(pd.Series(groups), table["manifest"], configs)
@@ -116,7 +130,7 @@ def assemble(
     table = table.iloc[table["group"].map(place).argsort(kind="stable")]
     if rows is revisions:
         notes.append(_ONE_TRAINING)
-    return Study(study, table, pd.DataFrame(problems, columns=["run", "status", "reason"]), notes, configs)
+    return Study(study, table, told_of_problems, notes, configs, unplaced=beside)
 
 
 def _read(folder: RunFolder) -> RunRecord:
@@ -173,6 +187,19 @@ def _revision_row(name: str, config: dict[str, Any], manifest: dict[str, Any]) -
         "valid_oov_rate": math.nan,
         "manifest": manifest,
     }
+
+
+def _unplaced(records: Mapping[str, RunRecord]) -> pd.DataFrame:
+    """Study.unplaced: models by the last part of their path, and by what else tells two of one name apart."""
+    configs = {}
+    for name, record in records.items():
+        model = record.config["model"]
+        source = model.get("path") or model["checkpoint"]
+        told = {key: model.get(key) for key in ("revision", "dtype", "begin", "load_in_4bit")}
+        configs[name] = {"model": {**told, "path": source, "name": Path(source).name}, "sample": {"size": "1"}}
+    groups, _ = labels(configs)
+    rows = [{"run": name, "group": groups[name], "manifest": record.manifest} for name, record in records.items()]
+    return pd.DataFrame(rows, columns=["run", "group", "manifest"]).set_index("run")
 
 
 def _rounded(count: int) -> str:

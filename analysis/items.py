@@ -79,6 +79,36 @@ def learned_and_lost(judged: Judgements) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
 
+def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
+    """Pairs whose judgement flips most often from size to size, and between runs of one size.
+
+    One row per pair and group, the `each` of every paradigm that flip most: group, phenomenon, paradigm, pair_id, flips
+    (how often the majority of a size's runs changes sides from one size to the next; a size that is split evenly has
+    no side and is passed over), split (mean over sizes of 4 s (1 - s), s the share of a size's runs that are right: 0
+    where runs agree, 1 where they are halved), and shares, a dictionary size -> s. Most flips come first, then the most
+    split. Groups of one run are left out.
+    """
+    rows = []
+    for group, runs in judged.runs.groupby("group", sort=False):
+        if len(runs) < 2:
+            continue
+        sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+        shares = np.stack([pair_accuracies(judged, str(group), str(size)) for size in sizes])  # (S, P)
+        flips, side = np.zeros(shares.shape[1], dtype=np.int64), np.sign(shares[0] - 0.5)
+        for share in shares[1:]:
+            now = np.sign(share - 0.5)
+            flips += (now * side) < 0
+            side = np.where(now == 0, side, now)
+        table = judged.pairs.assign(flips=flips, split=(4 * shares * (1 - shares)).mean(axis=0))
+        table["row"] = np.arange(len(table))
+        order = table.sort_values(["flips", "split"], ascending=False, kind="stable")
+        found = order.groupby("paradigm", sort=False).head(each).sort_values(["phenomenon", "paradigm"], kind="stable")
+        of_row = [dict(zip(map(str, sizes), shares[:, row].tolist(), strict=True)) for row in found["row"]]
+        rows.append(found.drop(columns="row").assign(group=group, shares=pd.Series(of_row, index=found.index)))
+    columns = ["group", "phenomenon", "paradigm", "pair_id", "flips", "split", "shares"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+
+
 def seed_disagreement(judged: Judgements) -> pd.DataFrame:
     """How often two runs that differ in their seed alone judge a pair differently.
 

@@ -93,25 +93,29 @@ class Judgements:
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
-    """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32"; of one benchmark if given.
+    """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32", "cprag"; of one if asked.
 
-    Those of diagnostics are left out: what they ask of a model are no pairs. Raises RunError when there are none.
+    Diagnostics (`is_diagnostic`) come last; they alone need no run with a place on a curve. Raises RunError when there
+    are none.
     """
     labels = {label for run in study.runs.index for label in _labels_of(study, run)}
+    labels |= {label for run in study.unplaced.index for label in _labels_of(study, run) if is_diagnostic(label)}
     of = {label: label.partition("+")[0] for label in labels}
-    chosen = sorted(
-        label for label in labels if of[label] not in DIAGNOSTICS and (benchmark is None or of[label] == benchmark)
-    )
-    if benchmark in DIAGNOSTICS:
-        raise RunError(
-            f"benchmark={benchmark}: a diagnostic has no learning curves; its tables: "
-            f"python -m eval study={study.name} benchmark={benchmark}"
-        )
+    chosen = sorted(label for label in labels if benchmark in (None, of[label]))
     if not chosen:
         there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
-        asked = f"benchmark={benchmark}" if benchmark else "a benchmark of pairs"
-        raise RunError(f"study={study.name}: no run has scores of {asked}{there}; python -m eval study={study.name}")
-    return chosen
+        asked = f"benchmark={benchmark}" if benchmark else "a benchmark"
+        trained = "; ".join(study.problems["reason"].loc[lambda told: told != ""].unique()[:1])
+        nobody = f" (no run has a place on a curve: {trained})" if study.runs.empty else ""
+        raise RunError(
+            f"study={study.name}: no run has scores of {asked}{there}{nobody}; python -m eval study={study.name}"
+        )
+    return sorted(chosen, key=is_diagnostic)
+
+
+def is_diagnostic(label: str) -> bool:
+    """Whether a folder of scores holds answers to a diagnostic's questions, not judgements of pairs."""
+    return label.partition("+")[0] in DIAGNOSTICS
 
 
 def _labels_of(study: Study, run: str) -> list[str]:
@@ -189,7 +193,7 @@ def judged_by(
         for run in study.runs.index
         if run not in policies
     ]
-    runs["group"], notes = _by_policy(runs["group"], policies)
+    runs["group"], notes = by_policy(runs["group"], policies)
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
     problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
     notes = [*study.notes, *notes, *_uneven(runs)]
@@ -218,7 +222,7 @@ def one_digest(label: str, found: Mapping[str, str]) -> str:
     return next(iter(digests))
 
 
-def _by_policy(groups: pd.Series, policies: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
+def by_policy(groups: pd.Series, policies: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
     """Group names with the policy's fields in them where runs of one group differ, and notes on all that differs."""
     table = pd.DataFrame.from_dict({run: flatten(policy) for run, policy in policies.items()}, orient="index")
     table = table.astype(object).map(written)

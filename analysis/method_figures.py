@@ -12,27 +12,38 @@ from analysis.figures import GREY, HUES, LABEL_GAP, SHAPES, TEXT_GREY, Chart, sp
 from analysis.predictors import PREDICTORS
 
 HEIGHT = 260
-_SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6, tickMinStep=0.1)
+SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6, tickMinStep=0.1)
 
 
-_LEGEND = alt.Legend(title=None, orient="top", labelLimit=400, symbolOpacity=1)
-_ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)
+LEGEND = alt.Legend(title=None, orient="top", labelLimit=400, symbolOpacity=1)
+ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)
 
 
-def _looks(names: Sequence[str], legend: alt.Legend | None = None) -> tuple[alt.Color, alt.Shape]:
+def looks(names: Sequence[str], legend: alt.Legend | None = None) -> tuple[alt.Color, alt.Shape]:
     colour = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
     shape = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
     return alt.Color("name:N", scale=colour, legend=legend), alt.Shape("name:N", scale=shape, legend=legend)
 
 
-def _named_lines(
-    rows: pd.DataFrame, x: alt.X, domain: tuple[float, float], width: int | str, height: int, tooltip: list[alt.Tooltip]
+def named_lines(
+    rows: pd.DataFrame,
+    x: alt.X,
+    domain: tuple[float, float],
+    width: int | str,
+    height: int,
+    tooltip: list[alt.Tooltip],
+    beside: Sequence[Chart] = (),
+    share: alt.Axis = SHARE,
 ) -> Chart:
-    """A line with a band for each name (columns name, at, accuracy, low, high), named where it ends."""
+    """A line with a band for each name (columns name, at, accuracy, low, high), named where it ends.
+
+    `beside`: layers under the lines; chance (.5), where the axis shows it, if there are none. `share`: the
+    axis of accuracies.
+    """
     names = list(rows["name"].unique())
-    colour, shape = _looks(names)
+    colour, shape = looks(names)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
-    y = alt.Y("accuracy:Q", scale=scale, axis=_SHARE)
+    y = alt.Y("accuracy:Q", scale=scale, axis=share)
     base = alt.Chart(rows)
     last = rows.loc[rows.groupby("name")["at"].idxmax()].copy()
     pixel = (domain[1] - domain[0]) / height
@@ -43,7 +54,7 @@ def _named_lines(
     ends = alt.Chart(last)
     chance = alt.Chart(pd.DataFrame({"accuracy": [0.5]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
     layers = [
-        *([chance] if domain[0] < 0.5 else []),
+        *(beside or ([chance] if domain[0] < 0.5 else [])),
         base.mark_area(opacity=0.12, clip=True).encode(x, alt.Y("low:Q", scale=scale), alt.Y2("high:Q"), colour),
         base.mark_line(strokeWidth=2).encode(x, y, colour),
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
@@ -57,14 +68,14 @@ def _named_lines(
     return alt.layer(*layers).properties(width=width, height=height)
 
 
-def _domain(rows: pd.DataFrame) -> tuple[float, float]:
+def domain(rows: pd.DataFrame) -> tuple[float, float]:
     """Limits of the axis, whole tenths around all accuracies, chance among them."""
     low, high = np.floor(rows["accuracy"].min() * 10) / 10, np.ceil(rows["accuracy"].max() * 10) / 10
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
 
 def _scale(rows: pd.DataFrame) -> alt.Scale:
-    return alt.Scale(domain=list(_domain(rows)), nice=False, zero=False)
+    return alt.Scale(domain=list(domain(rows)), nice=False, zero=False)
 
 
 _INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")]
@@ -82,7 +93,7 @@ def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | st
     axis = alt.Axis(title=told[:1].upper() + told[1:], format="~s", tickCount=5, grid=False)
     tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.1f", title=predictor),
                *_INTERVAL, alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
-    return _named_lines(rows, alt.X("at:Q", scale=log, axis=axis), _domain(accuracies), width, HEIGHT, tooltip)
+    return named_lines(rows, alt.X("at:Q", scale=log, axis=axis), domain(accuracies), width, HEIGHT, tooltip)
 
 
 def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
@@ -101,7 +112,7 @@ def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     )
     tooltip = [alt.Tooltip("name:N", title="method"), alt.Tooltip("at:Q", title="difference"), *_INTERVAL,
                alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
-    return _named_lines(rows, alt.X("at:Q", axis=axis), _domain(rows), width, HEIGHT, tooltip)
+    return named_lines(rows, alt.X("at:Q", axis=axis), domain(rows), width, HEIGHT, tooltip)
 
 
 def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
@@ -113,10 +124,10 @@ def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     rows = accuracies.rename(columns={"group": "name"})
     rows = rows.assign(low=rows["accuracy"] - rows["sd"], high=rows["accuracy"] + rows["sd"])
     names, order = list(rows["name"].unique()), list(rows["method"].unique())
-    colour, shape = _looks(names, _LEGEND)
-    y = alt.Y("method:N", sort=order, axis=_ROWS)
+    colour, shape = looks(names, LEGEND)
+    y = alt.Y("method:N", sort=order, axis=ROWS)
     offset = alt.YOffset("name:N", sort=names)
-    x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
+    x = alt.X("accuracy:Q", scale=_scale(rows), axis=SHARE)
     tooltip = [alt.Tooltip("method:N"), alt.Tooltip("name:N", title="model"),
                *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "sd", "best_accuracy")),
                alt.Tooltip("best:N", title="best template")]  # fmt: skip
@@ -143,12 +154,12 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
     """
     rows = accuracies.assign(label=accuracies["name"], name=accuracies["group"])
     groups = list(rows["name"].unique())
-    colour, shape = _looks(groups, _LEGEND)
+    colour, shape = looks(groups, LEGEND)
     order = list(dict.fromkeys(rows["label"]))
     part = rows[rows["method"] == method]
-    y = alt.Y("label:N", sort=order, axis=_ROWS)
+    y = alt.Y("label:N", sort=order, axis=ROWS)
     offset = alt.YOffset("name:N", sort=groups)
-    x = alt.X("accuracy:Q", scale=_scale(rows), axis=_SHARE)
+    x = alt.X("accuracy:Q", scale=_scale(rows), axis=SHARE)
     tooltip = [alt.Tooltip("label:N", title="phenomenon"), alt.Tooltip("name:N", title="model"),
                alt.Tooltip("accuracy:Q", format=".3f", title="prefix"),
                alt.Tooltip("full:Q", format=".3f", title="full sentence")]  # fmt: skip
@@ -161,3 +172,27 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
     height = part["label"].nunique() * (10 + 12 * len(groups))
     told = f"{method.replace('_', '-')} (filled), full sentence (hollow)"
     return alt.layer(*layers).properties(width=width, height=height, title=told)
+
+
+def difference_chart(differences: pd.DataFrame, method: str, *, width: int | str = 420) -> Chart:
+    """A panel of figure 6 of Ide et al. 2024: a method's accuracy less that of in_template_lp, over lengths.
+
+    `differences`: group, method, paradigm, length_difference (tokens), accuracy_difference; a point per paradigm.
+    """
+    rows = differences[differences["method"] == method].rename(columns={"group": "name"})
+    colour, shape = looks(list(differences["group"].unique()), LEGEND)
+    signed = "replace(datum.label, '-', '−')"
+    x = alt.X(
+        "length_difference:Q",
+        axis=alt.Axis(title="Tokens of the good sentences less those of the bad ones", labelExpr=signed, grid=False),
+    )
+    y = alt.Y(
+        "accuracy_difference:Q",
+        axis=alt.Axis(title=f"Accuracy above that of in_template_lp: {method}", format=".1f", tickMinStep=0.1),
+    )
+    tooltip = [alt.Tooltip("paradigm:N"), alt.Tooltip("name:N", title="model"),
+               alt.Tooltip("length_difference:Q", format="+.2f", title="tokens"),
+               alt.Tooltip("accuracy_difference:Q", format="+.3f", title="accuracy")]  # fmt: skip
+    zero = alt.Chart(pd.DataFrame({"accuracy_difference": [0.0]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
+    points = alt.Chart(rows).mark_point(size=35, filled=True, opacity=0.7)
+    return alt.layer(zero, points.encode(x, y, colour, shape, tooltip=tooltip)).properties(width=width, height=HEIGHT)

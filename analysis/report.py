@@ -14,9 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import sentences
+from analysis import diagnostic_sentences, sentences
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, Curves, perplexity_curves
+from analysis.diagnostics import Diagnosed
 from analysis.exhibits import Exhibit
 from analysis.figures import (
     finished,
@@ -80,6 +81,18 @@ class Section:
         return float(rows["accuracy"].iloc[0]) if len(rows) else None
 
 
+@dataclass
+class DiagnosticSection:
+    """What the report shows of one diagnostic, which has no pairs and no slopes."""
+
+    found: Diagnosed
+    exhibits: list[Exhibit]
+
+    @property
+    def label(self) -> str:
+        return self.found.label
+
+
 def write_report(
     folder: Path,
     study: str,
@@ -88,6 +101,7 @@ def write_report(
     ties: str,
     experiment: bool,
     source: Sequence[str] = (),
+    diagnostics: Sequence[DiagnosticSection] = (),
 ) -> Path:
     """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
 
@@ -98,11 +112,18 @@ def write_report(
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
-        return _write_report(folder, study, sections, config, ties, _commands(study, experiment, config, ties, source))
+        commands = _commands(study, experiment, config, ties, source)
+        return _write_report(folder, study, sections, diagnostics, config, ties, commands)
 
 
 def _write_report(
-    folder: Path, study: str, sections: Sequence[Section], config: CurvesConfig, ties: str, commands: list[str]
+    folder: Path,
+    study: str,
+    sections: Sequence[Section],
+    diagnostics: Sequence[DiagnosticSection],
+    config: CurvesConfig,
+    ties: str,
+    commands: list[str],
 ) -> Path:
     charts: dict[str, dict[str, Any]] = {}
     for section in sections:
@@ -113,9 +134,16 @@ def _write_report(
             prefix = f"{file_label(section, config)}-"
             exhibit.write(folder, prefix, **_made_by(section, ties))
             charts |= exhibit.specifications(prefix)
+    for diagnostic in diagnostics:
+        for exhibit in diagnostic.exhibits:
+            exhibit.write(folder, f"{diagnostic.label}-", benchmark_digest=diagnostic.found.digest[:16])
+            charts |= exhibit.specifications(f"{diagnostic.label}-")
+        write_csv(folder / f"{diagnostic.label}-runs.csv", diagnostic.found.runs.drop(columns="manifest").reset_index())
+        write_csv(folder / f"{diagnostic.label}-problems.csv", diagnostic.found.problems)
     context = {
         "study": study,
         "sections": [_section(section, config, ties) for section in sections],
+        "diagnostics": [_diagnostic(section) for section in diagnostics],
         "commands": commands,
     }
     path = folder / "report.html"
@@ -214,8 +242,24 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "perplexity": _perplexity(section, config),
         "problems": _records(judged.problems),
         "runs": [_provenance(run, row) for run, row in judged.runs.iterrows()],
-        "versions": _versions(judged),
+        "versions": _versions(judged.runs),
         "digest": judged.digest,
+    }
+
+
+def _diagnostic(section: DiagnosticSection) -> dict[str, Any]:
+    found = section.found
+    return {
+        "label": section.label,
+        "file": section.label,
+        "extent": diagnostic_sentences.extent(found),
+        "warnings": diagnostic_sentences.warnings(found),
+        "methods": diagnostic_sentences.methods(found),
+        "exhibits": [exhibit.for_page(f"{section.label}-") for exhibit in section.exhibits],
+        "problems": _records(found.problems),
+        "runs": [_provenance(run, row) for run, row in found.runs.iterrows()],
+        "versions": _versions(found.runs),
+        "digest": found.digest,
     }
 
 
@@ -265,7 +309,7 @@ def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
     commit = git.get("commit")
     return {
         "run": run,
-        **{name: row[name] for name in RUN_COLUMNS},
+        **{name: row.get(name) for name in RUN_COLUMNS},
         "device": machine.get("device"),
         "threads": machine.get("threads"),
         "host": machine.get("host"),
@@ -275,10 +319,10 @@ def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
     }
 
 
-def _versions(judged: Judgements) -> list[str]:
+def _versions(runs: pd.DataFrame) -> list[str]:
     """Distinct sets of versions that the runs were made with."""
     found = set()
-    for manifest in judged.runs["manifest"]:
+    for manifest in runs["manifest"]:
         versions = manifest.get("versions") or {}
         found.add(", ".join(f"{name} {version}" for name, version in versions.items() if version))
     return sorted(found - {""})

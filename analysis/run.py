@@ -19,9 +19,12 @@ from analysis.config import AnalysisConfig
 from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.curves import ALL_PAIRS, fit_curves
-from analysis.judgements import judgements, score_labels
+from analysis.diagnostic_exhibits import diagnostic_exhibits
+from analysis.diagnostics import diagnosed
+from analysis.frequency_exhibits import frequency_exhibits
+from analysis.judgements import is_diagnostic, judgements, score_labels
 from analysis.papers import reproduce
-from analysis.report import Section, write_report
+from analysis.report import DiagnosticSection, Section, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.score_exhibits import score_exhibits
 from analysis.sentences import warnings
@@ -43,7 +46,11 @@ def analyse(config: AnalysisConfig) -> None:
     console, quiet = Console(), Console(stderr=True, highlight=False)
     sections: dict[str, Section] = {}
     tables: dict[str, dict[str, pd.DataFrame]] = {}
+    diagnostics: list[DiagnosticSection] = []
     for label in score_labels(study, config.benchmark.name if chosen else None):
+        if is_diagnostic(label):
+            diagnostics.append(_diagnosed(study, label, config, console, quiet))
+            continue
         benchmark = label.partition("+")[0]
         with quiet.status(f"{label}: reading scores"):
             read = tracked_judgements if config.source == "wandb" else judgements
@@ -56,6 +63,8 @@ def analyse(config: AnalysisConfig) -> None:
             tables[label] = curve_tables(judged, published, config.analysis)
         with quiet.status(f"{label}: comparing methods, reading pairs"):
             from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
+            if config.source == "files":
+                from_scores += frequency_exhibits(study, judged, config.paths.store)
         with quiet.status(f"{label}: reading trajectories"):
             trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
         more = [*curve_exhibits(tables[label]), *([trajectory] if trajectory else []), *from_scores]
@@ -75,7 +84,8 @@ def analyse(config: AnalysisConfig) -> None:
     for label, changed in changes.items():
         tables[label]["context"] = changed
         sections[label].more.extend(context_exhibits(changed, label))
-    list(sections.values())[-1].more.append(coverage_exhibit())
+    for last in [*sections.values()][-1:]:
+        last.more.append(coverage_exhibit())
     with quiet.status("writing the report"):
         path = write_report(
             folder,
@@ -85,11 +95,25 @@ def analyse(config: AnalysisConfig) -> None:
             config.ties,
             conf.is_experiment(study.name),
             source,
+            diagnostics,
         )
         for label, section in sections.items():
             write_curve_tables(folder, section.judged, tables[label], config.analysis.method)
     track_analysis(study.name, folder, [*sections.values()], config)
     console.print(f"report: {path}", markup=False, soft_wrap=True)
+
+
+def _diagnosed(study: Study, label: str, config: AnalysisConfig, console: Console, quiet: Console) -> DiagnosticSection:
+    """The section of a diagnostic; its main tables are printed."""
+    with quiet.status(f"{label}: reading answers"):
+        found = diagnosed(study, label)
+    section = DiagnosticSection(found, diagnostic_exhibits(found, config.analysis.confidence))
+    console.print(f"{study.name} · {label}", style="bold", markup=False)
+    for exhibit in section.exhibits:
+        if exhibit.name in ("prediction", "sensitivity"):
+            for part in exhibit.terminal(console.width):
+                console.print(part)
+    return section
 
 
 def _from_files(config: AnalysisConfig) -> Study:

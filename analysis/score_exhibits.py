@@ -14,16 +14,8 @@ import pandas as pd
 
 from analysis.collect import Study
 from analysis.exhibits import Exhibit, as_it_is, count
-from analysis.items import (
-    PARTS,
-    error_sample,
-    hardest_pairs,
-    largest_size,
-    learned_and_lost,
-    mean_margins,
-    seed_disagreement,
-    token_differences,
-)
+from analysis.item_exhibits import item_exhibits
+from analysis.items import largest_size
 from analysis.judgements import Judgements
 from analysis.method_comparison import (
     accuracy_by_difference,
@@ -35,15 +27,10 @@ from analysis.method_comparison import (
     score_files,
     shuffled_paradigms,
 )
-from analysis.method_figures import length_chart, method_chart, predictor_chart, prefix_chart
+from analysis.method_figures import difference_chart, length_chart, method_chart, predictor_chart, prefix_chart
 from analysis.predictors import PREDICTORS, accuracy_by_predictor
 from analysis.tables import title
-from eval.scores import TOKENS_FILE, judged_pairs, read_items
-
-ERRORS = 2  # of each paradigm in the sample of errors
-MOST = 12  # paradigms in the tables of pairs that were learned and lost
-HARDEST = 2  # pairs of each paradigm
-SEED = 1
+from eval.scores import read_items
 
 
 def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]:
@@ -66,13 +53,8 @@ def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]
         _shuffled(by_paradigm, items, groups),
         _prefixes(by_paradigm, items, groups),
         _predictors(files[files["method"] == "lp"], ties),
-        _disagreement(judged),
-        _learned(judged),
-        _hardest(judged, files, items),
-        _where(files, items),
-        _errors(judged, files, items),
     ]
-    return [exhibit for exhibit in made if exhibit is not None]
+    return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, files, items)]
 
 
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
@@ -177,7 +159,7 @@ def _whole(value: float) -> str:
 def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     """Figure 6 of Ide et al. 2024, as correlations."""
     methods = [method for method in dict.fromkeys(by_paradigm["method"]) if method != "in_template_lp"]
-    rows = []
+    rows, points = [], []
     for method in methods if "in_template_lp" in set(by_paradigm["method"]) else []:
         both = difference_of_methods(by_paradigm, method, "in_template_lp")
         for group, part in both.groupby(both["run"].map(groups), sort=False):
@@ -185,16 +167,23 @@ def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None
             if len(mean) > 2 and mean["length_difference"].std() > 0 and mean["accuracy_difference"].std() > 0:
                 r = float(np.corrcoef(mean.to_numpy().T)[0, 1])
                 rows.append({"method": method, "curve": group, "paradigms": len(mean), "r": r})
+                points.append(mean.reset_index().assign(method=method, group=group))
     if not rows:
         return None
+    drawn = pd.concat(points, ignore_index=True)
     return Exhibit(
         "method-differences",
         "Where methods differ",
-        "Correlation over paradigms of how much better a method is than in_template_lp with how much longer the good "
-        "sentences are (Ide et al. 2024, figure 6).",
+        "How much better a method is than in_template_lp against how much longer the good sentences are than the bad "
+        "ones, a point a paradigm, and their correlation (Ide et al. 2024, figure 6).",
         pd.DataFrame(rows),
         cells={"method": as_it_is, "curve": as_it_is, "paradigms": count, "r": _signed},
+        charts={str(name): partial(_difference_panel, drawn, str(name)) for name in drawn["method"].unique()},
     )
+
+
+def _difference_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
+    return difference_chart(rows, name, width=width)
 
 
 def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -269,120 +258,3 @@ def _prefix_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
 
 def _short(value: float) -> str:
     return f"{value:,.4g}"
-
-
-def _disagreement(judged: Judgements) -> Exhibit | None:
-    found = seed_disagreement(judged)
-    if found.empty:
-        return None
-    sizes = found.groupby("size")["words"].mean().sort_values().index
-    wide = found.pivot_table(index=["level", "name", "group"], columns="size", values="disagreement", sort=False)
-    wide = wide.reindex(columns=sizes).reset_index()
-    table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
-    return Exhibit(
-        "disagreement",
-        "Runs that differ in their seed alone",
-        "Share of pairs that two runs of one size judge differently; two coins would disagree about half of them.",
-        table,
-        cells={"curve": as_it_is},
-        strong=tuple(np.flatnonzero(wide["level"] == "overall").tolist()),
-        folded=True,
-    )
-
-
-def _learned(judged: Judgements) -> Exhibit | None:
-    found = learned_and_lost(judged)
-    if found.empty:
-        return None
-    most = found.assign(changed=found["learned"] + found["lost"])
-    most = most.sort_values("changed", ascending=False, kind="stable").groupby("group", sort=False).head(MOST)
-    most = most.sort_values(["group", "changed"], ascending=[True, False], kind="stable")
-    columns = {"group": "curve", "paradigm": "paradigm", "smallest": "from", "largest": "to", "learned": "learned",
-               "lost": "lost"}  # fmt: skip
-    return Exhibit(
-        "learned",
-        "Pairs learned and lost",
-        "Of each paradigm, the share of pairs that most runs judge wrongly at the smallest size and rightly at the "
-        f"largest, and the other way round: the {MOST} paradigms of each curve in which most pairs change.",
-        most[list(columns)].rename(columns=columns),
-        cells={"curve": as_it_is, "from": as_it_is, "to": as_it_is},
-        folded=True,
-    )
-
-
-def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
-    paths = files.loc[files["method"] == judged.method, "path"].tolist()
-    found = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
-    found = found.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
-    columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin"]
-    return Exhibit(
-        "hardest",
-        "The hardest pairs",
-        "Of each paradigm those that the runs at the largest sizes get wrong most often and, of these, by the widest "
-        "margin (difference of scores, in standard deviations of a run's differences, mean over runs).",
-        found[columns].rename(columns={"pair_id": "pair"}),
-        cells={"pair": as_it_is, "good": as_it_is, "bad": as_it_is, "margin": _signed},
-        folded=True,
-    )
-
-
-def _one_run(files: pd.DataFrame) -> pd.DataFrame:
-    """The first run of each group that has tokens."""
-    kept = files[files["path"].map(lambda path: (path.parent / TOKENS_FILE).exists())]
-    return kept.drop_duplicates("group")
-
-
-def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
-    rows = []
-    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    for _, one in _one_run(files).iterrows():
-        found = token_differences(one["path"].parent, items)
-        mean = found.groupby(found["paradigm"].map(phenomena), sort=True)[list(PARTS)].mean()
-        rows.append(mean.rename_axis("phenomenon").reset_index().assign(curve=one["group"]))
-    if not rows:
-        return None
-    table = pd.concat(rows, ignore_index=True)[["phenomenon", "curve", "differing", "after"]]
-    return Exhibit(
-        "where",
-        "Where in the sentence",
-        "Mean difference of the two sentences' log-probabilities (nats, above 0: the good one is likelier), parted "
-        "into the words that differ and what both sentences have after them; of the pairs whose tokens were kept, one "
-        "run of each curve. What comes after can overturn the judgement on the critical words (Warstadt et al. 2020, "
-        "section 6.4).",
-        table,
-        cells={"curve": as_it_is, "differing": _signed, "after": _signed},
-        folded=True,
-    )
-
-
-def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
-    rows = []
-    judged_items = items[judged_pairs(judged.method, items)]
-    for _, one in _one_run(files).iterrows():
-        outcome = judged.outcome[judged.runs.index.get_loc(one["run"])]
-        wrong = judged.pairs[outcome < 0.5]
-        for entry in error_sample(one["path"].parent, judged_items, wrong, ERRORS, SEED):
-            shown = {side: _tokens(entry[side]) for side in ("good", "bad")}
-            rows.append({"paradigm": entry["paradigm"], "pair": entry["pair_id"], "curve": one["group"], **shown})
-    if not rows:
-        return None
-    return Exhibit(
-        "errors",
-        "A sample of errors",
-        f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn by a seed, one run of each curve, with the "
-        "log-probability of each token (nats) behind it; [ ] are the words that differ.",
-        pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable"),
-        cells=dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is),
-        folded=True,
-    )
-
-
-def _tokens(tokens: list[dict[str, Any]]) -> str:
-    """Becca −5.4 [herself −6.7] . −3.0"""
-    shown = ""
-    for number, token in enumerate(tokens):
-        opens = token["differs"] and not (number and tokens[number - 1]["differs"])
-        closes = token["differs"] and not (number + 1 < len(tokens) and tokens[number + 1]["differs"])
-        text = f"{token['text'].strip()} {token['logprob']:.1f}".replace("-", "\N{MINUS SIGN}")
-        shown += (" [" if opens else " ") + text + ("]" if closes else "")
-    return shown.strip()

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from eval.causal import CausalScorer
 from eval.config import PolicyConfig
 from eval.hf_tokenizers import encoded
 from eval.masked import MaskedScorer
+from eval.ngram import NgramScorer
 from eval.readings import Plan, Reading, hidden_words, left_to_right, reading_batches
 from eval.scorers import ModelScorer, Scorer, tracked
 from eval.trees import Ids
@@ -37,6 +39,7 @@ from eval.whole_words import hub_words, own_words
 from train.loss import CHUNK_BYTES, all_logprobs
 from train.models import LanguageModel, State
 
+STATES = 256  # of an n-gram model whose distributions are kept: 50 MB with 50,000 words
 Asked = list[tuple[str, str]]  # context, candidate
 Read = Callable[[list[Ids], list[list[int]]], Tensor]  # texts, positions of each -> ln p of all tokens there (R, V)
 
@@ -69,7 +72,7 @@ def next_words(
     The order is that of `contexts`; equal contexts are read once. Raises ConfigError for a model without next words or
     whose tokens are no words, and for a policy that it cannot follow; InputError for contexts that are too long.
     """
-    if not isinstance(scorer, ModelScorer | CausalScorer | MaskedScorer):
+    if not isinstance(scorer, ModelScorer | CausalScorer | MaskedScorer | NgramScorer):
         raise ConfigError(f"{scorer.name}: a model of its kind tells no next words, which diagnostics ask for")
     stripped = [context.rstrip() for context in contexts]
     asked = list(dict.fromkeys((c, word) for c, words in zip(stripped, candidates, strict=True) for word in words))
@@ -82,6 +85,8 @@ def next_words(
                 model, plan = _of_causal(scorer, asked, policy)
             case MaskedScorer():
                 model, plan = _of_masked(scorer, asked, policy)
+            case NgramScorer():
+                model, plan = _of_ngram(scorer, asked)
         if not model.words:
             raise ConfigError(f"{scorer.name}: none of its tokens is a whole word, so it has no next word to ask for")
         answers = _Answers(model, plan, k, scorer.device)
@@ -155,6 +160,21 @@ def _of_ours(scorer: ModelScorer, asked: Asked, policy: PolicyConfig) -> tuple[_
         state = _expanded(before, scorer.model, len(texts))
         hidden, _ = scorer.model(_padded(texts, EOS, scorer.device), state)  # (B, T, D)
         return scorer.model.all_logprobs(hidden[_where(positions)])
+
+    texts = (scorer.tokenizer.encode_raw(f"{context} {word}") for context, word in asked)
+    plan = left_to_right(asked, texts, [EOS], UNK)
+    return _Model(read, len(scorer.tokenizer), own_words(scorer.tokenizer)), plan
+
+
+def _of_ngram(scorer: NgramScorer, asked: Asked) -> tuple[_Model, Plan]:
+    # Many contexts leave a model of few words in one state, as all orders of a sentence before another do.
+    after = lru_cache(STATES)(scorer.ngram.next_logprobs)
+
+    def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
+        states = (
+            scorer.ngram.state(ids[1 : at + 1]) for ids, where in zip(texts, positions, strict=True) for at in where
+        )
+        return torch.from_numpy(np.stack([after(state) for state in states]))
 
     texts = (scorer.tokenizer.encode_raw(f"{context} {word}") for context, word in asked)
     plan = left_to_right(asked, texts, [EOS], UNK)

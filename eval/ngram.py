@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers import TokenScores, resolved_score_eos
 from train.ngram import Ngram
+
+BATCH_TOKENS = 8192  # of contexts that are looked at together
 
 
 class NgramScorer:
@@ -31,6 +34,8 @@ class NgramScorer:
         self.word_level = ngram.tokenizer.word_level
         self.ngram = ngram
         self.progress = progress
+        self.device = torch.device("cpu")
+        self.batch_tokens = BATCH_TOKENS
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different one is read once.

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from analysis.collect import collect
-from analysis.judgements import score_labels
 from conf import compose
 from corpora.errors import RunError
 from eval.cloze_run import count_contexts
@@ -14,7 +12,6 @@ from eval.run import add_pretrained, score_run, score_study
 from tests.commands import completed
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 from tests.made_up_pretrained import MASKED, MODELS, byte_level, made
-from tests.made_up_study import MadeUpStudy
 from tests.test_diagnostics import write_files
 
 NAMES = ["cprag", "role", "neg"]
@@ -115,16 +112,6 @@ def test_models_of_the_hub(configured, tmp_path, name, kind):
     assert (cloze["rank"] >= 1).all()
     assert metadata["model"]["name"] == f"{tmp_path}/{kind}"
     assert np.isfinite(read_topk(run.scores(name))["prob"]).all()
-
-
-def test_the_analysis_passes_over_diagnostics(configured, tmp_path):
-    folders = MadeUpStudy(sizes=("125k",), seeds=(1,)).write(tmp_path / "runs")
-    for folder in folders:
-        folder.scores("neg").mkdir()
-    study = collect(tmp_path / "runs", "made_up")
-    assert score_labels(study) == ["blimp"]
-    with pytest.raises(RunError, match=r"benchmark=neg: a diagnostic has no learning curves; its tables: python -m"):
-        score_labels(study, "neg")
 
 
 def test_the_command(configured, tmp_path):

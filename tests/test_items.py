@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from analysis.items import (
     differing_spans,
     error_sample,
+    flipping_pairs,
     hardest_pairs,
     learned_and_lost,
     mean_margins,
@@ -49,6 +50,17 @@ def test_pairs_that_are_learned_and_lost():
     assert tuple(found.loc["b", ["learned", "lost"]]) == (0, 0)  # a mean of .5 is on neither side
     assert tuple(found.loc["a", ["smallest", "largest"]]) == ("1k", "2k")
     assert learned_and_lost(judged([[1, 1, 1, 1]] * 2, ("1k", "1k"))).empty
+
+
+def test_pairs_that_flip_by_hand():
+    """Three sizes: pair a/0 turns right and wrong again, a/1 is split at the second, b/0 never changes."""
+    outcome = [[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 1, 0], [1, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
+    found = flipping_pairs(judged(outcome, ("1k", "1k", "2k", "2k", "4k", "4k")), each=2)
+    rows = found.set_index(["paradigm", "pair_id"])
+    assert rows["flips"].to_dict() == {("a", "0"): 2, ("a", "1"): 1, ("b", "0"): 0, ("b", "1"): 1}
+    assert rows["split"].tolist() == pytest.approx([0, 1 / 3, 1 / 3, 0])  # a/0, a/1, b/1, b/0: most flips first
+    assert rows.loc[("a", "1"), "shares"] == {"1k": 0, "2k": 0.5, "4k": 1}
+    assert flipping_pairs(judged(outcome[:1], ("1k",))).empty
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=4, max_size=4), min_size=2, max_size=5))

@@ -18,6 +18,7 @@ from conf import compose
 from corpora.errors import ConfigError, RunError
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
+from eval.cloze import next_words
 from eval.ngram import NgramScorer
 from eval.run import score_run
 from eval.scorers import load_scorer
@@ -115,6 +116,25 @@ def test_equals_full_scores_of_kenlm(configured, lmplz):
     assert scorer.score([known], policy())[0].logprobs.sum() == pytest.approx(
         told.score(known) * math.log(10), abs=1e-4
     )
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_next_words_are_kneser_ney_s_of_every_word(configured, lmplz, order):
+    """Rank and most probable words, from every word of the vocabulary put after the context (before the end)."""
+    _, scorer, texts = trained(configured(f"model.order={order}", "sample.size=700"))
+    reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
+    contexts = ["the old cat", "a dog", "the small cat"] * 2
+    asked = [["sees", "zebra"], ["barks"], ["sees"]] * 2
+    found = next_words(scorer, contexts, asked, 3, policy())
+    for context, candidates, answer in zip(contexts, asked, found, strict=True):
+        known = {word: reference.logprobs([*context.split(), word])[-2] for word in WORDS}
+        best = sorted(known, key=known.get, reverse=True)
+        assert answer.logprobs[0] == pytest.approx(known[candidates[0]], abs=2e-5)
+        assert answer.ranks[0] == best.index(candidates[0]) + 1
+        assert answer.words == best[:3]
+        assert answer.word_logprobs == pytest.approx([known[word] for word in best[:3]], abs=2e-5)
+    assert np.isnan(found[0].logprobs[1])  # <unk> is no word
+    assert found[0].ranks[1] == 0
 
 
 def test_spans_unknown_words_and_the_end(configured, lmplz):

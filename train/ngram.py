@@ -28,6 +28,7 @@ from typing import Any
 
 import kenlm
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 
 from corpora.config import TokenizerConfig
@@ -75,6 +76,21 @@ class Ngram:
             nats.append(LN10 * score(before, words[token], after))
             before, after = after, before
         return nats
+
+    def state(self, tokens: Iterable[int]) -> Any:
+        """KenLM's state after `<s>` and `tokens`: what the model remembers of them, equal where that is the same."""
+        before, after = kenlm.State(), kenlm.State()
+        self.model.BeginSentenceWrite(before)
+        for token in tokens:
+            self.model.BaseScore(before, self.words[token], after)
+            before, after = after, before
+        return before
+
+    def next_logprobs(self, state: Any) -> npt.NDArray[np.float32]:
+        """(V,) ln p in nats of every token after a `state`."""
+        score, after = self.model.BaseScore, kenlm.State()
+        lines = np.fromiter((score(state, word, after) for word in self.words), np.float32, len(self.words))
+        return lines * np.float32(LN10)
 
 
 def train_ngram(config: RunConfig, folder: RunFolder) -> None:

@@ -1,0 +1,143 @@
+"""How frequent a benchmark's words are in the text that a run was trained on, and what that does to accuracy.
+
+Figure 1 of Xiang et al. 2021 compares CLiMP's vocabulary with the word frequencies of the Chinese Internet Corpus; of
+accuracy it says nothing. Here the text is the run's own sample, drawn again from the text store as training drew it and
+known by its digest, so that accuracy can be set against what the model saw. Words are reference words (jieba's for
+Chinese, as Xiang et al. cut them), whatever tokens the model reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.predictors import binned
+from corpora.config import SampleConfig
+from corpora.errors import StoreError
+from corpora.files import sha256_json
+from corpora.filters import Filter
+from corpora.samples import draw_sample
+from corpora.text import TextStore
+from corpora.words import words
+from eval.accuracy import wilson
+
+MOST_SENTENCES = 50_000  # of a sample that are counted, about two seconds; a sample is in random order, so they are one
+RANKS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+PREDICTORS = {
+    "rarest": "rarest word of the good sentence, per million words",
+    "differing": "rarest word of the good sentence that the bad one lacks, per million words",
+    "ratio": "that word's frequency over that of the bad sentence's rarest own word",
+}
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each word occurs in the `sentences` (of `words`) of a sample that were counted, of `of_sentences`."""
+
+    of: Counter[str]
+    words: int
+    sentences: int
+    of_sentences: int
+
+    def per_million(self, word: str) -> float:
+        """Occurrences per million words, half of one added, so that a word that does not occur has a logarithm."""
+        return (self.of[word] + 0.5) / self.words * 1e6
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """Rank of each word that occurs, 1 the most frequent; equally frequent ones share the mean of theirs, as a
+        share of a tie would be an accident of the order."""
+        table = pd.Series(self.of, dtype="int64").rank(ascending=False, method="average")
+        return {str(word): int(np.ceil(rank)) for word, rank in table.items()}
+
+
+def sample_counts(
+    config: Mapping[str, Any], manifest: Mapping[str, Any], store: Path, reference: str, most: int = MOST_SENTENCES
+) -> Counts:
+    """Count the reference words of a run's own sample, of its first `most` sentences.
+
+    `config`, `manifest`: of the run folder; `store`: paths.store. Raises StoreError where the text is not in the store,
+    or is another one, so that the sample drawn from it is not the run's.
+    """
+    corpus = store / str(config["corpus"]["name"])
+    text = TextStore(corpus / "text")
+    pattern = config["corpus"].get("filter")
+    folder = corpus / f"filter-{sha256_json(pattern)[:16]}"
+    filtered = Filter(folder, text, pattern).matches if pattern is not None else None
+    drawn = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered)
+    if drawn.digest != manifest["corpus"]["sample"]["digest"]:
+        raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
+    counted: Counter[str] = Counter()
+    for sentence in text.sentences(drawn.indices[:most].tolist()):
+        counted.update(words(sentence, reference))
+    if drawn.cut is not None and len(drawn.indices) < most:
+        last, end = drawn.cut
+        counted.update(words(text.sentence(last)[:end], reference))
+    return Counts(counted, counted.total(), min(most, drawn.sentences), drawn.sentences)
+
+
+def pair_words(items: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Words of each pair: paradigm, pair_id, and as lists all (of the good sentence), good and bad (each one's own)."""
+    goods, bads = ([str(text) for text in items[side]] for side in ("good", "bad"))
+    cut = {text: words(text, reference) for text in dict.fromkeys([*goods, *bads])}
+    rows = []
+    for good, bad in zip(goods, bads, strict=True):
+        own = Counter(cut[good]) - Counter(cut[bad]), Counter(cut[bad]) - Counter(cut[good])
+        rows.append((cut[good], list(own[0]), list(own[1])))
+    lists = pd.DataFrame(rows, columns=["all", "good", "bad"], index=items.index)
+    return items[["paradigm", "pair_id"]].join(lists)
+
+
+def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
+    """(P rows) columns of PREDICTORS, of `pair_words`; NaN where a sentence has no word of its own (another order)."""
+
+    def rarest(lists: Sequence[list[str]]) -> Array:
+        return np.asarray([min(map(counts.per_million, found)) if found else np.nan for found in lists])
+
+    good, bad = rarest(pairs["good"].tolist()), rarest(pairs["bad"].tolist())
+    return pd.DataFrame({"rarest": rarest(pairs["all"].tolist()), "differing": good, "ratio": good / bad})
+
+
+def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.DataFrame, Array]]) -> pd.DataFrame:
+    """Accuracy in bins of about equally many judgements of a group, equal frequencies kept together.
+
+    `runs`: index run, group. `judged`: run -> its `pair_frequencies` and its outcomes (P,). One row per group,
+    predictor and bin: x (median), judgements, runs, accuracy, low, high (Wilson's 95% intervals over pairs, of which
+    each run judges its share of the bin). Paradigms are not weighted: this is about words.
+    """
+    rows = []
+    for group, of in runs.groupby("group", sort=False):
+        table = pd.concat([judged[run][0].assign(outcome=judged[run][1]) for run in of.index], ignore_index=True)
+        for predictor in PREDICTORS:
+            known = table[table[predictor].notna()]
+            if known[predictor].nunique() < 2:
+                continue
+            for _, part in known.groupby(binned(np.log(known[predictor].to_numpy()), 10)):
+                accuracy = float(part["outcome"].mean())
+                low, high = wilson(accuracy, len(part) / len(of))
+                rows.append(
+                    {"group": group, "predictor": predictor, "x": float(part[predictor].median()),
+                     "judgements": len(part), "runs": len(of), "accuracy": accuracy, "low": low, "high": high}
+                )  # fmt: skip
+    columns = ["group", "predictor", "x", "judgements", "runs", "accuracy", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def among_most_frequent(vocabulary: Sequence[str], counts: Counts) -> pd.DataFrame:
+    """How many of a benchmark's distinct words are among the `rank` most frequent words of a text: rank, words, share.
+
+    Ranks beyond the number of words that occur are left out, but for one that holds them all.
+    """
+    of = counts.ranks
+    ranks = np.asarray([of[word] for word in vocabulary if word in of])
+    shown = [rank for rank in RANKS if rank < len(of)] + [len(of)]
+    found = [int((ranks <= rank).sum()) for rank in shown]
+    return pd.DataFrame({"rank": shown, "words": found, "share": np.asarray(found) / max(1, len(vocabulary))})

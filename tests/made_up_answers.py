@@ -1,0 +1,51 @@
+"""What models that never were say of the diagnostics' questions, for tests of the analysis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from eval.cloze_scores import CLOZE, TOPK, write_cloze
+from eval.config import DiagnosticConfig
+from eval.diagnostics import load_diagnostic
+from train.runs import RunFolder
+
+WORDS = ("the", "a", "bird", "first", "new")
+
+
+def answers(questions: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Columns of CLOZE: random probabilities and ranks (1 to 8); one word in nine cannot be expressed."""
+    n = len(questions)
+    known = rng.random(n) > 1 / 9
+    rank = pd.array(rng.integers(1, 9, n), dtype="Int32")
+    rank[~known] = pd.NA
+    told = questions.assign(prob=np.where(known, rng.random(n) / 20, np.nan), rank=rank, n_tokens=1, expressible=known)
+    return told[CLOZE.names]
+
+
+def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str, str] | None = None) -> pd.DataFrame:
+    """Write a run's made-up answers to the diagnostic that `config` names; returns those in cloze.parquet."""
+    diagnostic = load_diagnostic(config)
+    cloze = answers(diagnostic.questions, np.random.default_rng(seed))
+    fixed = cloze[cloze["trial"].isna()].drop_duplicates(["item", "condition", "context"])
+    top = [
+        (*row, place, word, 0.1 / place)
+        for row in fixed[["item", "condition", "context"]].itertuples(index=False)
+        for place, word in enumerate(WORDS, start=1)
+    ]
+    metadata = {
+        "parameters": {"top_words": 5},
+        "policy": {"context": "none", "context_tokens": 32, "precision": "fp32"} | (policy or {}),
+        "benchmark": {"name": config.name, "digest": diagnostic.digest},
+        "model": {"name": "made_up", "digest": "0d" * 32},
+        "tokenizer_digest": "70" * 32,
+        "step": None,
+        "sample_words": None,
+        "torch": "2.13.0",
+    }
+    folder: Path = run.scores(config.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_cloze(folder, cloze, pd.DataFrame(top, columns=TOPK.names), metadata)
+    return cloze
