@@ -17,6 +17,7 @@ from analysis.figures import GREY, HUES, SHAPES, SLOPE_TITLE, Chart
 from analysis.tables import slope_text, title
 
 ALPHA = 0.05
+COMPARISONS = "comparisons"
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame]) -> list[Exhibit]:
@@ -72,9 +73,10 @@ def _differences(rows: pd.DataFrame) -> Exhibit | None:
          "high": rows["high"], "p": rows["p"], "p (Holm)": rows["p_holm"]}
     )  # fmt: skip
     return Exhibit(
-        "comparisons",
+        COMPARISONS,
         "Slopes compared",
-        "Difference of slopes (accuracy per doubling) of every two curves, with intervals for these pairs. p (Holm) is "
+        "Difference of slopes (accuracy per doubling) of every two curves, or, where studies are compared, of every "
+        "two of different studies, with intervals for these pairs. p (Holm) is "
         "corrected for the number of all comparisons of phenomena, and of the whole, of this benchmark; filled marks "
         f"are below {ALPHA}.",
         table,

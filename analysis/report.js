@@ -27,14 +27,14 @@ async function draw(element) {
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);
-  if (curves) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
+  if (curves) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("section"), item.datum.name));
 }
 
-function highlight(article, name) {
-  const buttons = [...article.querySelectorAll(".legend button")];
+function highlight(section, name) {
+  const buttons = [...section.querySelectorAll(".legend button")];
   const on = buttons.find((button) => button.dataset.name === name)?.getAttribute("aria-pressed") !== "true";
   for (const button of buttons) button.setAttribute("aria-pressed", String(on && button.dataset.name === name));
-  for (const element of article.querySelectorAll(".panels .chart")) views.get(element)?.signal("highlight", on ? name : "").runAsync();
+  for (const element of section.querySelectorAll(".panels .chart")) views.get(element)?.signal("highlight", on ? name : "").runAsync();
 }
 
 function sort(header) {
@@ -63,6 +63,6 @@ function setTheme(theme) {
 }
 
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
-for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest("article"), button.dataset.name));
+for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest("section"), button.dataset.name));
 for (const header of document.querySelectorAll(".sortable thead th")) header.addEventListener("click", () => sort(header));
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });
