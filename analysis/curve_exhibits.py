@@ -128,8 +128,8 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
         base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis)),
         base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
     ]
-    for sure in (False, True):
-        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(size=50, strokeWidth=1.5, opacity=1, filled=sure)
+    for sure in sorted(shown["sure"].unique()):  # Vega complains of a layer without rows
+        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(size=50, strokeWidth=1.5, opacity=1, filled=bool(sure))
         layers.append(marked.encode(alt.X("difference:Q"), y, offset, colour, shape, tooltip=tooltip))
     return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 11 * len(pairs)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -28,7 +29,7 @@ def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]
         loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
-    environment.filters.update(title=title, number=_number, duration=_duration, size=_size)
+    environment.filters.update(minus=_signed, title=title, number=_number, duration=_duration, size=_size)
     assets = {"charts": charts, "css": _asset("report.css"), "js": _asset("report.js"), "vega": _vega()}
     write_text(path, environment.get_template(template).render({**context, **assets}))
 
@@ -47,6 +48,11 @@ def _asset(name: str) -> str:
 def _minus(write: Callable[..., str]) -> Callable[..., str]:
     """The same text with a minus sign in place of the hyphen."""
     return lambda *values: write(*values).replace("-", "\N{MINUS SIGN}")
+
+
+def _signed(text: str) -> str:
+    """A sentence with minus signs before its negative numbers in place of hyphens."""
+    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def _size(words: float) -> str:

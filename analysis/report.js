@@ -37,15 +37,26 @@ function highlight(section, name) {
   for (const element of section.querySelectorAll(".panels .chart")) views.get(element)?.signal("highlight", on ? name : "").runAsync();
 }
 
+// A header's content becomes a button, which mouse and keyboard reach alike.
+function sortable(header) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...header.childNodes);
+  header.append(button);
+  button.addEventListener("click", () => sort(header));
+}
+
 function sort(header) {
   const body = header.closest("table").tBodies[0];
-  const descending = header.getAttribute("aria-sort") !== "descending";
+  const before = header.getAttribute("aria-sort");
+  const text = header.classList.contains("text") || header.cellIndex === 0;
+  const descending = before ? before !== "descending" : !text; // the largest number first, but names from a to z
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const key = (row) => {
     const cell = row.cells[header.cellIndex];
     const text = cell.dataset.value ?? cell.textContent.trim();
-    const number = Number(text.replaceAll(",", ""));
+    const number = Number(text.replace(/^\[([^,]+),.*\]$/, "$1").replaceAll(",", "").replace("\u2212", "-").replace("%", ""));
     return text === "" || Number.isNaN(number) ? text : number;
   };
   const compare = (a, b) => {
@@ -64,5 +75,5 @@ function setTheme(theme) {
 
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest("section"), button.dataset.name));
-for (const header of document.querySelectorAll(".sortable thead th")) header.addEventListener("click", () => sort(header));
+document.querySelectorAll(".sortable thead th").forEach(sortable);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

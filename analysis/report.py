@@ -103,7 +103,7 @@ def write_report(
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
-        commands = _commands(study, _studies(sections), experiments, config, ties, source)
+        commands = _commands(study, _studies(study, sections), experiments, config, ties, source)
         return _write_report(folder, study, sections, config, ties, commands)
 
 
@@ -121,7 +121,7 @@ def _write_report(
             charts |= exhibit.specifications(prefix)
     context = {
         "study": study.replace(SEPARATOR, f" {SEPARATOR} "),
-        "studies": _compared(folder, sections),
+        "studies": _compared(folder, study, sections),
         "sections": [_section(section, config, ties) for section in sections],
         "commands": commands,
     }
@@ -316,13 +316,14 @@ def _versions(judged: Judgements) -> list[str]:
     return sorted(found - {""})
 
 
-def _studies(sections: Sequence[Section]) -> list[str]:
-    return list(dict.fromkeys(name for section in sections for name in section.judged.runs["study"]))
+def _studies(study: str, sections: Sequence[Section]) -> list[str]:
+    """The studies whose runs these are, in the order in which `study` names them."""
+    return sorted({name for section in sections for name in section.judged.runs["study"]}, key=study.find)
 
 
-def _compared(folder: Path, sections: Sequence[Section]) -> list[dict[str, Any]]:
+def _compared(folder: Path, study: str, sections: Sequence[Section]) -> list[dict[str, Any]]:
     """Of several studies, what the runs of each are, and where its own report is, if it has one."""
-    names = _studies(sections)
+    names = _studies(study, sections)
     if len(names) < 2:
         return []
     runs = pd.concat([section.judged.runs for section in sections])

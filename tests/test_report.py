@@ -62,7 +62,7 @@ def section_of(runs, benchmark="blimp", **made_up):
 
 
 def page_of(folder, *sections):
-    path = write_report(folder, "made_up", sections, CONFIG, "wrong", True)
+    path = write_report(folder, "made_up", sections, CONFIG, "wrong", ["made_up"])
     return Page(path.read_text(encoding="utf-8"))
 
 

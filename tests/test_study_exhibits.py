@@ -16,7 +16,7 @@ from analysis.report import Section, write_report
 from analysis.study_exhibits import study_exhibits
 from analysis.tables import with_published
 from eval.published import read_published
-from tests.browser import open_page
+from tests.browser import Opened
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
@@ -114,11 +114,11 @@ def test_one_unit_is_compared_with_no_other(tmp_path):
     assert list(found) == ["sizes"]
 
 
-def test_sections_are_in_the_report_with_their_files(tmp_path, chromium):
+def test_sections_are_in_the_report_with_their_files(tmp_path, browser):
     section = section_of(tmp_path / "runs", phenomena=DETERMINERS)
     section.judged.method = "mean_lp"
     config = CurvesConfig(method="mean_lp", interval="auto", confidence=0.95, resamples=50, seed=1)
-    path = write_report(tmp_path / "report", "made_up", [section], config, "wrong", True)
+    path = write_report(tmp_path / "report", "made_up", [section], config, "wrong", ["made_up"])
     html = path.read_text(encoding="utf-8")
     page = html.partition("<script")[0]
     linked = set(re.findall(r'href="([^"#]+)"', page))
@@ -127,7 +127,7 @@ def test_sections_are_in_the_report_with_their_files(tmp_path, chromium):
         assert (tmp_path / "report" / name).stat().st_size > 0, name
     table = pd.read_csv(tmp_path / "report" / "blimp-mean_lp-adjective.csv")
     assert set(table["scores"]) == {"mean_lp"}
-    opened = open_page(chromium, path, tmp_path / "browser")
+    opened = Opened(browser, path)
     assert opened.console == []
     assert opened.charts == page.count('data-chart="')
 
@@ -137,7 +137,7 @@ def test_text_of_exhibits_stays_text(tmp_path):
     section.judged.runs["group"] = EVIL
     for table in (section.curves.slopes, section.curves.accuracies, section.curves.points):
         table["group"] = EVIL
-    path = write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", True)
+    path = write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", ["made_up"])
     html = path.read_text(encoding="utf-8")
     assert html.count("<script") == 3  # charts, Vega, ours
     charts = re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)[1]
