@@ -129,7 +129,9 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
         base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
     ]
     for sure in sorted(shown["sure"].unique()):  # Vega complains of a layer without rows
-        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(size=50, strokeWidth=1.5, opacity=1, filled=bool(sure))
+        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(
+            size=50, strokeWidth=1.5, opacity=1, filled=bool(sure)
+        )
         layers.append(marked.encode(alt.X("difference:Q"), y, offset, colour, shape, tooltip=tooltip))
     return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 11 * len(pairs)))
 

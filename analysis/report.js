@@ -1,6 +1,7 @@
 "use strict";
-// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts tables.
+// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts tables, hands out files.
 const charts = JSON.parse(document.getElementById("charts").textContent);
+const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
 const views = new Map();
@@ -68,6 +69,33 @@ function sort(header) {
   body.append(...[...body.rows].sort(compare));
 }
 
+// What `packed` of page.py put into the page: browsers open the files beside it in place of saving them.
+async function unpacked(name, type) {
+  const packed = Uint8Array.from(atob(files[name]), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Blob([await new Response(stream).arrayBuffer()], { type });
+}
+
+async function rasterised(name) {
+  const image = new Image();
+  const url = URL.createObjectURL(await unpacked(name, "image/svg+xml"));
+  image.src = url;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height); // twice the size, for print
+  URL.revokeObjectURL(url);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+async function save(event) {
+  event.preventDefault();
+  const name = decodeURIComponent(event.currentTarget.getAttribute("href"));
+  const blob = await (name.endsWith(".png") ? rasterised(name.replace(/png$/, "svg")) : unpacked(name, "application/octet-stream"));
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 function setTheme(theme) {
   root.dataset.theme = theme;
   return Promise.all([...document.querySelectorAll(".chart")].map(draw));
@@ -76,4 +104,5 @@ function setTheme(theme) {
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest("section"), button.dataset.name));
 document.querySelectorAll(".sortable thead th").forEach(sortable);
+for (const link of document.querySelectorAll(".files a[download]")) link.addEventListener("click", save);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

@@ -139,7 +139,7 @@ def test_text_of_exhibits_stays_text(tmp_path):
         table["group"] = EVIL
     path = write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", ["made_up"])
     html = path.read_text(encoding="utf-8")
-    assert html.count("<script") == 3  # charts, Vega, ours
+    assert html.count("<script") == 4  # charts, files, Vega, ours
     charts = re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)[1]
     assert "<" not in charts
     assert "blimp-correlations-matrix" in json.loads(charts)
