@@ -256,10 +256,14 @@ def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, c
     tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=18).encode(
         x=edge, x2=edge, y=alt.Y("accuracy:Q"), y2=alt.Y2("place:Q"), color=colour, opacity=opacity
     )
+    # From the last size of this curve to the edge, where other curves have larger ones.
+    way = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(
+        x=edge, x2=alt.X2("words:Q"), y=alt.Y("accuracy:Q"), color=colour, opacity=_faded(0.7)
+    )
     text = base.mark_text(align="left", baseline="middle", fontSize=11, dx=22).encode(
         x=edge, y=alt.Y("place:Q"), text="name:N", opacity=opacity
     )
-    return [tie, text]
+    return [way, tie, text]
 
 
 def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | str = 520) -> Chart:

@@ -4,12 +4,13 @@ const charts = JSON.parse(document.getElementById("charts").textContent);
 const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
+const TEXT_GREY = "#666666"; // of figures.py
 const views = new Map();
 
 function themed(specification) {
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const [ink, quiet, line] = [colour("--ink"), colour("--quiet"), colour("--line")];
-  const spec = structuredClone(specification);
+  const spec = JSON.parse(JSON.stringify(specification).replaceAll(TEXT_GREY, quiet)); // too dark on a dark page
   const config = spec.config;
   spec.background = config.background = null;
   config.font = getComputedStyle(document.body).fontFamily;
@@ -20,11 +21,23 @@ function themed(specification) {
   return spec;
 }
 
+// Legends stand below each other from the left edge, the axis' title ends where the axis does, lines have no names.
+function narrow(spec, width) {
+  if (spec.layer) spec.layer = spec.layer.filter((layer) => layer.encoding?.x?.value !== "width");
+  for (const layer of spec.layer ?? [spec]) {
+    for (const channel of Object.values(layer.encoding ?? {})) {
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelLimit: width - 60 });
+    }
+  }
+  spec.config.legend.layout = { top: { anchor: "start", bounds: "full" } };
+  spec.config.axisX = { titleAnchor: "end", ...spec.config.axisX };
+}
+
 async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
   const curves = spec.params?.some((parameter) => parameter.name === "highlight");
   spec.autosize = { type: "fit-x", contains: "padding" };
-  if (element.clientWidth < NARROW) spec.layer = spec.layer.filter((layer) => layer.encoding?.x?.value !== "width");
+  if (element.clientWidth < NARROW) narrow(spec, element.clientWidth);
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);

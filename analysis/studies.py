@@ -36,7 +36,8 @@ def combine(studies: Sequence[Study]) -> Study:
     """The studies as one, whose runs are called <study>/<run id>.
 
     A run that several studies hold is counted once, in the first, and listed as a problem of the others: studies with
-    runs in common have one curve of them. Raises RunError where one has curves over words and another over tokens seen.
+    runs in common have one curve of them. Raises RunError where one has curves over words and another over tokens seen,
+    and where one has no run of its own.
     """
     counted = {study.name: study.runs["reference"].eq("tokens").all() for study in studies}
     if len(set(counted.values())) > 1:
@@ -46,6 +47,10 @@ def combine(studies: Sequence[Study]) -> Study:
     configs = {f"{study.name}/{run}": config for study in studies for run, config in study.config.items()}
     first = _first(table)
     shared = [run for run, other in first.items() if run != other]
+    for study in studies:
+        held = {first[f"{study.name}/{run}"].partition("/")[0] for run in study.runs.index}
+        if study.name not in held:
+            raise RunError(f"study={study.name}: each of its runs is one of {', '.join(sorted(held))} too")
     table["group"], notes = group_names(table, configs)
     table["group"] = _apart(table, shared)
     for study in studies:  # what a study says of its own names may not hold of these

@@ -83,6 +83,13 @@ def test_a_run_that_two_studies_hold_counts_once(tmp_path):
     assert all(run.startswith("b/") for run in both.problems["run"])
 
 
+def test_a_study_without_a_run_of_its_own_is_refused(tmp_path):
+    MadeUpStudy(pairs=5, name="a").write(tmp_path)
+    MadeUpStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path)  # the same ids, started at the same moment
+    with pytest.raises(RunError, match="study=b: each of its runs is one of a too"):
+        together(tmp_path, "a", "b")
+
+
 def test_slopes_are_compared_across_studies_only(two):
     judged = judgements(together(two, "a", "b"), "blimp", "lp", "wrong")
     found = compare_slopes(judged, CONFIG)
