@@ -258,7 +258,7 @@ def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, c
     )
     # From the last size of this curve to the edge, where other curves have larger ones.
     way = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(
-        x=edge, x2=alt.X2("words:Q"), y=alt.Y("accuracy:Q"), color=colour, opacity=_faded(0.7)
+        x=alt.X("words:Q"), x2=edge, y=alt.Y("accuracy:Q"), color=colour, opacity=_faded(0.7)
     )
     text = base.mark_text(align="left", baseline="middle", fontSize=11, dx=22).encode(
         x=edge, y=alt.Y("place:Q"), text="name:N", opacity=opacity

@@ -23,7 +23,7 @@ function themed(specification) {
 
 // Legends stand below each other from the left edge, the axis' title ends where the axis does, lines have no names.
 function narrow(spec, width) {
-  if (spec.layer) spec.layer = spec.layer.filter((layer) => layer.encoding?.x?.value !== "width");
+  if (spec.layer) spec.layer = spec.layer.filter(({ encoding }) => encoding?.x?.value !== "width" && encoding?.x2?.value !== "width");
   for (const layer of spec.layer ?? [spec]) {
     for (const channel of Object.values(layer.encoding ?? {})) {
       if (channel.legend) Object.assign(channel.legend, { columns: 1, labelLimit: width - 60 });
