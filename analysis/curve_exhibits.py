@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits import Exhibit, as_it_is, count
-from analysis.figures import GREY, HUES, SHAPES, SLOPE_TITLE, Chart
+from analysis.figures import GREY, HUES, SHAPES, Chart
 from analysis.tables import slope_text, title
 
 ALPHA = 0.05
@@ -115,7 +115,7 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     )
     offset = alt.YOffset("pair:N", sort=pairs)
     axis = alt.Axis(
-        title=f"Difference of slopes ({SLOPE_TITLE[0].lower()}{SLOPE_TITLE[1:]})",
+        title="Difference of slopes (per doubling)",
         labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'",
         tickCount=6,
     )

@@ -231,7 +231,7 @@ def _one_policy(told: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[st
             )
         if len(values) > 1:
             groups = {value: sorted(set(runs.loc[table[key] == value, "group"])) for value in values}
-            said = "; ".join(f"{value}: {', '.join(of)}" for value, of in groups.items())
+            said = "; ".join(f"{value} for {' | '.join(of)}" for value, of in groups.items())  # names hold commas
             notes.append(f"Not one scoring policy: {key} is {said}. Compare their levels with care.")
     return notes
 

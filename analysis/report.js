@@ -21,15 +21,14 @@ function themed(specification) {
   return spec;
 }
 
-// Legends stand below each other from the left edge, the axis' title ends where the axis does, lines have no names.
-function narrow(spec, width) {
+// Names in a legend go on in further lines, the axis' title ends where the axis does, lines have no names.
+function narrow(spec) {
   if (spec.layer) spec.layer = spec.layer.filter(({ encoding }) => encoding?.x?.value !== "width" && encoding?.x2?.value !== "width");
   for (const layer of spec.layer ?? [spec]) {
     for (const channel of Object.values(layer.encoding ?? {})) {
-      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelLimit: width - 60 });
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: "split(replace(datum.label, ' \u2212 ', ', \u2212 '), ', ')" });
     }
   }
-  spec.config.legend.layout = { top: { anchor: "start", bounds: "full" } };
   spec.config.axisX = { titleAnchor: "end", ...spec.config.axisX };
 }
 
@@ -37,7 +36,7 @@ async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
   const curves = spec.params?.some((parameter) => parameter.name === "highlight");
   spec.autosize = { type: "fit-x", contains: "padding" };
-  if (element.clientWidth < NARROW) narrow(spec, element.clientWidth);
+  if (element.clientWidth < NARROW) narrow(spec);
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);
