@@ -58,11 +58,11 @@ faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (tests
 lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
 	$(BIN)/python -m train.lmplz
 
-# Chromium opens the report, GNU time measures memory, slurm/local_cluster is made of SLURM and munge, the rest builds
-# lmplz (train/lmplz.py).
+# Chromium opens the report, LaTeX sets its tables, poppler reads how it prints, GNU time measures memory,
+# slurm/local_cluster is made of SLURM and munge, the rest builds lmplz (train/lmplz.py).
 SLURM := slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
-DEBIAN := chromium time $(SLURM) g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev \
-  libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev
+DEBIAN := chromium texlive-latex-recommended poppler-utils time $(SLURM) g++ make cmake \
+  libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev
 
 system:  ## what some tests, and building lmplz, need of Debian
 	@if ! dpkg-query --show $(DEBIAN) >/dev/null 2>&1; then \

@@ -1,6 +1,6 @@
 """From run folders and score files to the tables that everything else in the analysis is a function of.
 
-A *group* is a curve: runs that differ in nothing but size and seed, scored under one policy. Whatever else differs
+A *group* is a curve: runs that differ in nothing but size and seed. Whatever else differs
 between runs of a study (model, tokenizer, corpus, recipe, any other key) makes another group and is in its name.
 """
 
@@ -22,6 +22,7 @@ from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"
 PRETRAINED = "pretrained"
+PROBLEMS = ("run", "status", "reason")
 _ONE_TRAINING = (
     "The points of a curve are checkpoints of one training run, by tokens seen, repeats included: no interval here "
     "holds what another initialisation or another order of the text would change."
@@ -40,7 +41,7 @@ _COMES_TRAINED = {"path", "checkpoint"}  # keys that only models have which were
 class Study:
     """The runs of a study.
 
-    runs: one row per run that is done, indexed by run id: model, tokenizer, corpus, size ("125k", "4k
+    runs: one row per run that is done, indexed by run id: study, model, tokenizer, corpus, size ("125k", "4k
     sentences"), reference, seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per
     reference word), valid_oov_rate, overlap (share of text that two samples of
     this size have in common), group, manifest.
@@ -118,19 +119,29 @@ def assemble(
     if not rows and not unplaced:
         listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
         raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
-    told_of_problems = pd.DataFrame(problems, columns=["run", "status", "reason"])
+    told_of_problems = pd.DataFrame(problems, columns=list(PROBLEMS))
     beside = _unplaced({name: records[name] for name in unplaced})
     if not rows:
         return Study(study, pd.DataFrame(columns=_COLUMNS), told_of_problems, [], configs, unplaced=beside)
     table = pd.DataFrame(rows).set_index("run")
-    groups, notes = labels({str(name): configs[str(name)] for name in table.index})
-    table["group"], other_texts = _by_text(pd.Series(groups), table["manifest"], configs)
-    notes += other_texts
-    place = {group: number for number, group in enumerate(in_order(table["group"]))}
-    table = table.iloc[table["group"].map(place).argsort(kind="stable")]
+    table.insert(0, "study", study)
+    table["group"], notes = group_names(table, configs)
     if rows is revisions:
         notes.append(_ONE_TRAINING)
-    return Study(study, table, told_of_problems, notes, configs, unplaced=beside)
+    return Study(study, by_group(table), told_of_problems, notes, configs, unplaced=beside)
+
+
+def group_names(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
+    """Names of the groups of runs (rows with `manifest`, indexed as `configs` is), and notes on what they leave out."""
+    names, notes = labels({str(run): configs[str(run)] for run in table.index})
+    groups, other_texts = _by_text(pd.Series(names), table["manifest"], configs)
+    return groups, notes + other_texts
+
+
+def by_group(table: pd.DataFrame) -> pd.DataFrame:
+    """Runs in the order of their groups, those of a group as they were."""
+    place = {group: number for number, group in enumerate(in_order(table["group"]))}
+    return table.iloc[table["group"].map(place).argsort(kind="stable")]
 
 
 def _read(folder: RunFolder) -> RunRecord:

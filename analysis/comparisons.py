@@ -39,7 +39,7 @@ def holm(p: Array) -> Array:
 
 
 def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
-    """Slopes of every two groups of the study, in each unit.
+    """Slopes of every two groups of the study, in each unit; of several studies, of two groups of different ones.
 
     One row per pair of groups and unit: group, other, level, name, difference (slope of group minus that of other,
     accuracy per doubling), low, high, p (these pairs), p_holm, low_new_pairs, high_new_pairs, p_new_pairs, family (what
@@ -52,10 +52,14 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     """
     units = units_of(judged.pairs)
     fits = fit_groups(judged, units, config.interval)
+    studies = judged.runs.groupby("group")["study"].agg(frozenset)
+    all_of = frozenset().union(*studies)
     columns = ["group", "other", "level", "name", "difference", "low", "high", "p", "p_holm"]
     columns += ["low_new_pairs", "high_new_pairs", "p_new_pairs", "family", "method", "note"]
     parts = []
     for a, b in combinations(fits, 2):
+        if len(all_of) > 1 and studies[a.group] == studies[b.group]:
+            continue  # what one study says by itself is in its own report, corrected for its own number of tests
         found = slope_difference(a, b, judged.outcome[a.rows], judged.outcome[b.rows], units, config.confidence)
         notes = "; ".join(f"{fit.group}: {fit.note}" for fit in (a, b) if fit.method == NO_INTERVAL)
         methods = " / ".join(dict.fromkeys([a.method, b.method]))

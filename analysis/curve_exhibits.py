@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits import Exhibit, as_it_is, count
-from analysis.figures import GREY, HUES, SHAPES, SLOPE_TITLE, Chart
+from analysis.figures import GREY, HUES, SHAPES, Chart
 from analysis.tables import slope_text, title
 
 ALPHA = 0.05
+COMPARISONS = "comparisons"
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame]) -> list[Exhibit]:
@@ -72,9 +73,10 @@ def _differences(rows: pd.DataFrame) -> Exhibit | None:
          "high": rows["high"], "p": rows["p"], "p (Holm)": rows["p_holm"]}
     )  # fmt: skip
     return Exhibit(
-        "comparisons",
+        COMPARISONS,
         "Slopes compared",
-        "Difference of slopes (accuracy per doubling) of every two curves, with intervals for these pairs. p (Holm) is "
+        "Difference of slopes (accuracy per doubling) of every two curves, or, where studies are compared, of every "
+        "two of different studies, with intervals for these pairs. p (Holm) is "
         "corrected for the number of all comparisons of phenomena, and of the whole, of this benchmark; filled marks "
         f"are below {ALPHA}.",
         table,
@@ -113,7 +115,7 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     )
     offset = alt.YOffset("pair:N", sort=pairs)
     axis = alt.Axis(
-        title=f"Difference of slopes ({SLOPE_TITLE[0].lower()}{SLOPE_TITLE[1:]})",
+        title="Difference of slopes (per doubling)",
         labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'",
         tickCount=6,
     )
@@ -126,8 +128,10 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
         base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis)),
         base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
     ]
-    for sure in (False, True):
-        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(size=50, strokeWidth=1.5, opacity=1, filled=sure)
+    for sure in sorted(shown["sure"].unique()):  # Vega complains of a layer without rows
+        marked = alt.Chart(shown[shown["sure"] == sure]).mark_point(
+            size=50, strokeWidth=1.5, opacity=1, filled=bool(sure)
+        )
         layers.append(marked.encode(alt.X("difference:Q"), y, offset, colour, shape, tooltip=tooltip))
     return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 11 * len(pairs)))
 

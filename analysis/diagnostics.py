@@ -18,7 +18,7 @@ import pandas as pd
 from analysis.collect import Study
 from analysis.curves import spread_limits
 from analysis.intervals import design_of
-from analysis.judgements import UNSCORED, by_policy, one_digest
+from analysis.judgements import UNSCORED, one_digest, one_policy
 from corpora.errors import RunError
 from eval.accuracy import wilson
 from eval.cloze_measures import inexpressible, measures
@@ -82,7 +82,12 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
     runs = pd.concat([part for part in (placed, beside.assign(size="", sample_words=np.nan)) if len(part)])
     if "seed" in runs:
         runs["seed"] = runs["seed"].astype("Int64")
-    runs["group"], notes = by_policy(runs["group"], _compared({run: found[run]["policy"] for run in runs.index}))
+    if "tokenizer" in runs:
+        runs["tokenizer"] = runs["tokenizer"].fillna(runs["group"])  # a model that comes trained has its own
+    else:
+        runs["tokenizer"] = runs["group"]
+    asked = _compared({run: found[run]["policy"] for run in runs.index})
+    notes = one_policy(f"study={study.name}: answers of {label}", runs, asked)
     policies = {str(runs.at[run, "group"]): dict(found[run]["policy"]) for run in runs.index}
     measured, probabilities = [], []
     for run in runs.index:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from analysis.figures import Chart, finished, side_by_side, write_figure
+from analysis.figures import Chart, finished, side_by_side, style, write_figure
 from analysis.tables import accuracy_text, latex_escape, latex_number, latex_table, title, write_csv
 from corpora.files import write_text
 
 Cell = Callable[[Any], str]
 _NAMES = ("field", "phenomenon", "paradigm")  # columns whose text is a name with underscores
-FIGURE_WIDTH = 420  # pixels of a panel in a file; in a page charts are as wide as there is room
+FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stand in a row; in a page as there is room
 
 
 @dataclass
@@ -29,6 +29,8 @@ class Exhibit:
     table: as people read it, under the names of its columns; its CSV holds it as it is.
     cells: how a column's cells are written where numbers are no accuracies, or text is no name.
     charts: name -> a function from a width (pixels or "container") to a chart; side by side in the file.
+    columns: panels beside each other in the file. legend: names that are no part of its charts' own legends on the
+    page, where choosing one fades the others.
     strong: rows that stand out, by their number. folded: the page shows the table only when asked.
     """
 
@@ -38,6 +40,8 @@ class Exhibit:
     table: pd.DataFrame | None = None
     cells: Mapping[str, Cell] = field(default_factory=dict)
     charts: Mapping[str, Callable[[int | str], Chart]] = field(default_factory=dict)
+    columns: int = 2
+    legend: Sequence[str] = ()
     strong: tuple[int, ...] = ()
     folded: bool = False
 
@@ -76,6 +80,7 @@ class Exhibit:
             "name": self.name, "file": prefix + self.name, "heading": self.heading, "about": self.about,
             "head": list(zip(self.head, self.numeric, strict=True)), "rows": rows, "strong": self.strong,
             "charts": [f"{prefix}{self.name}-{chart}" for chart in self.charts], "folded": self.folded,
+            "small": self.columns > 2, "legend": style(self.legend).to_dict("records"),
         }  # fmt: skip
 
     def specifications(self, prefix: str = "") -> dict[str, dict[str, Any]]:
@@ -90,7 +95,9 @@ class Exhibit:
             write_csv(path.with_name(f"{path.name}.csv"), self.table.assign(**made_by))
             write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}"))
         if self.charts:
-            write_figure(folder, path.name, side_by_side([draw(FIGURE_WIDTH) for draw in self.charts.values()]))
+            width = FIGURE_WIDTH * 2 // max(2, self.columns)
+            panels = [draw(width) for draw in self.charts.values()]
+            write_figure(folder, path.name, side_by_side(panels, self.columns))
 
     def latex(self, label: str) -> str:
         """The table for a paper."""

@@ -87,11 +87,29 @@ def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
     return [float(position) for position in result]
 
 
-def accuracy_domain(curves: Curves, pairs: str = ALL_PAIRS) -> tuple[float, float]:
+def accuracy_domain(curves: Curves, pairs: str = ALL_PAIRS, people: float | None = None) -> tuple[float, float]:
     """Limits of the axis of accuracies, whole tenths, the same for every panel."""
     values = curves.points.loc[(curves.points["pairs"] == pairs) & (curves.points["level"] != "paradigm"), "accuracy"]
     low, high = float(np.floor(values.min() * 10) / 10), float(np.ceil(values.max() * 10) / 10)
-    return max(0.0, min(low, 0.4)), min(1.0, max(high, low + 0.1))
+    high = max(high, low + 0.1, np.ceil((people or 0.0) * 10) / 10)
+    return max(0.0, min(low, 0.4)), float(min(1.0, high))
+
+
+def _accuracy_axes(
+    curves: Curves, domain: tuple[float, float], unit: str, axis: alt.Axis | None = None
+) -> tuple[alt.X, alt.Y]:
+    sizes = sorted(curves.accuracies["words"].unique())
+    x = alt.X(
+        "words:Q",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
+        axis=axis or text_axis(sizes, unit),
+    )
+    y = alt.Y(
+        "accuracy:Q",
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+        axis=alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6),
+    )
+    return x, y
 
 
 def learning_curves(
@@ -113,21 +131,9 @@ def learning_curves(
     of phenomena are while none is chosen.
     """
     names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
-    low, high = accuracy_domain(curves, pairs)
-    if people is not None:
-        high = max(high, min(1.0, float(np.ceil(people * 10) / 10)))
+    low, high = accuracy_domain(curves, pairs, people)
     means, points = (_shown(table, group, pairs) for table in (curves.accuracies, curves.points))
-    sizes = sorted(curves.accuracies["words"].unique())
-    x = alt.X(
-        "words:Q",
-        scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=axis or text_axis(sizes, unit),
-    )
-    y = alt.Y(
-        "accuracy:Q",
-        scale=alt.Scale(domain=[low, high], nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6),
-    )
+    x, y = _accuracy_axes(curves, (low, high), unit, axis)
     look = style(names)
     domain = [*look["name"], OVERALL]
     colour = alt.Color("name:N", scale=alt.Scale(domain=domain, range=[*look["colour"], GREY]), legend=None)
@@ -159,6 +165,59 @@ def learning_curves(
         alt.layer(*layers)
         .add_params(alt.param(name="highlight", value=""))
         .properties(width=width, height=height, title=group)
+    )
+
+
+def curves_together(
+    curves: Curves,
+    name: str,
+    *,
+    people: float | None = None,
+    unit: str = "words",
+    height: int = 240,
+    width: int | str = 260,
+    legend: bool = True,
+) -> Chart:
+    """One panel: accuracy in one phenomenon, or overall, against words, a line per group.
+
+    Lines are means over runs, small marks runs, bands the intervals over runs. `people` as in `learning_curves`.
+    """
+    groups = list(curves.slopes["group"].unique())
+    low, high = accuracy_domain(curves, people=people)
+    means, points = (
+        table[(table["name"] == name) & (table["level"] != "paradigm") & (table["pairs"] == ALL_PAIRS)].drop(
+            columns=["name", "phenomenon", "pairs", "level"]
+        )
+        for table in (curves.accuracies, curves.points)
+    )
+    means, points = (table.rename(columns={"group": "name"}) for table in (means, points))
+    x, y = _accuracy_axes(curves, (low, high), unit)
+    look = style(groups)
+    key = alt.Legend(title=None, orient="bottom", labelLimit=400, columns=2) if legend else None
+    colour, dash, shape = (
+        channel("name:N", scale=alt.Scale(domain=groups, range=list(look[of])), legend=key)
+        for channel, of in ((alt.Color, "colour"), (alt.StrokeDash, "dash"), (alt.Shape, "shape"))
+    )
+    about = [
+        alt.Tooltip("name:N", title="curve"),
+        alt.Tooltip("accuracy:Q", format=".3f"),
+        alt.Tooltip("words:Q", format=","),
+    ]
+    of_means = [*about, alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f"), alt.Tooltip("runs:Q")]
+    lines = alt.Chart(means)
+    layers = [
+        *_rules(people, low),
+        lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=_faded(0.12)),
+        lines.mark_line(strokeWidth=2).encode(x, y, colour, dash, opacity=_faded(1)),
+        alt.Chart(points).mark_point(size=12, filled=True).encode(
+            x, y, colour, shape, opacity=_faded(0.5), tooltip=[alt.Tooltip("run:N"), *about, alt.Tooltip("seed:N")]
+        ),
+        lines.mark_point(size=50, filled=True).encode(x, y, colour, shape, opacity=_faded(1), tooltip=of_means),
+    ]  # fmt: skip
+    return (
+        alt.layer(*layers)
+        .add_params(alt.param(name="highlight", value=""))
+        .properties(width=width, height=height, title=title(name))
     )
 
 
@@ -203,10 +262,14 @@ def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, c
     tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=18).encode(
         x=edge, x2=edge, y=alt.Y("accuracy:Q"), y2=alt.Y2("place:Q"), color=colour, opacity=opacity
     )
+    # From the last size of this curve to the edge, where other curves have larger ones.
+    way = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(
+        x=alt.X("words:Q"), x2=edge, y=alt.Y("accuracy:Q"), color=colour, opacity=_faded(0.7)
+    )
     text = base.mark_text(align="left", baseline="middle", fontSize=11, dx=22).encode(
         x=edge, y=alt.Y("place:Q"), text="name:N", opacity=opacity
     )
-    return [tie, text]
+    return [way, tie, text]
 
 
 def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | str = 520) -> Chart:

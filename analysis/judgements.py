@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ UNSCORED = "unscored"
 class Judgements:
     """Runs x pairs of one benchmark under one method; or runs x paradigms, where no more was tracked (`of_paradigms`).
 
-    runs: R rows of Study.runs, with the policy in `group` where it differs.
+    runs: R rows of Study.runs.
     pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
     outcome: (R, P) what each pair adds to accuracy: a mean over templates or trials, where the method has them, so that
     a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
@@ -129,8 +129,8 @@ def judgements(
 ) -> Judgements:
     """Load one method's scores of a benchmark for every run that has them; the others are listed in `problems`.
 
-    Runs under different policies become different groups. Raises RunError when no run has the method, when a file has
-    other pairs than its benchmark, or when runs were scored on different versions of the benchmark.
+    Raises RunError when no run has the method, when a file has other pairs than its benchmark, or when runs were scored
+    on different versions of the benchmark or, of one tokenizer, under different policies.
     """
     paths = {run: score_path(study.folders[run].scores(label), method) for run in study.runs.index}
     scored = [run for run, path in paths.items() if path.exists()]
@@ -186,14 +186,17 @@ def judged_by(
     judged: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
     over: Collection[str],
 ) -> Judgements:
-    """The judgements of the runs that `policies` names, in its order: `judged` holds outcome, tie and unk."""
+    """The judgements of the runs that `policies` names, in its order: `judged` holds outcome, tie and unk.
+
+    Raises RunError where runs of one tokenizer were scored under different policies.
+    """
     runs = study.runs.loc[list(policies)].copy()
     unscored = [
         {"run": run, "status": UNSCORED, "reason": f"no {method} scores of {label}"}
         for run in study.runs.index
         if run not in policies
     ]
-    runs["group"], notes = by_policy(runs["group"], policies)
+    notes = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
     problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
     notes = [*study.notes, *notes, *_uneven(runs)]
@@ -215,27 +218,38 @@ def one_digest(label: str, found: Mapping[str, str]) -> str:
     for run, digest in found.items():
         digests.setdefault(digest, []).append(run)
     if len(digests) > 1:
-        told = "; ".join(f"{digest[:8]} in {runs[0]} and {len(runs) - 1} more" for digest, runs in digests.items())
+        told = "; ".join(f"{digest[:8]} in {_some(runs)}" for digest, runs in digests.items())
         raise RunError(
             f"{label}: runs were scored on different versions of the benchmark ({told}); score again those of one"
         )
     return next(iter(digests))
 
 
-def by_policy(groups: pd.Series, policies: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
-    """Group names with the policy's fields in them where runs of one group differ, and notes on all that differs."""
+def one_policy(told: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
+
+    Raises RunError where one differs between runs of one tokenizer: those were scored by two commands that disagree.
+    """
     table = pd.DataFrame.from_dict({run: flatten(policy) for run, policy in policies.items()}, orient="index")
     table = table.astype(object).map(written)
     notes = []
     for key in table:
-        if table[key].nunique() > 1:
-            told = "; ".join(
-                f"{value}: {', '.join(sorted(set(groups[table[key] == value])))}" for value in sorted(set(table[key]))
+        values = sorted(set(table[key]))
+        if varies(table[key], [runs["tokenizer"]]):
+            where = "; ".join(f"{value} in {_some(table.index[table[key] == value])}" for value in values)
+            raise RunError(
+                f"{told}: runs were scored under different policies ({key}: {where}); score again those of one"
             )
-            notes.append(f"Not one scoring policy: {key} is {told}. Compare their levels with care.")
-        if varies(table[key], [groups]):
-            groups = groups + f", {key}=" + table[key]
-    return groups, notes
+        if len(values) > 1:
+            groups = {value: sorted(set(runs.loc[table[key] == value, "group"])) for value in values}
+            said = "; ".join(f"{value} for {' | '.join(of)}" for value, of in groups.items())  # names hold commas
+            notes.append(f"Not one scoring policy: {key} is {said}. Compare their levels with care.")
+    return notes
+
+
+def _some(runs: Sequence[Any]) -> str:
+    """The first of several runs, and how many more there are."""
+    return str(runs[0]) + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
 
 
 def _uneven(runs: pd.DataFrame) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 import pandas as pd
@@ -22,13 +26,26 @@ from corpora.files import write_text
 def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]], context: Mapping[str, Any]) -> None:
     """Render a template of this folder, which extends page.html; `charts`: Vega-Lite specifications by their name.
 
-    Text from data is escaped, in the charts too.
+    Text from data is escaped, in the charts too. A template calls `file` with the name of each file that it links to:
+    these stand beside the page, and, packed, in it, so that a page that was sent alone still gives them. PNG files do
+    not: the page draws them from the SVG of their name.
     """
+    linked: dict[str, None] = {}
+
+    def file(name: str) -> str:
+        linked[name] = None
+        return quote(name)
+
+    def packed() -> dict[str, str]:
+        texts = {name: path.with_name(name).read_bytes() for name in linked if not name.endswith(".png")}
+        return {name: b64encode(gzip.compress(text, mtime=0)).decode() for name, text in texts.items()}
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
-    environment.filters.update(title=title, number=_number, duration=_duration, size=_size)
+    environment.filters.update(minus=_signed, title=title, number=_number, duration=_duration, size=_size)
+    environment.globals.update(file=file, packed=packed)
     assets = {"charts": charts, "css": _asset("report.css"), "js": _asset("report.js"), "vega": _vega()}
     write_text(path, environment.get_template(template).render({**context, **assets}))
 
@@ -47,6 +64,11 @@ def _asset(name: str) -> str:
 def _minus(write: Callable[..., str]) -> Callable[..., str]:
     """The same text with a minus sign in place of the hyphen."""
     return lambda *values: write(*values).replace("-", "\N{MINUS SIGN}")
+
+
+def _signed(text: str) -> str:
+    """A sentence with minus signs before its negative numbers in place of hyphens."""
+    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def _size(words: float) -> str:

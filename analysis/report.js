@@ -1,14 +1,16 @@
 "use strict";
-// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts tables.
+// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts tables, hands out files.
 const charts = JSON.parse(document.getElementById("charts").textContent);
+const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
+const TEXT_GREY = "#666666"; // of figures.py
 const views = new Map();
 
 function themed(specification) {
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const [ink, quiet, line] = [colour("--ink"), colour("--quiet"), colour("--line")];
-  const spec = structuredClone(specification);
+  const spec = JSON.parse(JSON.stringify(specification).replaceAll(TEXT_GREY, quiet)); // too dark on a dark page
   const config = spec.config;
   spec.background = config.background = null;
   config.font = getComputedStyle(document.body).fontFamily;
@@ -19,37 +21,64 @@ function themed(specification) {
   return spec;
 }
 
-function hasPhenomena(element) {
-  return charts[element.dataset.chart].params?.some((parameter) => parameter.name === "highlight");
+// Names in a legend go on in further lines, the axis' title ends where the axis does, lines have no names.
+function narrow(spec) {
+  if (spec.layer) spec.layer = spec.layer.filter(({ encoding }) => encoding?.x?.value !== "width" && encoding?.x2?.value !== "width");
+  for (const layer of spec.layer ?? [spec]) {
+    for (const channel of Object.values(layer.encoding ?? {})) {
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: "split(replace(datum.label, ' \u2212 ', ', \u2212 '), ', ')" });
+    }
+  }
+  spec.config.axisX = { titleAnchor: "end", ...spec.config.axisX };
 }
 
 async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
   spec.autosize = { type: "fit-x", contains: "padding" };
-  if (element.clientWidth < NARROW) spec.layer = spec.layer.filter((layer) => layer.encoding?.x?.value !== "width");
+  if (element.clientWidth < NARROW) narrow(spec);
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);
-  if (hasPhenomena(element)) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(element.closest("article"), item.datum.name));
+  if (isHighlighting(element)) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(legendOf(element), item.datum.name));
 }
 
-function highlight(article, name) {
-  const buttons = [...article.querySelectorAll(".legend button")];
+function isHighlighting(element) {
+  return charts[element.dataset.chart].params?.some((parameter) => parameter.name === "highlight");
+}
+
+// That of its own section or, where that has none, the article's first: of phenomena.
+function legendOf(element) {
+  return element.closest("section").querySelector(".legend") ?? element.closest("article").querySelector(".legend:not(.exhibit .legend)");
+}
+
+function highlight(legend, name) {
+  const buttons = [...legend.querySelectorAll("button")];
   const on = buttons.find((button) => button.dataset.name === name)?.getAttribute("aria-pressed") !== "true";
   for (const button of buttons) button.setAttribute("aria-pressed", String(on && button.dataset.name === name));
-  const drawn = [...article.querySelectorAll(".chart")].filter(hasPhenomena);
+  const drawn = [...legend.closest("article").querySelectorAll(".chart")].filter((element) => isHighlighting(element) && legendOf(element) === legend);
   for (const element of drawn) views.get(element)?.signal("highlight", on ? name : "").runAsync();
+}
+
+// A header's content becomes a button, which mouse and keyboard reach alike.
+function sortable(header) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...header.childNodes);
+  header.append(button);
+  button.addEventListener("click", () => sort(header));
 }
 
 function sort(header) {
   const body = header.closest("table").tBodies[0];
-  const descending = header.getAttribute("aria-sort") !== "descending";
+  const before = header.getAttribute("aria-sort");
+  const text = header.classList.contains("text") || header.cellIndex === 0;
+  const descending = before ? before !== "descending" : !text; // the largest number first, but names from a to z
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const key = (row) => {
     const cell = row.cells[header.cellIndex];
     const text = cell.dataset.value ?? cell.textContent.trim();
-    const number = Number(text.replaceAll(",", ""));
+    const number = Number(text.replace(/^\[([^,]+),.*\]$/, "$1").replaceAll(",", "").replace("\u2212", "-").replace("%", ""));
     return text === "" || Number.isNaN(number) ? text : number;
   };
   const compare = (a, b) => {
@@ -61,12 +90,40 @@ function sort(header) {
   body.append(...[...body.rows].sort(compare));
 }
 
+// What `packed` of page.py put into the page: browsers open the files beside it in place of saving them.
+async function unpacked(name, type) {
+  const packed = Uint8Array.from(atob(files[name]), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Blob([await new Response(stream).arrayBuffer()], { type });
+}
+
+async function rasterised(name) {
+  const image = new Image();
+  const url = URL.createObjectURL(await unpacked(name, "image/svg+xml"));
+  image.src = url;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height); // twice the size, for print
+  URL.revokeObjectURL(url);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+async function save(event) {
+  event.preventDefault();
+  const name = decodeURIComponent(event.currentTarget.getAttribute("href"));
+  const blob = await (name.endsWith(".png") ? rasterised(name.replace(/png$/, "svg")) : unpacked(name, "application/octet-stream"));
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 function setTheme(theme) {
   root.dataset.theme = theme;
   return Promise.all([...document.querySelectorAll(".chart")].map(draw));
 }
 
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
-for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest("article"), button.dataset.name));
-for (const header of document.querySelectorAll(".sortable thead th")) header.addEventListener("click", () => sort(header));
+for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest(".legend"), button.dataset.name));
+document.querySelectorAll(".sortable thead th").forEach(sortable);
+for (const link of document.querySelectorAll(".files a[download]")) link.addEventListener("click", save);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

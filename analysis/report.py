@@ -20,6 +20,7 @@ from analysis.curves import ALL_PAIRS, Curves, perplexity_curves
 from analysis.diagnostics import Diagnosed
 from analysis.exhibits import Exhibit
 from analysis.figures import (
+    GREY,
     finished,
     learning_curves,
     perplexity_chart,
@@ -28,8 +29,10 @@ from analysis.figures import (
     style,
     write_figure,
 )
+from analysis.figures import OVERALL as OVERALL_LINE
 from analysis.judgements import Judgements
 from analysis.page import write_page
+from analysis.studies import SEPARATOR
 from analysis.study_exhibits import study_exhibits
 from analysis.tables import (
     published_perplexity,
@@ -55,13 +58,16 @@ class Section:
     """What the report shows of one benchmark.
 
     curves: its slopes have the columns of tables.with_published. published: accuracies of others on this benchmark
-    (eval.published): level, name, model, accuracy; empty where there are none. more: further exhibits.
+    (eval.published): level, name, model, accuracy; empty where there are none. more: further exhibits. first: those
+    that stand before the curves. found: findings (of whom, what) beside those on each curve.
     """
 
     judged: Judgements
     curves: Curves
     published: pd.DataFrame
     more: list[Exhibit] = field(default_factory=list)
+    first: list[Exhibit] = field(default_factory=list)
+    found: list[tuple[str, str]] = field(default_factory=list)
 
     @cached_property
     def exhibits(self) -> list[Exhibit]:
@@ -99,20 +105,21 @@ def write_report(
     sections: Sequence[Section],
     config: CurvesConfig,
     ties: str,
-    experiment: bool,
+    experiments: Sequence[str],
     source: Sequence[str] = (),
     diagnostics: Sequence[DiagnosticSection] = (),
 ) -> Path:
     """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
 
-    `experiment`: whether conf/experiment/ holds one of the study's name, so that its runs can be made again from it.
+    `study`: its name, or those of several joined by studies.SEPARATOR (their runs tell in the column `study`).
+    `experiments`: studies of whose name there is an experiment in conf/experiment/, to make their runs again from.
     `source`: what the command line says of where the study was read from, unless that is run folders.
     Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
-        commands = _commands(study, experiment, config, ties, source)
+        commands = _commands(study, _studies(study, sections), experiments, config, ties, source)
         return _write_report(folder, study, sections, diagnostics, config, ties, commands)
 
 
@@ -130,7 +137,7 @@ def _write_report(
         shown = _charts(section)
         _write_files(folder, section, {"slopes", "perplexity"} & shown.keys(), config, ties)
         charts |= {f"{section.label}-{name}": finished(chart) for name, chart in shown.items()}
-        for exhibit in section.exhibits:
+        for exhibit in [*section.first, *section.exhibits]:
             prefix = f"{file_label(section, config)}-"
             exhibit.write(folder, prefix, **_made_by(section, ties))
             charts |= exhibit.specifications(prefix)
@@ -141,7 +148,8 @@ def _write_report(
         write_csv(folder / f"{diagnostic.label}-runs.csv", diagnostic.found.runs.drop(columns="manifest").reset_index())
         write_csv(folder / f"{diagnostic.label}-problems.csv", diagnostic.found.problems)
     context = {
-        "study": study,
+        "study": study.replace(SEPARATOR, f" {SEPARATOR} "),
+        "studies": _compared(folder, study, sections),
         "sections": [_section(section, config, ties) for section in sections],
         "diagnostics": [_diagnostic(section) for section in diagnostics],
         "commands": commands,
@@ -225,12 +233,12 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "unit": judged.unit,
         "extent": sentences.extent(judged.runs),
         "pairs": judged.n_pairs,
-        "findings": sentences.findings(curves),
+        "findings": [*section.found, *sentences.findings(curves)],
         "warnings": sentences.warnings(judged),
         "methods": sentences.methods(judged, curves, config, ties),
         "confidence": f"{config.confidence:.0%}",
         "groups": _groups(section),
-        "legend": look.to_dict("records"),
+        "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}],
         "sizes": [str(column).removeprefix("accuracy ") for column in table if str(column).startswith("accuracy ")],
         "slopes": _records(table),
         "paradigms": _records(paradigms[paradigms["level"] == "paradigm"]),
@@ -238,6 +246,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "has_slopes": bool(table["slope"].notna().any()),
         "notes": sorted({f"{row['group']}: {row['note']}" for row in _records(table) if row["note"]}),
         "levels": _levels(section),
+        "first": [exhibit.for_page(f"{file_label(section, config)}-") for exhibit in section.first],
         "exhibits": [exhibit.for_page(f"{file_label(section, config)}-") for exhibit in section.exhibits],
         "perplexity": _perplexity(section, config),
         "problems": _records(judged.problems),
@@ -328,9 +337,41 @@ def _versions(runs: pd.DataFrame) -> list[str]:
     return sorted(found - {""})
 
 
-def _commands(study: str, experiment: bool, config: CurvesConfig, ties: str, source: Sequence[str]) -> list[str]:
+def _studies(study: str, sections: Sequence[Section]) -> list[str]:
+    """The studies whose runs these are, in the order in which `study` names them."""
+    return sorted({name for section in sections for name in section.judged.runs["study"]}, key=study.find)
+
+
+def _compared(folder: Path, study: str, sections: Sequence[Section]) -> list[dict[str, Any]]:
+    """Of several studies, what the runs of each are, and where its own report is, if it has one."""
+    names = _studies(study, sections)
+    if len(names) < 2:
+        return []
+    runs = pd.concat([section.judged.runs for section in sections])
+    runs = runs[~runs.index.duplicated()]
+    return [
+        {
+            "name": name,
+            "extent": sentences.extent(runs[runs["study"] == name]),
+            "report": (folder.parent / name / "report.html").exists(),
+            "command": f"python -m analysis study={shlex.quote(name)}",
+        }
+        for name in names
+    ]
+
+
+def _commands(
+    study: str,
+    names: Sequence[str],
+    experiments: Sequence[str],
+    config: CurvesConfig,
+    ties: str,
+    source: Sequence[str],
+) -> list[str]:
     named = shlex.quote(study)
-    make = [f"python -m eval -m experiment={named}"] if experiment else [f"python -m eval study={named}"]
+    make = [
+        f"python -m eval {'-m experiment' if name in experiments else 'study'}={shlex.quote(name)}" for name in names
+    ]
     chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config).items()]
     read = map(shlex.quote, source)
     return [*make, " ".join([f"python -m analysis study={named}", *read, *chosen, f"ties={ties}"])]

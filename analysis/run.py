@@ -1,6 +1,7 @@
 """What `python -m analysis` does: collect a study, fit curves, print the main table, write the report.
 
 python -m analysis study=NAME                              from run folders
+python -m analysis study=NAME+OTHER                        of several studies, side by side
 python -m analysis source=wandb project=ENTITY/PROJECT     from what was tracked in Weights & Biases
 """
 
@@ -16,18 +17,20 @@ from rich.markup import escape
 import conf
 from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
-from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
+from analysis.curve_exhibits import COMPARISONS, context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.diagnostic_exhibits import diagnostic_exhibits
 from analysis.diagnostics import diagnosed
 from analysis.frequency_exhibits import frequency_exhibits
-from analysis.judgements import is_diagnostic, judgements, score_labels
+from analysis.judgements import is_diagnostic, judgements
 from analysis.papers import reproduce
 from analysis.report import DiagnosticSection, Section, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.score_exhibits import score_exhibits
 from analysis.sentences import warnings
+from analysis.studies import combine, common_labels, names_of
+from analysis.study_comparison import study_findings, together_exhibits
 from analysis.tables import slope_table, terminal_table, with_published
 from analysis.track import track_analysis
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements
@@ -41,20 +44,23 @@ def analyse(config: AnalysisConfig) -> None:
     if config.published:
         _published(config)
         return
-    study = _tracked(config) if config.source == "wandb" else _from_files(config)
+    read = _tracked if config.source == "wandb" else _from_files
+    study, names = read(config)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     sections: dict[str, Section] = {}
     tables: dict[str, dict[str, pd.DataFrame]] = {}
     diagnostics: list[DiagnosticSection] = []
-    for label in score_labels(study, config.benchmark.name if chosen else None):
+    labels, alone = common_labels(study, names, config.benchmark.name if chosen else None)
+    for label in labels:
         if is_diagnostic(label):
             diagnostics.append(_diagnosed(study, label, config, console, quiet))
             continue
         benchmark = label.partition("+")[0]
         with quiet.status(f"{label}: reading scores"):
-            read = tracked_judgements if config.source == "wandb" else judgements
-            judged = read(study, label, config.analysis.method, config.ties)
+            judge = tracked_judgements if config.source == "wandb" else judgements
+            judged = judge(study, label, config.analysis.method, config.ties)
+        judged.notes += alone
         with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
             curves = fit_curves(judged, config.analysis)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
@@ -68,7 +74,12 @@ def analyse(config: AnalysisConfig) -> None:
         with quiet.status(f"{label}: reading trajectories"):
             trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
         more = [*curve_exhibits(tables[label]), *([trajectory] if trajectory else []), *from_scores]
-        sections[label] = Section(judged, curves, published, more)
+        sections[label] = section = Section(judged, curves, published, more)
+        if len(names) > 1:
+            compared = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
+            section.first = [*together_exhibits(judged, curves, section.people), *compared]
+            section.more = [exhibit for exhibit in section.more if exhibit.name != COMPARISONS]
+            section.found = study_findings(tables[label]["slope-differences"])
         made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
         console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
@@ -93,7 +104,7 @@ def analyse(config: AnalysisConfig) -> None:
             [*sections.values()],
             config.analysis,
             config.ties,
-            conf.is_experiment(study.name),
+            [name for name in names if conf.is_experiment(name)],
             source,
             diagnostics,
         )
@@ -116,17 +127,24 @@ def _diagnosed(study: Study, label: str, config: AnalysisConfig, console: Consol
     return section
 
 
-def _from_files(config: AnalysisConfig) -> Study:
+def _from_files(config: AnalysisConfig) -> tuple[Study, list[str]]:
     if config.study is None:
         folder = Path(config.paths.runs)
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
-    return collect(config.paths.runs, config.study, _expected(config, config.study))
+    names = names_of(config.study, config.paths.runs)
+    return _as_one([collect(config.paths.runs, name, _expected(config, name)) for name in names])
 
 
-def _tracked(config: AnalysisConfig) -> Study:
-    name, runs = project_runs(config.project, config.study)
-    return collect_tracked(name, runs, str(config.project), _expected(config, name))
+def _tracked(config: AnalysisConfig) -> tuple[Study, list[str]]:
+    asked: list[str | None] = [None] if config.study is None else [*names_of(config.study)]
+    found = [project_runs(config.project, name) for name in asked]
+    return _as_one([collect_tracked(name, runs, str(config.project), _expected(config, name)) for name, runs in found])
+
+
+def _as_one(studies: list[Study]) -> tuple[Study, list[str]]:
+    """The study to analyse, and the names of those that it is made of."""
+    return studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
 
 
 def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:

@@ -20,11 +20,17 @@ from corpora.files import write_text
 # The published model whose architecture a model has, by the first part of its name.
 _ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+LONG = 45  # lines of a table that fits one page
+LINE = 88  # characters of a small line in a journal of one column
+LONG_TEXT = 22  # characters from which on a text may be broken into lines
+BREAK = "\\\\"
 MIN_WIDTH = 24  # characters of the column that names phenomena and groups
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "\N{MINUS SIGN}": r"\ensuremath{-}", "\N{PLUS-MINUS SIGN}": r"\ensuremath{\pm}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
 }  # fmt: skip
 
 
@@ -137,27 +143,60 @@ def latex_table(
     label: str,
     numeric: Sequence[bool] | None = None,
 ) -> str:
-    """A floating table (booktabs). `head` and cells are LaTeX already; captions, labels and names of blocks are text.
+    """A table (booktabs): one that floats, or runs over pages where it has more than LONG lines.
 
-    blocks: name ("": none is shown) and rows. numeric: columns that stand to the right; all but the first if None.
+    `head` and cells are LaTeX already; caption, label and names of blocks are text. blocks: name ("": none is shown)
+    and rows. numeric: columns that stand to the right; all but the first if None. To be narrow enough for a page,
+    headings of numbers are broken at spaces, and columns of long text share what room there is.
     """
     numeric = [False] + [True] * (len(head) - 1) if numeric is None else numeric
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        "\\begin{table}",
-        "\\centering",
-        f"\\caption{{{latex_escape(caption)}}}",
-        f"\\label{{{re.sub(r'[^A-Za-z0-9:-]', '-', label)}}}",
-        f"\\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
-        "\\toprule",
-        " & ".join(head) + " \\\\",
+    rows = [row for _, of in blocks for row in of]
+    columns = _columns(head, rows, numeric)
+    long = len(rows) * (2 if "p{" in columns else 1) > LONG  # a broken text takes two lines or more
+    heading = [
+        f"\\shortstack[r]{{{name.replace(' ', BREAK)}}}" if right and " " in name else name
+        for name, right in zip(head, numeric, strict=True)
     ]
-    for name, rows in blocks:
-        lines.append("\\midrule")
+    named = f"\\caption{{{latex_escape(caption)}}}\n\\label{{{re.sub(r'[^A-Za-z0-9:-]', '-', label)}}}"
+    body = ["\\toprule", " & ".join(heading) + " \\\\"]
+    for number, (name, of) in enumerate(blocks):
+        body.append("\\midrule")
+        if long and number == 0:
+            body.append("\\endhead")
         if name:
-            lines.append(f"\\multicolumn{{{len(head)}}}{{l}}{{\\emph{{{latex_escape(name)}}}}} \\\\")
-        lines += [" & ".join(row) + " \\\\" for row in rows]
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+            body.append(f"\\multicolumn{{{len(head)}}}{{l}}{{\\emph{{{latex_escape(name)}}}}} \\\\")
+        body += [" & ".join(row) + " \\\\" for row in of]
+    body.append("\\bottomrule")
+    size = "\\footnotesize\n\\setlength{\\tabcolsep}{3pt}"
+    if long:
+        parts = [
+            "{" + size,
+            f"\\begin{{longtable}}{{{columns}}}",
+            named + " \\tabularnewline",
+            *body,
+            "\\end{longtable}}",
+        ]
+    else:
+        tabular = [f"\\begin{{tabular}}{{{columns}}}", *body, "\\end{tabular}"]
+        parts = ["\\begin{table}", "\\centering", named, size, *tabular, "\\end{table}"]
+    return "\n".join(["% needs \\usepackage{array,booktabs,longtable}", *parts, ""])
+
+
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """The columns of a table: l, r, or p with a share of the line for text that would not fit beside the others."""
+    texts = [max([len(row[i]) for row in rows], default=0) for i in range(len(head))]
+    broken = [max(len(word) for word in name.split(" ")) for name in head]
+    need = [max(text, word if right else len(name))
+            for text, word, name, right in zip(texts, broken, head, numeric, strict=True)]  # fmt: skip
+    long = [i for i, right in enumerate(numeric) if not right and need[i] > LONG_TEXT]
+    if sum(need) + 2 * len(need) <= LINE:
+        long = []
+    room = max(
+        LINE - sum(need[i] for i in range(len(need)) if i not in long) - 2 * len(need), LONG_TEXT * len(long) // 2
+    )
+    shares = {i: 0.95 * room / LINE * need[i] / sum(need[j] for j in long) for i in long}
+    paragraph = ">{{\\raggedright\\arraybackslash}}p{{{:.3f}\\linewidth}}"
+    return "".join(paragraph.format(shares[i]) if i in shares else "r" if numeric[i] else "l" for i in range(len(head)))
 
 
 def _accuracy_of(row: pd.Series, column: str) -> str:
@@ -165,8 +204,8 @@ def _accuracy_of(row: pd.Series, column: str) -> str:
 
 
 def latex_number(text: str) -> str:
-    """A signed number or an interval, with a minus sign that is no hyphen."""
-    return f"${text}$" if text[:1] in ("+", "-", "[") else text
+    """A signed number or an interval, with a minus sign that is no hyphen; any other text as it is."""
+    return f"${text}$" if re.fullmatch(r"[-+\[][-+\d.,\[\] ]+", text) else latex_escape(text)
 
 
 def accuracy_text(value: float, dash: str = "–") -> str:

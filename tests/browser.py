@@ -1,31 +1,52 @@
-"""A page in headless Chromium: what it became, and what it complained of."""
+"""Pages in headless Chromium, as a reader uses them: clicks, keys, downloads, print."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from playwright.sync_api import Browser, Page, sync_playwright
 
-@dataclass
+WAIT = 120_000  # milliseconds until a page is drawn: a busy machine draws twenty charts slowly
+
+
+@contextmanager
+def browser_of(chromium: str) -> Iterator[Browser]:
+    """The installed Chromium; `chromium` is its path, as playwright's own build is another download."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
 class Opened:
-    """The page's HTML after its scripts ran, and the messages of its console."""
+    """A page that is drawn, and what it complained of since: messages of its console, errors of its scripts."""
 
-    html: str
-    console: list[str]
+    def __init__(self, browser: Browser, path: Path, width: int = 1280, scheme: str = "light") -> None:
+        context = browser.new_context(
+            viewport={"width": width, "height": 2000},
+            color_scheme="dark" if scheme == "dark" else "light",
+            accept_downloads=True,
+        )
+        self.page: Page = context.new_page()
+        self.console: list[str] = []
+        self.page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.console.append(str(error)))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-drawn=true]", state="attached", timeout=WAIT)
+
+    @property
+    def html(self) -> str:
+        return self.page.content()
 
     @property
     def charts(self) -> int:
         """Charts that were drawn."""
-        return len(re.findall(r'<svg[^>]*class="marks"', self.html))
+        return self.page.locator("svg.marks").count()
 
-
-def open_page(chromium: str, path: Path, profile: Path, width: int = 1280) -> Opened:
-    """Open a file; `profile`: a folder for the browser, so that two at once do not meet."""
-    command = [
-        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
-        "--virtual-time-budget=20000", f"--window-size={width},2000", f"--user-data-dir={profile}", path.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
-    return Opened(done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line])
+    @property
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        wide: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        return wide

@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,19 @@ def peers() -> None:
         pytest.skip("needs minicons and lm-eval: `make peers` installs them")
 
 
+@pytest.fixture(scope="module")  # while it lives no test can have an event loop of its own
+def browser() -> Iterator[Any]:
+    """The browser that opens reports (playwright.sync_api.Browser)."""
+    from tests.browser import browser_of
+
+    with browser_of(_program("chromium")) as found:
+        yield found
+
+
 @pytest.fixture(scope="session")
-def chromium() -> str:
-    """Path of the browser that opens the report."""
-    return _program("chromium")
+def pdflatex() -> str:
+    """Path of the program that tables for papers are tried with."""
+    return _program("pdflatex")
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Collecting a study: runs, groups, missing runs, and what must never be mixed."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -141,17 +143,27 @@ def test_a_recipe_that_follows_size_is_one_curve_and_noted(written):
     assert notes == ["recipe.budget.epochs differs between sizes of one curve: 20.0, 3.0."]
 
 
-def test_policies_are_not_mixed(written):
+def test_runs_under_different_policies_are_refused(written):
     _, runs, folders = written
     for folder in folders[:8:2]:
+        rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"unk": "skip"}}))
+    told = (
+        "study=made_up: lp scores of blimp: runs were scored under different policies (unk: score in "
+        f"{folders[1].path.name} and 11 more; skip in {folders[0].path.name} and 3 more); score again those of one"
+    )
+    with pytest.raises(RunError, match=re.escape(told)):
+        judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+
+
+def test_a_policy_that_follows_the_tokenizer_is_noted(written):
+    """As score_eos does unless it is set: true for word models, false for pieces."""
+    _, runs, folders = written
+    for folder in folders[:8]:
+        rewrite_config(folder, tokenizer__name="word")
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"score_eos": True}}))
     judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
-    assert set(judged.runs["group"]) == {
-        "lstm_tiny, score_eos=true",
-        "lstm_tiny, score_eos=false",
-        "txl_tiny, score_eos=false",
-    }
-    assert any("Not one scoring policy: score_eos" in note for note in judged.notes)
+    told = "score_eos is false for txl_tiny; true for lstm_tiny. Compare their levels with care."
+    assert judged.notes == [f"Not one scoring policy: {told}"]
 
 
 def test_versions_of_a_benchmark_are_refused(written):

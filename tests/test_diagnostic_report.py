@@ -20,7 +20,7 @@ from analysis.statements import published_file
 from corpora.errors import RunError
 from eval.diagnostics import load_diagnostic
 from eval.published import read_published
-from tests.browser import open_page
+from tests.browser import Opened
 from tests.made_up_answers import WORDS, answer
 from tests.made_up_study import MadeUpStudy
 from tests.test_diagnostics import config, write_files
@@ -237,22 +237,16 @@ def analysis(tmp_path, *overrides):
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
-def test_pairs_and_diagnostics_in_one_report(study, tmp_path, chromium):
+def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     done = analysis(tmp_path, "study=made_up")
     assert done.returncode == 0, done.stderr
     assert "made_up · neg" in done.stdout
     assert "BERT large (paper)" in done.stdout
-    opened = open_page(chromium, tmp_path / "reports" / "made_up" / "report.html", tmp_path / "chromium")
-    assert opened.console == []
+    opened = Opened(browser, tmp_path / "reports" / "made_up" / "report.html")
     assert opened.charts == len(re.findall(r"data-chart=", opened.html)) > 10
-    page = tmp_path / "reports" / "made_up" / "report.html"
-    clicked = page.with_name("clicked.html")  # the legend of the curves, with charts beside them that have none
-    before, _, after = page.read_text().rpartition("</body>")
-    click = "setTimeout(() => document.querySelector('.legend button').click(), 15000)"
-    clicked.write_text(f"{before}<script>{click}</script></body>{after}")
-    opened = open_page(chromium, clicked, tmp_path / "chromium")
-    assert opened.console == []
+    opened.page.locator(".legend button").first.click()  # that of the curves, with charts beside them that have none
     assert re.search(r'aria-pressed="true"', opened.html)
+    assert opened.console == []
     for label in ("blimp", *NAMES):
         assert f'data-section="{label}"' in opened.html
     assert WORDS[2] in opened.html

@@ -49,7 +49,7 @@ class Page(HTMLParser):
 
 
 def page_of(folder, *sections):
-    path = write_report(folder, "made_up", sections, CONFIG, "wrong", True)
+    path = write_report(folder, "made_up", sections, CONFIG, "wrong", ["made_up"])
     return Page(path.read_text(encoding="utf-8"))
 
 
@@ -93,7 +93,7 @@ def test_the_report_needs_no_network(written):
         assert "://" not in attributes.get("href", "")
     policy = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
     assert policy[0].startswith("default-src 'none'")
-    assert "vegaEmbed" in page.scripts[1]
+    assert "vegaEmbed" in page.scripts[2]
 
 
 def test_text_from_data_stays_text(tmp_path):
@@ -101,8 +101,8 @@ def test_text_from_data_stays_text(tmp_path):
     section = section_of(tmp_path / "runs", phenomena=phenomena, models=("lstm_tiny",))
     section.judged.problems.loc[0] = [EVIL, "failed", EVIL]
     page = page_of(tmp_path / "report", section)
-    assert len(page.scripts) == 3  # charts, Vega, ours
-    assert "alert(1)" not in page.scripts[1] + page.scripts[2]
+    assert len(page.scripts) == 4  # charts, files, Vega, ours
+    assert "alert(1)" not in page.scripts[2] + page.scripts[3]
     assert "<" not in page.scripts[0]
     assert "alert(1)" in page.visible
     assert "\n=cmd" not in (tmp_path / "report" / "blimp-paradigms.csv").read_text()

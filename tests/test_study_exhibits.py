@@ -15,7 +15,7 @@ from analysis.judgements import judgements
 from analysis.report import write_report
 from analysis.study_exhibits import study_exhibits
 from eval.published import read_published
-from tests.browser import open_page
+from tests.browser import Opened
 from tests.made_up_section import CONFIG, section_of
 from tests.made_up_study import MadeUpStudy
 
@@ -35,7 +35,7 @@ def names(section):
 
 def test_conditions_appear_where_all_their_paradigms_are(tmp_path):
     section = section_of(tmp_path, phenomena=DETERMINERS)
-    assert names(section) == ["correlations", "adjective", "regularity"]
+    assert names(section) == ["correlations", "adjective", "regularity", "vocabulary"]
     ours = at_largest_size(section.curves)
     ours = ours[(ours["level"] == "paradigm") & (ours["model"] == "lstm_tiny")].set_index("name")["accuracy"]
     table = section.exhibits[1].table.set_index("model")
@@ -50,7 +50,7 @@ def test_conditions_appear_where_all_their_paradigms_are(tmp_path):
 
 def test_paradigms_are_listed_when_they_are_blimps(tmp_path):
     known = section_of(tmp_path / "known", phenomena={"passive": (2, 0.6, 0.05), "ellipsis_n_bar": (2, 0.6, 0.05)})
-    assert names(known) == ["correlations", "table4"]
+    assert names(known) == ["correlations", "table4", "vocabulary"]
     table = known.exhibits[1]
     assert "4 of the 67 paradigms" in table.about
     assert table.table["paradigm"].tolist() == ["passive_1", "passive_2", "ellipsis_n_bar_1", "ellipsis_n_bar_2"]
@@ -104,11 +104,11 @@ def test_one_unit_is_compared_with_no_other(tmp_path):
     assert list(found) == ["sizes"]
 
 
-def test_sections_are_in_the_report_with_their_files(tmp_path, chromium):
+def test_sections_are_in_the_report_with_their_files(tmp_path, browser):
     section = section_of(tmp_path / "runs", phenomena=DETERMINERS)
     section.judged.method = "mean_lp"
     config = CurvesConfig(method="mean_lp", interval="auto", confidence=0.95, resamples=50, seed=1)
-    path = write_report(tmp_path / "report", "made_up", [section], config, "wrong", True)
+    path = write_report(tmp_path / "report", "made_up", [section], config, "wrong", ["made_up"])
     html = path.read_text(encoding="utf-8")
     page = html.partition("<script")[0]
     linked = set(re.findall(r'href="([^"#]+)"', page))
@@ -117,7 +117,7 @@ def test_sections_are_in_the_report_with_their_files(tmp_path, chromium):
         assert (tmp_path / "report" / name).stat().st_size > 0, name
     table = pd.read_csv(tmp_path / "report" / "blimp-mean_lp-adjective.csv")
     assert set(table["scores"]) == {"mean_lp"}
-    opened = open_page(chromium, path, tmp_path / "browser")
+    opened = Opened(browser, path)
     assert opened.console == []
     assert opened.charts == page.count('data-chart="')
 
@@ -127,9 +127,9 @@ def test_text_of_exhibits_stays_text(tmp_path):
     section.judged.runs["group"] = EVIL
     for table in (section.curves.slopes, section.curves.accuracies, section.curves.points):
         table["group"] = EVIL
-    path = write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", True)
+    path = write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", ["made_up"])
     html = path.read_text(encoding="utf-8")
-    assert html.count("<script") == 3  # charts, Vega, ours
+    assert html.count("<script") == 4  # charts, files, Vega, ours
     charts = re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)[1]
     assert "<" not in charts
     assert "blimp-correlations-matrix" in json.loads(charts)

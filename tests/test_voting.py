@@ -255,12 +255,11 @@ def test_templates_that_agree_give_the_curves_of_one(tmp_path):
         pd.testing.assert_frame_equal(one, five)
 
 
-def test_other_templates_are_another_curve(tmp_path):
+def test_runs_with_other_templates_are_refused(tmp_path):
     for number, folder in enumerate(MadeUpStudy(pairs=10).write(tmp_path)):
         rewrite_with_templates(folder, 2)
         path = score_path(folder.scores("blimp"), "yes_no")
         rows, metadata = read_scores(path)
         write_scores(path, rows, metadata | {"parameters": {"templates": f"digest{number % 2}"}})
-    judged = judgements(collect(tmp_path, "made_up"), "blimp", "yes_no", "wrong")
-    assert any("Not one scoring policy: templates is digest0" in note for note in judged.notes)
-    assert {group.partition(", ")[2] for group in judged.runs["group"]} == {"templates=digest0", "templates=digest1"}
+    with pytest.raises(RunError, match=r"different policies .templates: digest0 in .* and 7 more; digest1 in "):
+        judgements(collect(tmp_path, "made_up"), "blimp", "yes_no", "wrong")

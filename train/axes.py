@@ -58,10 +58,21 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
         for run, name in names.items():
             name.append(values[key][run])
     short = _short(chosen)
+    had = {(row["model.name"], key) for row in table.values() for key in row}
     return {
-        run: ", ".join([name[0], *(short[key] + value for key, value in zip(chosen, name[1:], strict=True))])
+        run: ", ".join(
+            [
+                name[0],
+                *(short[key] + value for key, value in zip(chosen, name[1:], strict=True) if _has(had, name[0], key)),
+            ]
+        )
         for run, name in names.items()
     }, notes
+
+
+def _has(had: set[tuple[str, str]], model: str, key: str) -> bool:
+    """Whether a key tells anything of a model's runs: one of other models (dropout, of n-grams) does not."""
+    return not key.startswith("model.") or (model, key) in had
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -1,0 +1,205 @@
+"""The report as its readers use it, in a real browser: legends, sorting, downloads, print, and no complaint."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+
+import pytest
+from PIL import Image
+
+from analysis.collect import collect
+from analysis.curve_exhibits import curve_exhibits
+from analysis.curve_tables import curve_tables
+from analysis.curves import fit_curves
+from analysis.judgements import judgements
+from analysis.report import Section, write_report
+from analysis.studies import combine
+from analysis.study_comparison import study_findings, together_exhibits
+from analysis.tables import with_published
+from eval.published import read_published
+from tests.browser import Opened
+from tests.made_up_study import MadeUpStudy
+from tests.test_report import CONFIG, EVIL, section_of
+
+FADED = 0.15  # opacity below which a line counts as faded
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    section = section_of(folder / "runs", unk_share=0.3)
+    section.more = curve_exhibits(curve_tables(section.judged, section.published, CONFIG))
+    return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
+
+
+@pytest.fixture
+def opened(browser, report):
+    page = Opened(browser, report)
+    yield page
+    assert page.console == []
+    page.page.context.close()
+
+
+def opacities(page, chart):
+    """Of the lines of a chart, by their colour."""
+    return page.evaluate(
+        """(chart) => Object.fromEntries(
+            [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
+              .map((line) => [line.getAttribute("stroke"), Number(line.getAttribute("opacity") ?? 1)]))""",
+        chart,
+    )
+
+
+def test_a_legend_fades_the_other_lines_and_brings_them_back(opened):
+    page = opened.page
+    before = opacities(page, "blimp-curve-0")
+    assert len(before) == 4  # three phenomena and the whole
+    assert min(before.values()) > FADED
+    entry = page.locator("#s1-curves .legend button").first
+    entry.click()
+    assert entry.get_attribute("aria-pressed") == "true"
+    for chart in ("blimp-curve-0", "blimp-curve-1"):
+        page.wait_for_function(
+            """(chart) => [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
+                 .filter((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15).length === 1""",
+            arg=chart,
+        )
+    chosen = page.locator("#s1-curves .legend button line").first.get_attribute("stroke")
+    assert [colour for colour, opacity in opacities(page, "blimp-curve-0").items() if opacity > FADED] == [chosen]
+    entry.focus()
+    page.keyboard.press("Space")
+    assert entry.get_attribute("aria-pressed") == "false"
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('[data-chart="blimp-curve-0"] .mark-line path')]
+             .every((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15)"""
+    )
+    assert opacities(page, "blimp-curve-0") == before
+
+
+def column(page, number):
+    cells = page.locator(f"#s1-slopes table.sortable >> nth=0 >> tbody tr > :nth-child({number})")
+    return cells.all_inner_texts()
+
+
+def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
+    page = opened.page
+    header = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Slope")
+    place = 1 + header.evaluate("(th) => th.cellIndex")
+    numbers = lambda: [float(text.replace("\N{MINUS SIGN}", "-")) for text in column(page, place)]  # noqa: E731
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert numbers() == sorted(numbers(), reverse=True)
+    assert len(set(numbers())) > 4
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert numbers() == sorted(numbers())
+    first = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th").first
+    header.locator("button").focus()
+    for _ in range(place - 1):
+        page.keyboard.press("Shift+Tab")  # back to the first column, as a reader without a mouse would go
+    page.keyboard.press("Enter")
+    assert first.get_attribute("aria-sort") == "ascending"
+    assert header.get_attribute("aria-sort") is None
+    assert column(page, 1) == sorted(column(page, 1), key=str.lower)
+    page.keyboard.press("Space")
+    assert first.get_attribute("aria-sort") == "descending"
+    interval = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Interval")
+    interval.locator("button").click()
+    lower = [
+        float(text[1:].partition(",")[0].replace("\N{MINUS SIGN}", "-"))
+        for text in column(page, 1 + interval.evaluate("(th) => th.cellIndex"))
+    ]
+    assert lower == sorted(lower, reverse=True)
+
+
+@pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
+def test_a_download_arrives(opened, report, tmp_path, kind):
+    with opened.page.expect_download() as started:
+        opened.page.locator("#s1-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
+    name = started.value.suggested_filename
+    assert name == f"blimp-slopes.{ {'LaTeX': 'tex'}.get(kind, kind.lower()) }"
+    started.value.save_as(tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    beside = (report.parent / name).read_bytes()
+    if kind == "PNG":  # drawn by the browser
+        assert content.startswith(b"\x89PNG")
+        drawn, file = (Image.open(io.BytesIO(png)) for png in (content, beside))
+        assert drawn.size == pytest.approx(file.size, abs=4)
+        assert len(drawn.convert("RGB").getcolors(2**24)) > 20  # no empty sheet
+        return
+    assert content == beside
+    if kind == "CSV":
+        rows = list(csv.DictReader(content.decode().splitlines()))
+        assert {row["group"] for row in rows} == {"lstm_tiny", "txl_tiny"}
+    else:
+        assert content.startswith({"LaTeX": b"% needs", "SVG": b"<svg"}[kind])
+
+
+def test_a_chart_s_own_menu_saves_it(opened, tmp_path):
+    figure = opened.page.locator('[data-chart="blimp-slopes"]')
+    figure.hover()
+    figure.locator("summary").click()
+    with opened.page.expect_download() as started:
+        figure.get_by_text("Save as SVG").click()
+    started.value.save_as(tmp_path / "chart.svg")
+    assert "Anaphor agreement" in (tmp_path / "chart.svg").read_text()
+
+
+def test_it_prints_whole(opened, report, tmp_path):
+    """On paper nothing lies beyond the edge."""
+    page = opened.page
+    page.evaluate("for (const folded of document.querySelectorAll('main > article details')) folded.open = true")
+    page.emulate_media(media="print")
+    page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    for wanted in ("Learning curves", "Slopes", "Methods and limits", "Provenance", "Digests"):
+        assert wanted in text, wanted
+    assert "c0ffeec0ffeec0ff" in text  # a digest, in the last column of the widest table
+    boxes = subprocess.run(
+        ["pdftotext", "-bbox", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    (tmp_path / "boxes").write_text(boxes)
+    width = float(re.search(r'page width="([\d.]+)"', boxes)[1])
+    beyond = [word for x, word in re.findall(r'xMax="([\d.]+)"[^>]*>([^<]*)<', boxes) if float(x) > width]
+    assert beyond == []
+
+
+def test_studies_compared_in_one_page(browser, tmp_path):
+    """Two studies of one configuration, told apart by their names, with their panels, legend and links."""
+    for number, name in enumerate(("first", EVIL.replace("/", "") + "second")):
+        MadeUpStudy(pairs=20, name=name, models=("lstm_tiny",), seeds=(2 * number + 1, 2 * number + 2)).write(
+            tmp_path / "runs", seed=number
+        )
+    names = ["first", EVIL.replace("/", "") + "second"]
+    both = combine([collect(tmp_path / "runs", name) for name in names])
+    judged = judgements(both, "blimp", "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    curves.slopes = with_published(curves.slopes, judged.runs, "blimp")
+    tables = curve_tables(judged, read_published("blimp"), CONFIG)
+    section = Section(judged, curves, read_published("blimp"))
+    section.first = [*together_exhibits(judged, curves, section.people), *curve_exhibits(tables)]
+    section.found = study_findings(tables["slope-differences"])
+    (tmp_path / "reports" / "first").mkdir(parents=True)
+    (tmp_path / "reports" / "first" / "report.html").write_text("its own")
+    path = write_report(tmp_path / "reports" / "both", both.name, [section], CONFIG, "wrong", [])
+    for width in (1280, 390):
+        opened = Opened(browser, path, width, "dark")
+        assert opened.console == []
+        assert opened.overflow == 0
+        charts = json.loads(re.search(r'id="charts">(.*?)</script>', path.read_text(), re.DOTALL)[1])
+        assert opened.charts == len(charts)
+        assert sum(name.startswith("blimp-together-") for name in charts) == 4  # three phenomena and the whole
+    page = opened.page
+    button = page.locator("#blimp-together .legend button", has_text="first")
+    button.click()
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('[data-chart="blimp-together-2"] .mark-line path')]
+             .filter((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15).length === 1"""
+    )
+    assert min(opacities(page, "blimp-curve-0").values()) > FADED  # another section's panels stay as they were
+    page.locator(".studies a").click()
+    assert page.inner_text("body") == "its own"

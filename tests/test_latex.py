@@ -1,0 +1,74 @@
+"""Every table of a report goes through LaTeX, whatever the names in it hold, and fits the page."""
+
+import re
+import subprocess
+
+import pandas as pd
+import pytest
+
+from analysis.curve_exhibits import coverage_exhibit, curve_exhibits
+from analysis.curve_tables import curve_tables
+from analysis.exhibits import Exhibit
+from analysis.report import write_report
+from analysis.tables import latex_table
+from tests.test_report import CONFIG, EVIL, section_of
+
+NAMES = (
+    "100%",
+    "a_b",
+    "x & y",
+    "#1",
+    "~",
+    "^2",
+    "back\\slash",
+    "{",
+    "}",
+    "$5",
+    "\\input{/etc/passwd}",
+    "<|>",
+    "\u2212.5 \u00b1 1",
+)
+
+
+def set_in_latex(pdflatex, folder, tables):
+    """The text of a document that holds the tables; fails where LaTeX stops."""
+    inputs = "\n".join(f"\\input{{{path}}}\\clearpage" for path in tables)
+    source = "\\documentclass{article}\n\\usepackage{array,booktabs,longtable}\n\\begin{document}\n"
+    (folder / "paper.tex").write_text(f"{source}{inputs}\n\\end{{document}}\n")
+    command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Float too large" not in done.stdout
+    return subprocess.run(
+        ["pdftotext", "-layout", folder / "paper.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_every_table_of_a_report_compiles(pdflatex, tmp_path):
+    phenomena = dict.fromkeys((*NAMES, EVIL), (2, 0.5, 0.02))
+    section = section_of(tmp_path / "runs", phenomena=phenomena)
+    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG)), coverage_exhibit()]
+    write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", [])
+    tables = sorted((tmp_path / "report").glob("*.tex"))
+    assert {"blimp-slopes.tex", "blimp-comparisons.tex", "blimp-coverage.tex"} <= {path.name for path in tables}
+    text = set_in_latex(pdflatex, tmp_path, tables)
+    shown = re.sub(r"\s", "", text)
+    for name in ("100%", "Ab", "X&y", "#1", "ˆ2", r"Back\slash", "$5", r"\input{/etc/passwd}", "alert(1)", "95%"):
+        assert name in shown, name
+
+
+@pytest.mark.parametrize("rows", [3, 200])
+def test_long_tables_run_over_pages_and_wide_ones_fit_one(pdflatex, tmp_path, rows):
+    sentence = "The essay about the bank had not sounded like itself before the vote."
+    table = pd.DataFrame({"paradigm": ["anaphor_gender"] * rows, "good": sentence, "bad": sentence, "margin": -0.5})
+    table[[f"lstm_tiny, unigram, dropout={i}" for i in range(2)]] = 0.25
+    (tmp_path / "t.tex").write_text(Exhibit("t", "Hardest", "About.", table).latex("tab:t"))
+    text = set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
+    assert text.count("Anaphor") == rows
+    log = (tmp_path / "paper.log").read_text(errors="replace")
+    assert [float(width) for width in re.findall(r"Overfull .hbox \(([\d.]+)pt too wide", log)] == []
+
+
+def test_a_group_s_name_is_text(pdflatex, tmp_path):
+    (tmp_path / "t.tex").write_text(latex_table(["a", "b"], [(r"100% \x_{y}", [["1", "2"]])], "50% & more", "tab:x"))
+    assert "100%" in set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
