@@ -56,8 +56,8 @@ def test_paradigms_are_listed_when_they_are_blimps(tmp_path):
     assert table.table["paradigm"].tolist() == ["passive_1", "passive_2", "ellipsis_n_bar_1", "ellipsis_n_bar_2"]
     assert table.table["phenomenon"].tolist() == ["argument_structure"] * 2 + ["ellipsis"] * 2
     made_up = section_of(tmp_path / "made_up")
-    assert names(made_up) == ["correlations"]
-    assert names(section_of(tmp_path / "toy", benchmark="toy")) == []
+    assert names(made_up) == ["correlations", "vocabulary"]
+    assert names(section_of(tmp_path / "toy", benchmark="toy")) == ["vocabulary"]
 
 
 def test_correlations_are_over_paradigms_that_the_study_was_scored_on(tmp_path):
