@@ -48,7 +48,7 @@ $(VENV)/.peers: $(VENV)/.installed
 peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
 
 bench: venv  ## speed of training and scoring, coverage of intervals (tests/bench/README.md)
-	$(BIN)/python tests/bench/speed.py
+	$(BIN)/python tests/bench/speed.py --parts published tiny scoring commands --threads 2 --json reports/bench.json
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50

@@ -27,8 +27,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rich.console import Console
-
 from corpora.errors import RunError
 from train.config import LoggerConfig, RunConfig
 from train.metrics import MetricsFile, exported_validation, numbers
@@ -44,8 +42,6 @@ DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "tokenizer", "mod
 RECORD = "record"  # name of the summary value that holds a scored run's record (eval/record.py)
 NETWORK_SECONDS = 5  # that W&B may take to answer, before tracking goes offline
 SWEEP_VARIABLES = ("WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH", "WANDB_RUN_ID")  # what `wandb agent` sets
-
-console = Console(stderr=True, highlight=False)
 
 
 class Tracker:
@@ -147,7 +143,7 @@ def tracked(
         open_run.finish()
         if open_run.settings.mode == "offline":
             place = Path(open_run.dir).parent
-            console.print(f"tracked offline; to send it: wandb sync {place}", markup=False, soft_wrap=True)
+            _say(f"tracked offline; to send it: wandb sync {place}")
 
 
 @contextlib.contextmanager
@@ -199,7 +195,7 @@ def _mode(asked: str | None) -> Any:
     if url not in _answers:
         _answers[url] = answers(url)
         if not _answers[url]:
-            console.print(f"{url} does not answer: tracking offline", markup=False, soft_wrap=True)
+            _say(f"{url} does not answer: tracking offline")
     return "online" if _answers[url] else "offline"
 
 
@@ -251,3 +247,9 @@ def _plain(cell: Any) -> Any:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return None
     return cell if isinstance(cell, (bool, int, str)) else float(cell)
+
+
+def _say(text: str) -> None:
+    from rich.console import Console  # here, as commands that track nothing read this module too
+
+    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
