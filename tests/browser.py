@@ -15,7 +15,9 @@ WAIT = 120_000  # milliseconds until a page is drawn: a busy machine draws twent
 def browser_of(chromium: str) -> Iterator[Browser]:
     """The installed Chromium; `chromium` is its path, as playwright's own build is another download."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        )
         yield browser
         browser.close()
 
@@ -29,12 +31,13 @@ class Opened:
             color_scheme="dark" if scheme == "dark" else "light",
             accept_downloads=True,
         )
+        context.set_default_timeout(WAIT)
         self.page: Page = context.new_page()
         self.console: list[str] = []
         self.page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.console.append(str(error)))
         self.page.goto(path.as_uri())
-        self.page.wait_for_selector("html[data-drawn=true]", state="attached", timeout=WAIT)
+        self.page.wait_for_selector("html[data-drawn=true]", state="attached")
 
     @property
     def html(self) -> str:
