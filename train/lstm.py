@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from train.config import LstmConfig
+from train.dropout import Dropout
 from train.models import LanguageModel, State
 
 INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0.1 to 0.1
@@ -18,7 +19,7 @@ class LstmLanguageModel(LanguageModel):
         super().__init__(vocabulary, config.embedding, config.hidden, config.tied)
         between_layers = config.dropout if config.layers > 1 else 0.0
         self.lstm = nn.LSTM(config.embedding, config.hidden, config.layers, batch_first=True, dropout=between_layers)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -INITIAL_RANGE, INITIAL_RANGE)
         nn.init.uniform_(self.output_weight, -INITIAL_RANGE, INITIAL_RANGE)
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from train.adaptive import AdaptiveVocabulary
 from train.config import TxlConfig
+from train.dropout import Dropout
 from train.models import LanguageModel, State, ancestors
 
 
@@ -107,7 +108,7 @@ class Layer(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_inner)
         self.outer = nn.Linear(config.d_inner, config.d_model)
         self.feed_forward_norm = nn.LayerNorm(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.pre_norm = config.pre_norm
 
     def forward(
@@ -143,7 +144,7 @@ class TransformerXL(LanguageModel):
         self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # of all layers, as in the base model
         self.v = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, 0.0, config.initial_sd)

@@ -1,0 +1,40 @@
+"""Dropout with masks of our own drawing, against its definition."""
+
+import pytest
+import torch
+from scipy import stats
+
+from train.dropout import Dropout
+
+
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.5])
+def test_elements_are_dropped_with_probability_p_and_the_others_scaled(p):
+    torch.manual_seed(1)
+    values = torch.ones(401, 1003)  # an odd number of elements
+    dropped = Dropout(p)(values)
+    zeros = int((dropped == 0).sum())
+    assert stats.binomtest(zeros, values.numel(), p).pvalue > 1e-3
+    torch.testing.assert_close(dropped[dropped != 0], torch.full((values.numel() - zeros,), 1 / (1 - p)))
+    by_place = torch.stack([Dropout(p)(torch.ones(64)) == 0 for _ in range(4000)]).double().mean(0)
+    assert stats.kstest((by_place - p) / (p * (1 - p) / 4000) ** 0.5, "norm").pvalue > 1e-3  # halves of a draw alike
+
+
+def test_the_gradient_passes_where_the_value_did():
+    torch.manual_seed(1)
+    values = torch.randn(30, 7, requires_grad=True)
+    dropped = Dropout(0.3)(values)
+    dropped.sum().backward()
+    torch.testing.assert_close(values.grad, (dropped / values).detach())
+
+
+def test_masks_follow_the_seed_and_evaluation_has_none():
+    layer, values = Dropout(0.5), torch.randn(5, 6)
+    masks = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        masks.append(layer(values) == 0)
+    assert torch.equal(masks[0], masks[1])
+    assert not torch.equal(masks[0], masks[2])
+    assert layer.eval()(values) is values
+    assert torch.equal(Dropout(0.0)(values), values)
+    assert layer.train()(values.bfloat16()).dtype == torch.bfloat16
