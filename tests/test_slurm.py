@@ -50,7 +50,7 @@ def walk(cluster, tmp_path_factory):
     held = f"PYTHON=({sys.executable} {Path(__file__).parent / 'held_python.py'} {hold})"
     arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
     said = [cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')]
-    array = next(iter(cluster.jobs())).partition("_")[0]
+    array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
     tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(4)], strict=True))
     runs = study(folder)
     log = {name: folder / f"runs/demo/slurm/{task}.log" for name, task in tasks.items()}
