@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
             held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'held_python.py'} {hold})"
             options = [*arguments, *paths(disturbed), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
             print(cluster.submit(*options, f'hydra.launcher.setup=["{held}"]'))
-            array = next(iter(cluster.jobs())).partition("_")[0]
+            array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)
             ways = dict(enumerate([cluster.preempt, cluster.limit, cluster.fail_node, cluster.cancel, cluster.kill]))
             study = disturbed / "runs" / "demo"
             started = [study / run for run in runs[: len(ways)]]
