@@ -1,5 +1,6 @@
 """Any value may be an axis of a study: runs are expected, named and grouped by what varies."""
 
+import dataclasses
 import itertools
 import shlex
 import shutil
@@ -111,3 +112,10 @@ def test_a_command_line_names_a_run_or_a_study(given, named):
     node = conf.composed("eval", given)
     HydraConfig.instance().set_config(node)
     assert names_a_run(HydraConfig.get()) is named
+
+
+def test_a_run_has_one_label_whichever_command_describes_it():
+    """Its config.yaml is of training alone; what a sweep asked for also says how it is scored and analysed."""
+    given = ["model=lstm_tiny", "corpus=toy"]
+    described = {command: dataclasses.asdict(compose(command, given)) for command in ("train", "eval", "analysis")}
+    assert {*labels(described)[0].values()} == {"lstm_tiny"}
