@@ -16,7 +16,7 @@ def set_up_cpu(trainer: TrainerConfig) -> None:
 
     A training step allocates arrays of hundreds of MB and frees them again. glibc gives such arrays back to the system
     at once, and the next step then waits for the same pages to be zeroed: with a vocabulary of 50,000 words and bf16 a
-    third of the step. Other C libraries do as they do.
+    quarter of the step. Other C libraries do as they do.
     """
     import torch
 
