@@ -5,6 +5,9 @@ Warstadt et al. 2020, section 5.2 and figure 2, from the score files of `lp`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -18,6 +21,7 @@ PREDICTORS = {
     "log_probability": "log-probability of the good sentence (nats)",
     "confidence": "difference of the two log-probabilities (nats)",
 }
+BINS = ["group", "predictor", "x", "judgements", "runs", "accuracy", "low", "high"]
 Array = npt.NDArray[np.float64]
 
 
@@ -44,25 +48,37 @@ def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.
     95% interval over pairs, of which each run judges its share of the bin. Paradigms are not weighted: this is about
     sentences.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group, of_group in files.groupby("group", sort=False):
         parts = []
         for path in of_group["path"]:
             scores, _ = read_scores(path)
             parts.append(shallow_predictors(scores).assign(outcome=outcome(scores["good"], scores["bad"], ties)))
         table = pd.concat(parts, ignore_index=True)
-        for predictor in PREDICTORS:
-            known = table[np.isfinite(table[predictor])]
-            numbers = binned(known[predictor].to_numpy(), bins)
-            for _, part in known.groupby(numbers):
-                accuracy = float(part["outcome"].mean())
-                low, high = wilson(accuracy, len(part) / len(of_group))
-                rows.append(
-                    {"group": group, "predictor": predictor, "x": float(part[predictor].median()),
-                     "judgements": len(part), "runs": len(of_group), "accuracy": accuracy, "low": low, "high": high}
-                )  # fmt: skip
-    columns = ["group", "predictor", "x", "judgements", "runs", "accuracy", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+        rows += accuracy_in_bins(table, list(PREDICTORS), str(group), len(of_group), bins)
+    return pd.DataFrame(rows, columns=BINS)
+
+
+def accuracy_in_bins(
+    judged: pd.DataFrame, predictors: Sequence[str], group: str, runs: int, bins: int = 10
+) -> list[dict[str, Any]]:
+    """Rows of BINS, by predictor and bin; `judged`: the predictors and `outcome` of all judgements of a group's runs.
+
+    Judgements for which a predictor is not finite are in none of its bins.
+    """
+    rows = []
+    for predictor in predictors:
+        known = judged[np.isfinite(judged[predictor])]
+        if known.empty:
+            continue
+        for _, part in known.groupby(binned(known[predictor].to_numpy(), bins)):
+            accuracy = float(part["outcome"].mean())
+            low, high = wilson(accuracy, len(part) / runs)
+            rows.append(
+                {"group": group, "predictor": predictor, "x": float(part[predictor].median()),
+                 "judgements": len(part), "runs": runs, "accuracy": accuracy, "low": low, "high": high}
+            )  # fmt: skip
+    return rows
 
 
 def binned(values: Array, bins: int) -> npt.NDArray[np.intp]:

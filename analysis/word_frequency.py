@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.predictors import binned
+from analysis.predictors import BINS, accuracy_in_bins
 from corpora.config import SampleConfig
 from corpora.errors import StoreError
 from corpora.files import sha256_json
@@ -26,7 +26,6 @@ from corpora.filters import Filter
 from corpora.samples import draw_sample
 from corpora.text import TextStore
 from corpora.words import words
-from eval.accuracy import wilson
 
 MOST_SENTENCES = 50_000  # of a sample that are counted, about two seconds; a sample is in random order, so they are one
 RANKS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
@@ -113,22 +112,11 @@ def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.Data
     predictor and bin: x (median), judgements, runs, accuracy, low, high (Wilson's 95% intervals over pairs, of which
     each run judges its share of the bin). Paradigms are not weighted: this is about words.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group, of in runs.groupby("group", sort=False):
         table = pd.concat([judged[run][0].assign(outcome=judged[run][1]) for run in of.index], ignore_index=True)
-        for predictor in PREDICTORS:
-            known = table[table[predictor].notna()]
-            if known[predictor].nunique() < 2:
-                continue
-            for _, part in known.groupby(binned(np.log(known[predictor].to_numpy()), 10)):
-                accuracy = float(part["outcome"].mean())
-                low, high = wilson(accuracy, len(part) / len(of))
-                rows.append(
-                    {"group": group, "predictor": predictor, "x": float(part[predictor].median()),
-                     "judgements": len(part), "runs": len(of), "accuracy": accuracy, "low": low, "high": high}
-                )  # fmt: skip
-    columns = ["group", "predictor", "x", "judgements", "runs", "accuracy", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+        rows += accuracy_in_bins(table, list(PREDICTORS), str(group), len(of))
+    return pd.DataFrame(rows, columns=BINS)
 
 
 def among_most_frequent(vocabulary: Sequence[str], counts: Counts) -> pd.DataFrame:
