@@ -25,14 +25,7 @@ def extent(found: Diagnosed) -> str:
 
 def warnings(found: Diagnosed) -> list[str]:
     """What a reader has to know before believing the tables."""
-    told = []
-    if len(found.problems):
-        counts = found.problems["status"].value_counts()
-        told.append(
-            f"{plural(len(found.problems), 'run')} not in these tables: "
-            f"{joined([f'{n} {status}' for status, n in counts.items()])} (listed under provenance)."
-        )
-    told += found.notes
+    told = [*sentences.left_out(found.problems, "tables"), *found.notes]
     lacking = found.lacking[found.lacking["words"] > 0]
     for group, words, items in lacking[["group", "words", "items"]].itertuples(index=False, name=None):
         told.append(

@@ -83,16 +83,17 @@ def in_text(name: str) -> str:
     return shown if shown[:2].isupper() and shown[:2].isalpha() else shown[:1].lower() + shown[1:]
 
 
+def left_out(problems: pd.DataFrame, where: str) -> list[str]:
+    """How many runs are not in the curves or tables, by status; nothing where all are."""
+    if problems.empty:
+        return []
+    counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
+    return [f"{plural(len(problems), 'run')} not in these {where}: {counts} (listed under provenance)."]
+
+
 def warnings(judged: Judgements) -> list[str]:
     """What a reader has to know before believing the curves."""
-    told = []
-    if len(judged.problems):
-        counts = judged.problems["status"].value_counts()
-        told.append(
-            f"{plural(len(judged.problems), 'run')} not in these curves: "
-            f"{joined([f'{n} {status}' for status, n in counts.items()])} (listed under provenance)."
-        )
-    told += judged.notes
+    told = [*left_out(judged.problems, "curves"), *judged.notes]
     by_size = judged.runs.sort_values("sample_words").groupby("size", sort=False)
     overlap = by_size["overlap"].max()[by_size["seed"].nunique() > 1]
     high = overlap[overlap > OVERLAP_LIMIT]
