@@ -31,7 +31,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
-from conf.help import asked_for_help, help_text
+from conf.help import asked_for_help, show_help
 from conf.launchers.local import LocalLauncher
 from conf.launchers.slurm import SlurmLauncher
 from corpora.config import (
@@ -319,7 +319,7 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     In a sweep a run that fails does not stop the others; the exit code tells.
     """
     if asked_for_help(sys.argv[1:]):
-        print(help_text(command))
+        show_help(command)
         sys.exit(0)
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing

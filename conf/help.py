@@ -5,6 +5,7 @@ Printed without composing a configuration, which takes Hydra longer than all els
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +27,13 @@ def help_text(command: str) -> str:
     if command not in WITHOUT_GROUPS:
         parts.append("Groups\n" + "\n".join(f"{group}: {', '.join(names)}" for group, names in groups().items()))
     return "\n\n".join([*parts, about["footer"].strip()])
+
+
+def show_help(command: str) -> None:
+    """Print it. A reader that stops early (`| head`) ends the process, as with other programs, without a traceback."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    print(help_text(command))
 
 
 def groups() -> dict[str, list[str]]:

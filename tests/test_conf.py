@@ -1,6 +1,7 @@
 """The configuration composes, says what is wrong with an override, and names runs by what can change their numbers."""
 
 import re
+import signal
 import subprocess
 import sys
 from itertools import product
@@ -238,6 +239,14 @@ def test_help_lists_the_groups(command):
     assert done.returncode == 0, done.stderr
     assert re.search(r"^experiment: .*\bblimp_small\b", done.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1].startswith("Any value")
+
+
+def test_help_that_nobody_reads_to_its_end_leaves_no_traceback():
+    arguments = [sys.executable, "-m", "train", "--help"]
+    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == -signal.SIGPIPE
 
 
 def test_the_groups_of_help_are_hydras():
