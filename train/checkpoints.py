@@ -43,7 +43,7 @@ class CheckpointFiles(CheckpointIO):
         data = buffer.getbuffer()
         write_bytes(self.folder.checkpoint(checkpoint["global_step"], hashlib.sha256(data).hexdigest()), data)
         for older in self.folder.checkpoints[KEPT:]:
-            older.unlink()
+            self.remove_checkpoint(older)
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         """Read a checkpoint as data, onto the CPU, whatever is asked for."""
@@ -51,12 +51,7 @@ class CheckpointFiles(CheckpointIO):
         return loaded
 
     def remove_checkpoint(self, path: Any) -> None:
-        """Refused: `save_checkpoint` removes what is too old, and a callback of Lightning's that did so too could leave
-        no whole one. None is used (enable_checkpointing=False), so that nothing calls this.
-        """
-        raise NotImplementedError(
-            f"{path}: checkpoints are removed when {KEPT} newer ones are written, and never by name"
-        )
+        Path(path).unlink(missing_ok=True)
 
 
 def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
