@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slurm lint check peers bench faults lmplz system clean
+.PHONY: help venv demo test test-fast test-slurm lint check peers bench faults lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -30,6 +30,9 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 
 test: venv  ## the tests
 	$(PYTEST) -n 2 --dist worksteal -m "not slurm"
+
+test-fast: venv  ## the tests but the slow ones, for while one works: some minutes on two cores
+	$(PYTEST) -n 2 --dist worksteal -m "not slurm and not slow"
 
 test-slurm: venv  ## the tests on a SLURM of this machine, alone, as they wait for jobs (root; make system)
 	$(PYTEST) -m slurm
