@@ -50,8 +50,15 @@ $(VENV)/.peers: $(VENV)/.installed
 
 peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
 
-bench: venv  ## speed of training and scoring, coverage of intervals (tests/bench/README.md)
-	$(BIN)/python tests/bench/speed.py --parts published tiny scoring commands --threads 2 --json reports/bench.json
+# With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
+BENCH := reports/bench
+bench: peers  ## speed of training, scoring (beside the peers) and commands, coverage of intervals (tests/bench/README.md)
+	mkdir -p $(BENCH)
+	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny scoring commands \
+	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
+	$(BIN)/python tests/bench/peers.py --make $(BENCH)/models $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz)
+	$(BIN)/python tests/bench/peers.py --models $(BENCH)/models --json $(BENCH)/peers.json \
+	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50
