@@ -68,7 +68,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
     described["corpus.split"] = dataclasses.asdict(config.split)
     described["source"] = config.name
     if isinstance(config, ToyCorpusConfig):
-        from corpora.toy.grammar import FOLDER
+        from corpora.toy import FOLDER
 
         grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
         described["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])

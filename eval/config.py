@@ -29,7 +29,9 @@ FORMS = {
     "blimp": ("path", "dataset", "revision"),
     "climp": ("path",),
     "toy": ("seed", "per_paradigm"),
+    "generated": ("seed", "vocabulary", "min_count", "balance"),
 }
+GENERATED_LANGUAGES = ("en", "zh")
 # Benchmarks of what a model expects next: no pairs, no methods.
 DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
 _NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way
@@ -142,8 +144,11 @@ class BenchmarkConfig:
     labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all
-    seed: int | None = None  # toy: of the pairs
+    seed: int | None = None  # toy, generated: of the pairs
     per_paradigm: int | None = None  # toy: pairs to make of each paradigm
+    vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
+    min_count: int | None = None  # generated, vocabulary=run|study: words that a sample holds at least so many times
+    balance: bool = False  # generated: critical words within a factor of two in frequency
     language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
     def __post_init__(self) -> None:
@@ -164,8 +169,20 @@ class BenchmarkConfig:
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
             raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
+        if self.form == "generated":
+            self._check_generated()
         if self.language is not None and not _LANGUAGE.fullmatch(self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
+
+    def _check_generated(self) -> None:
+        check_choice("benchmark.language", str(self.language), GENERATED_LANGUAGES)
+        if self.pairs is None or self.seed is None:
+            raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers")
+        if self.vocabulary in ("run", "study") and self.min_count is None:
+            raise ConfigError(f"benchmark.min_count=null with vocabulary={self.vocabulary}: must be above 0")
+        check_above("benchmark.min_count", self.min_count, 0)
+        if self.balance and self.vocabulary is None:
+            raise ConfigError("benchmark.balance=true: needs a vocabulary, whose frequencies they are")
 
 
 @dataclass

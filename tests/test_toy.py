@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from corpora.config import SplitConfig, ToyCorpusConfig
 from corpora.errors import InputError
-from corpora.toy import documents, pairs
-from corpora.toy.grammar import FOLDER, Choice, Grammar, Symbol, parse_symbol, read_table, reserved, toy_grammar
-from corpora.toy.templates import Template, toy_templates
+from corpora.grammar import Choice, Grammar
+from corpora.lexicon import read_table
+from corpora.symbols import Symbol, parse_symbol
+from corpora.templates import Template
+from corpora.toy import FOLDER, documents, pairs, reserved, toy_grammar, toy_templates
 from corpora.words import count_words
 
 LOCAL = [

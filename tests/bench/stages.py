@@ -20,7 +20,7 @@ for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": 
 
 CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
 PRELOADED = (
-    "torch", "lightning", "conf", "corpora.__main__", "corpora.prepare", "corpora.toy.grammar", "train.__main__",
+    "torch", "lightning", "conf", "corpora.__main__", "corpora.prepare", "corpora.toy", "train.__main__",
     "train.run", "train.module", "train.checkpoints", "train.export", "train.ngram", "eval.__main__", "eval.run",
     "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__", "analysis.run", "corpora.run",
 )  # fmt: skip
