@@ -18,16 +18,16 @@ from analysis.judgements import Judgements
 from analysis.method_figures import HEIGHT, domain, named_lines
 from analysis.statements import published_file
 from analysis.word_frequency import (
+    MOST_SENTENCES,
     PREDICTORS,
     Array,
-    Counts,
     accuracy_by_frequency,
     among_most_frequent,
     pair_frequencies,
     pair_words,
-    sample_counts,
 )
 from corpora.errors import StoreError
+from corpora.word_counts import Counts, sample_counts
 from eval.scores import read_items
 
 WORDS = {"climp": "jieba"}  # benchmarks that have these sections, and what their words are
@@ -51,7 +51,9 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
     try:
         for run in wanted:
             if samples[run] not in counted:
-                counted[samples[run]] = sample_counts(study.config[run], manifests[run], Path(store), reference)
+                counted[samples[run]] = sample_counts(
+                    study.config[run], manifests[run], Path(store), reference, MOST_SENTENCES
+                )
     except StoreError as error:
         told = f"Not made, as the text that the runs were trained on is needed (paths.store={store}): {error}."
         return [Exhibit("frequency", _HEADING, told)]

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.predictors import BINS, accuracy_in_bins
-from corpora.config import SampleConfig
-from corpora.errors import StoreError
-from corpora.files import sha256_json
-from corpora.filters import Filter
-from corpora.samples import draw_sample
-from corpora.text import TextStore
+from corpora.word_counts import Counts
 from corpora.words import words
 
 MOST_SENTENCES = 50_000  # of a sample that are counted, about two seconds; a sample is in random order, so they are one
@@ -35,52 +28,6 @@ PREDICTORS = {
     "ratio": "that word's frequency over that of the bad sentence's rarest own word",
 }
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How often each word occurs in the `sentences` (of `words`) of a sample that were counted, of `of_sentences`."""
-
-    of: Counter[str]
-    words: int
-    sentences: int
-    of_sentences: int
-
-    def per_million(self, word: str) -> float:
-        """Occurrences per million words, half of one added, so that a word that does not occur has a logarithm."""
-        return (self.of[word] + 0.5) / self.words * 1e6
-
-    @property
-    def ranks(self) -> dict[str, int]:
-        """Rank of each word that occurs, 1 the most frequent; equally frequent ones share the mean of theirs, as a
-        share of a tie would be an accident of the order."""
-        table = pd.Series(self.of, dtype="int64").rank(ascending=False, method="average")
-        return {str(word): int(np.ceil(rank)) for word, rank in table.items()}
-
-
-def sample_counts(
-    config: Mapping[str, Any], manifest: Mapping[str, Any], store: Path, reference: str, most: int = MOST_SENTENCES
-) -> Counts:
-    """Count the reference words of a run's own sample, of its first `most` sentences.
-
-    `config`, `manifest`: of the run folder; `store`: paths.store. Raises StoreError where the text is not in the store,
-    or is another one, so that the sample drawn from it is not the run's.
-    """
-    corpus = store / str(config["corpus"]["name"])
-    text = TextStore(corpus / "text")
-    pattern = config["corpus"].get("filter")
-    folder = corpus / f"filter-{sha256_json(pattern)[:16]}"
-    filtered = Filter(folder, text, pattern).matches if pattern is not None else None
-    drawn = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered)
-    if drawn.digest != manifest["corpus"]["sample"]["digest"]:
-        raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
-    counted: Counter[str] = Counter()
-    for sentence in text.sentences(drawn.indices[:most].tolist()):
-        counted.update(words(sentence, reference))
-    if drawn.cut is not None and len(drawn.indices) < most:
-        last, end = drawn.cut
-        counted.update(words(text.sentence(last)[:end], reference))
-    return Counts(counted, counted.total(), min(most, drawn.sentences), drawn.sentences)
 
 
 def pair_words(items: pd.DataFrame, reference: str) -> pd.DataFrame:

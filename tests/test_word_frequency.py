@@ -14,16 +14,15 @@ from analysis.frequency_exhibits import WORDS, frequency_exhibits
 from analysis.judgements import judgements
 from analysis.statements import published_file
 from analysis.word_frequency import (
-    Counts,
     accuracy_by_frequency,
     among_most_frequent,
     pair_frequencies,
     pair_words,
-    sample_counts,
 )
 from conf import compose
 from corpora.errors import StoreError
 from corpora.prepare import prepare
+from corpora.word_counts import Counts, sample_counts
 from corpora.words import words
 from eval.scores import read_items, write_items
 from tests.made_up_study import MadeUpStudy
