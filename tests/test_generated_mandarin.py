@@ -2,7 +2,7 @@
 
 import csv
 import random
-from functools import lru_cache
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +45,7 @@ def cell(row, *columns):
     return {value for column in columns for value in row[column].split("|")} - {MISSING_FORM}
 
 
-@lru_cache(maxsize=None)
+@cache
 def template(paradigm):
     return template_of("zh", paradigm, grammar_of("zh"))
 
