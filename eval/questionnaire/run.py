@@ -63,7 +63,11 @@ def say_agreement(config: EvalConfig) -> None:
     found = counted(read_sheets(config.people), benchmark.name, benchmark.digest, benchmark.pairs, asked)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     console.print(
-        agreement_table(f"{benchmark.name} · {found.raters} people", agreement(found.judgements), asked.threshold)
+        agreement_table(
+            f"{benchmark.name} · {found.raters} rater{'' if found.raters == 1 else 's'}",
+            agreement(found.judgements),
+            asked.threshold,
+        )
     )
     for note in found.notes:
         quiet.print("[yellow]note[/]", escape(note), soft_wrap=True)
