@@ -137,8 +137,8 @@ def main() -> None:
             for seed in range(1, given.seeds + 1):
                 common = [
                     *RECIPES[model], "study=quality", "corpus=local", "corpus.name=text", f"corpus.path={given.text}",
-                    "tokenizer=word", "tokenizer.fit_on=sample", f"tokenizer.vocab_size={given.vocabulary}", f"seed={seed}",
-                    f"sample.size={given.words}", f"recipe.budget.epochs={given.epochs}",
+                    "tokenizer=word", "tokenizer.fit_on=sample", f"tokenizer.vocab_size={given.vocabulary}",
+                    f"seed={seed}", f"sample.size={given.words}", f"recipe.budget.epochs={given.epochs}",
                     "recipe.validation_words=20000", "trainer.progress=false", "trainer.accelerator=cpu",
                     f"paths.store={folder}/store", f"paths.runs={folder}/runs",
                 ]  # fmt: skip
