@@ -6,6 +6,7 @@ Made of the tables of analysis.curve_tables; each appears where its table has ro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import files
 
 import altair as alt
@@ -20,10 +21,10 @@ ALPHA = 0.05
 COMPARISONS = "comparisons"
 
 
-def curve_exhibits(tables: Mapping[str, pd.DataFrame]) -> list[Exhibit]:
-    """Exhibits of one benchmark; `tables`: of analysis.curve_tables.curve_tables."""
+def curve_exhibits(tables: Mapping[str, pd.DataFrame], people: str = "") -> list[Exhibit]:
+    """Exhibits of one benchmark; `tables`: of analysis.curve_tables.curve_tables; `people`: who, if not published."""
     made = {
-        "words-to-people": _people,
+        "words-to-people": partial(_people, people=people),
         "slope-differences": _differences,
         "shapes": _shapes,
         "mixed-model": _logits,
@@ -40,7 +41,7 @@ def _strong(rows: pd.DataFrame) -> tuple[int, ...]:
     return tuple(np.flatnonzero(rows["level"] == "overall").tolist())
 
 
-def _people(rows: pd.DataFrame) -> Exhibit | None:
+def _people(rows: pd.DataFrame, people: str) -> Exhibit | None:
     rows = rows[rows["people"].notna() & rows["last_accuracy"].notna()].reset_index(
         drop=True
     )  # a curve of one size has none
@@ -56,7 +57,8 @@ def _people(rows: pd.DataFrame) -> Exhibit | None:
         "Words to reach people",
         "How much text it would take until accuracy is that of people, if the curve went on as it is fitted: nothing "
         "says that it does. Limits by Fieller's theorem (of other shapes than a line by profile likelihood), with the "
-        "sampling error of people's accuracy; unbounded where the interval of the slope holds 0.",
+        "sampling error of people's accuracy; unbounded where the interval of the slope holds 0."
+        + (f" People: {people}." if people else ""),
         table,
         cells={"curve": as_it_is, "fit": as_it_is, "words": as_it_is},
         strong=_strong(rows),

@@ -17,13 +17,17 @@ from analysis.units import units_of
 from analysis.words_to_people import people_accuracy, people_judgements, words_to_people
 
 
-def curve_tables(judged: Judgements, published: pd.DataFrame, config: CurvesConfig) -> dict[str, pd.DataFrame]:
+def curve_tables(
+    judged: Judgements, published: pd.DataFrame, config: CurvesConfig, people: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
     """words-to-people, shapes (rows from six sizes on), slope-differences (from two groups on) and mixed-model.
 
-    `published`: eval.published.read_published of the benchmark. The logits of the mixed model need judgements of pairs.
+    `published`: eval.published.read_published of the benchmark. `people`: accuracies of others than the published
+    people, as people_accuracy gives them. The logits of the mixed model need judgements of pairs.
     """
     benchmark = judged.label.partition("+")[0]
-    people = people_accuracy(published, units_of(judged.pairs).table, people_judgements(benchmark))
+    if people is None:
+        people = people_accuracy(published, units_of(judged.pairs).table, people_judgements(benchmark))
     tables = {
         "words-to-people": words_to_people(judged, config, people),
         "shapes": fit_shapes(judged, people),

@@ -46,7 +46,8 @@ def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]
     environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
     environment.filters.update(minus=_signed, title=title, number=_number, duration=_duration, size=_size)
     environment.globals.update(file=file, packed=packed)
-    assets = {"charts": charts, "css": _asset("report.css"), "js": _asset("report.js"), "vega": _vega()}
+    css = _asset("theme.css", "eval") + _asset("report.css")
+    assets = {"charts": charts, "css": css, "js": _asset("report.js"), "vega": _vega()}
     write_text(path, environment.get_template(template).render({**context, **assets}))
 
 
@@ -57,8 +58,8 @@ def _vega() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _asset(name: str) -> str:
-    return (files("analysis") / name).read_text(encoding="utf-8")
+def _asset(name: str, package: str = "analysis") -> str:
+    return (files(package) / name).read_text(encoding="utf-8")
 
 
 def _minus(write: Callable[..., str]) -> Callable[..., str]:

@@ -32,6 +32,7 @@ from analysis.figures import (
 from analysis.figures import OVERALL as OVERALL_LINE
 from analysis.judgements import Judgements
 from analysis.page import write_page
+from analysis.people import People
 from analysis.studies import SEPARATOR
 from analysis.study_exhibits import study_exhibits
 from analysis.tables import (
@@ -59,7 +60,8 @@ class Section:
 
     curves: its slopes have the columns of tables.with_published. published: accuracies of others on this benchmark
     (eval.published): level, name, model, accuracy; empty where there are none. more: further exhibits. first: those
-    that stand before the curves. found: findings (of whom, what) beside those on each curve.
+    that stand before the curves. found: findings (of whom, what) beside those on each curve. asked: people who
+    answered a questionnaire; the people of `published` are they then.
     """
 
     judged: Judgements
@@ -68,12 +70,14 @@ class Section:
     more: list[Exhibit] = field(default_factory=list)
     first: list[Exhibit] = field(default_factory=list)
     found: list[tuple[str, str]] = field(default_factory=list)
+    asked: People | None = None
 
     @cached_property
     def exhibits(self) -> list[Exhibit]:
         """What follows from accuracies alone, where the data is there, and `more`."""
-        of_levels = study_exhibits(self.judged, self.curves, self.published)
-        return [*of_levels, *vocabulary_exhibits(self.judged, self.curves), *self.more]
+        of_levels = study_exhibits(self.judged, self.curves, self.published, self.asked.label if self.asked else "")
+        of_people = self.asked.exhibits() if self.asked else []
+        return [*of_people, *of_levels, *vocabulary_exhibits(self.judged, self.curves), *self.more]
 
     @property
     def label(self) -> str:
@@ -81,7 +85,7 @@ class Section:
 
     @property
     def people(self) -> float | None:
-        """Overall accuracy of people, where it is published."""
+        """Overall accuracy of people, where it is known."""
         rows = self.published
         rows = rows[(rows["model"] == PEOPLE) & (rows["level"] == OVERALL)]
         return float(rows["accuracy"].iloc[0]) if len(rows) else None
@@ -113,7 +117,7 @@ def write_report(
 
     `study`: its name, or those of several joined by studies.SEPARATOR (their runs tell in the column `study`).
     `experiments`: studies of whose name there is an experiment in conf/experiment/, to make their runs again from.
-    `source`: what the command line says of where the study was read from, unless that is run folders.
+    `source`: what the command line says of where the study was read from, unless that is run folders, and of people.
     Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
     with only_process(folder / ".lock", folder) as alone:
@@ -232,10 +236,11 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "file": file_label(section, config),
         "unit": judged.unit,
         "extent": sentences.extent(judged.runs),
+        "people": section.asked.label if section.asked else "",
         "pairs": judged.n_pairs,
         "findings": [*section.found, *sentences.findings(curves)],
         "warnings": sentences.warnings(judged),
-        "methods": sentences.methods(judged, curves, config, ties),
+        "methods": sentences.methods(judged, curves, config, ties) + ([section.asked.told()] if section.asked else []),
         "confidence": f"{config.confidence:.0%}",
         "groups": _groups(section),
         "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}],
@@ -284,7 +289,7 @@ def _levels(section: Section) -> dict[str, Any]:
     ours = largest.pivot(index=["level", "name"], columns="group", values="accuracy")[_groups(section)]
     sizes = largest.drop_duplicates("group").set_index("group")["size"]
     theirs = section.published.pivot(index=["level", "name"], columns="model", values="accuracy")
-    beside = BESIDE.get(section.label.partition("+")[0], {})
+    beside = BESIDE.get(section.label.partition("+")[0], {}) | ({PEOPLE: PEOPLE} if section.asked else {})
     columns = sorted((model for model in beside if model in theirs), key=lambda model: model == PEOPLE)
     both = ours.join(theirs[columns])
     order = both[ours.columns].mean(axis=1).sort_values(ascending=False).index
@@ -293,9 +298,15 @@ def _levels(section: Section) -> dict[str, Any]:
         for level, name in sorted(order, key=lambda key: key[0] != OVERALL)
     ]
     ours_named = [{"name": group, "detail": f"at {sizes[group]}", "ours": True} for group in ours.columns]
+    theirs_named = [
+        {"name": beside[name], "ours": False,
+         "detail": section.asked.label if section.asked and name == PEOPLE else "published"}
+        for name in columns
+    ]  # fmt: skip
     return {
-        "columns": [*ours_named, *({"name": beside[name], "detail": "published", "ours": False} for name in columns)],
+        "columns": [*ours_named, *theirs_named],
         "rows": rows,
+        "beside": sentences.beside(columns, section.asked is not None),
     }
 
 

@@ -2,6 +2,7 @@
 
 python -m analysis study=NAME                              from run folders
 python -m analysis study=NAME+OTHER                        of several studies, side by side
+python -m analysis study=NAME people=FOLDER                beside people who answered a questionnaire on the pairs
 python -m analysis source=wandb project=ENTITY/PROJECT     from what was tracked in Weights & Biases
 """
 
@@ -26,6 +27,7 @@ from analysis.frequency_exhibits import frequency_exhibits
 from analysis.judgements import is_diagnostic, judgements
 from analysis.matched_exhibits import matched_exhibits
 from analysis.papers import reproduce
+from analysis.people import options, people_of, read_people
 from analysis.report import DiagnosticSection, Section, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.score_exhibits import score_exhibits
@@ -53,6 +55,7 @@ def analyse(config: AnalysisConfig) -> None:
     tables: dict[str, dict[str, pd.DataFrame]] = {}
     diagnostics: list[DiagnosticSection] = []
     labels, alone = common_labels(study, names, config.benchmark.name if chosen else None)
+    answered = read_people(config, study, labels)
     for label in labels:
         if is_diagnostic(label):
             diagnostics.append(_diagnosed(study, label, config, console, quiet))
@@ -66,16 +69,23 @@ def analyse(config: AnalysisConfig) -> None:
             curves = fit_curves(judged, config.analysis)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         published = read_published(benchmark)
+        people = people_of(answered[label], study, judged, config) if label in answered else None
+        if people:
+            published = people.beside(published)
         with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):
-            tables[label] = curve_tables(judged, published, config.analysis)
+            tables[label] = curve_tables(judged, published, config.analysis, people.accuracy if people else None)
         with quiet.status(f"{label}: comparing methods, reading pairs"):
             from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
             if config.source == "files":
                 from_scores += frequency_exhibits(study, judged, config.paths.store)
         with quiet.status(f"{label}: reading trajectories"):
             trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
-        more = [*curve_exhibits(tables[label]), *([trajectory] if trajectory else []), *from_scores]
-        sections[label] = section = Section(judged, curves, published, more)
+        more = [
+            *curve_exhibits(tables[label], people.label if people else ""),
+            *([trajectory] if trajectory else []),
+            *from_scores,
+        ]
+        sections[label] = section = Section(judged, curves, published, more, asked=people)
         if len(names) > 1:
             compared = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
             section.first = [*together_exhibits(judged, curves, section.people), *compared]
@@ -84,7 +94,8 @@ def analyse(config: AnalysisConfig) -> None:
         made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
         console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
         notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
-        for text in [*warnings(judged), *sorted(notes)]:
+        left_out = people.counted.notes if people else []
+        for text in [*warnings(judged), *left_out, *sorted(notes)]:
             quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
     folder, source = Path(config.paths.reports) / study.name, []
     if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
@@ -111,7 +122,7 @@ def analyse(config: AnalysisConfig) -> None:
             config.analysis,
             config.ties,
             [name for name in names if conf.is_experiment(name)],
-            source,
+            [*source, *options(config)],
             diagnostics,
         )
         for label, section in sections.items():

@@ -27,6 +27,15 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
 
 
+def beside(models: Sequence[str], asked: bool) -> str:
+    """Who else stands in a table of accuracies: those named as eval.published does; people published, or `asked`."""
+    others = "models that were trained on other and mostly more text" if set(models) - {"people"} else ""
+    if not asked:
+        return f"published accuracies of people and of {others}" if others else ""
+    people = "people who answered a questionnaire" if "people" in models else ""
+    return joined([*filter(None, [people, others and f"published accuracies of {others}"])])
+
+
 def extent(runs: pd.DataFrame) -> str:
     """How much there is: "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2"."""
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index

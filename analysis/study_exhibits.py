@@ -17,21 +17,25 @@ from analysis.statements import published_file
 
 # What a tokenizer splits a text into, for the comparison of Xiang et al. 2021.
 _UNITS = {"char": "characters", "jieba": "words", "word": "words"}
-_AT = "Ours are means over the runs at each curve's largest size; (paper): published, as are people"
 
 
-def study_exhibits(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[Exhibit]:
-    """Exhibits for one benchmark of a study; `published`: its eval.published accuracies, empty where there are none."""
+def study_exhibits(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str = "") -> list[Exhibit]:
+    """Exhibits for one benchmark of a study; `published`: its eval.published accuracies, empty where there are none.
+
+    `people`: who the people among them are, where they are not the published ones.
+    """
     benchmark = judged.label.partition("+")[0]
-    found = {"blimp": _blimp, "climp": _climp}.get(benchmark, _none)(judged, curves, published)
+    found = {"blimp": _blimp, "climp": _climp}.get(benchmark, _none)(judged, curves, published, people)
     return [exhibit for exhibit in found if exhibit is not None]
 
 
-def _none(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[Exhibit | None]:
+def _none(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit | None]:
     return []
 
 
-def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[Exhibit | None]:
+def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit | None]:
+    source = f"; people: {people}" if people else ", as are people"
+    at = f"Ours are means over the runs at each curve's largest size; (paper): published{source}"
     ours = at_largest_size(curves)
     theirs = published[["level", "name", "model", "accuracy"]]
     theirs = theirs.sort_values("model", key=lambda column: column == PEOPLE, kind="stable")
@@ -46,7 +50,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
             "correlations",
             "Who finds the same paradigms hard",
             f"Pearson's correlation of accuracies over the {len(judged_names)} paradigms (Warstadt et al. 2020, figure "
-            f"1). {_AT}.",
+            f"1). {at}.",
             both,
         )
         if len(judged_names) > 2
@@ -55,7 +59,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
             "adjective",
             "Agreement across an adjective",
             "Determiner-noun agreement without and with an adjective between the two (Warstadt et al. 2020, figure 3); "
-            f"loss: how far the second lies below the first. {_AT}.",
+            f"loss: how far the second lies below the first. {at}.",
             both,
             ADJECTIVE,
         ),
@@ -64,26 +68,26 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[
             "Agreement across an attractor",
             "Subject-verb agreement with no attractor, with one as a relational noun, and with one in a relative "
             "clause (Warstadt et al. 2020, figure 3); loss: how far the mean of the last two lies below the first. "
-            f"{_AT}.",
+            f"{at}.",
             both,
             ATTRACTOR,
         ),
         conditions_exhibit(
             "regularity",
             "Regular against irregular",
-            f"Nouns with a regular and with an irregular plural (Warstadt et al. 2020, figure 4). {_AT}.",
+            f"Nouns with a regular and with an irregular plural (Warstadt et al. 2020, figure 4). {at}.",
             both,
             REGULARITY,
         ),
     ]
     if judged_names <= set(known["paradigm"]):
         of = f"all {len(known)}" if whole else f"{len(judged_names)} of the {len(known)}"
-        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4), and which the prefix methods judge. {_AT}."
+        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4), and which the prefix methods judge. {at}."
         found.append(paradigms_exhibit("table4", "All paradigms", told, both, known))
     return found
 
 
-def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame) -> list[Exhibit | None]:
+def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit | None]:
     """Words against characters, where the study has tokenizers of both kinds for one model and size."""
     at = curves.accuracies
     at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")]

@@ -1,6 +1,7 @@
 """Where the commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-python -m corpora | train | train.import_checkpoint | eval | analysis | analysis.status  [-m] [group=name] [key=value]
+python -m corpora | train | train.import_checkpoint | eval | eval.questionnaire | analysis | analysis.status
+          [-m] [group=name] [key=value]
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from corpora.config import (
 from corpora.errors import ConfigError, PairscaleError
 from corpora.files import REFUSED
 from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
+from eval.questionnaire.config import QuestionnaireConfig, TextConfig
 from train.config import (
     AdamCosineConfig,
     CountedConfig,
@@ -86,6 +88,8 @@ _SCHEMAS: dict[str, dict[str, type]] = {
     },
     "benchmark": {"benchmark_schema": BenchmarkConfig, "diagnostic_schema": DiagnosticConfig},
     "logger": {"logger_schema": LoggerConfig},
+    "questionnaire": {"questionnaire_schema": QuestionnaireConfig},
+    "questionnaire_text": {"questionnaire_text_schema": TextConfig},
 }
 
 

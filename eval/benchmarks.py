@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from corpora.errors import ConfigError, InputError
@@ -70,3 +72,12 @@ def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:
     if config.pairs is not None:
         pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
     return pairs.reset_index(drop=True)
+
+
+def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
+    """Positions of `count` pairs (or "all") drawn from each paradigm, increasing; the same for every model."""
+    if count == "all":
+        return np.arange(len(pairs))
+    rng = np.random.default_rng(seed)
+    groups = pairs.groupby("paradigm", sort=True).indices.values()
+    return np.sort(np.concatenate([rng.permutation(np.sort(group))[: int(count)] for group in groups]))

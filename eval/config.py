@@ -11,6 +11,7 @@ from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
 from corpora.errors import ConfigError, check_above, check_choice
+from eval.questionnaire.config import QuestionnaireConfig
 from train.config import PRECISIONS, ModelConfig, RunConfig
 
 CONTEXTS = ("none", "eos", "text")
@@ -287,10 +288,16 @@ class EvalConfig(RunConfig):
     policy: PolicyConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     ties: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    questionnaire: QuestionnaireConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
+    people: Any = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers to questionnaires
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("ties", self.ties, TIES)
+        paths = [self.people] if isinstance(self.people, str) else self.people
+        if paths is not None and not (isinstance(paths, list) and paths and all(isinstance(p, str) for p in paths)):
+            raise ConfigError(f"people={self.people}: must be a file or a folder, or a list of them")
+        self.people = paths
         if self.scoring.snapshots and isinstance(self.benchmark, DiagnosticConfig):
             raise ConfigError(
                 f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it away"

@@ -18,7 +18,7 @@ from corpora.errors import ConfigError, RunError
 from corpora.files import sha256_json
 from corpora.words import count_words
 from eval.accuracy import outcome
-from eval.benchmarks import Benchmark, load_benchmark
+from eval.benchmarks import Benchmark, drawn_pairs, load_benchmark
 from eval.config import BenchmarkConfig, ColumnsConfig, EvalConfig
 from eval.scores import (
     TOKENS,
@@ -135,7 +135,7 @@ class PairsWork:
             counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
             write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
             if self.moment is None:
-                chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
+                chosen = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
                 shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
                 sides = {"good": judged.good, "bad": judged.bad}
                 write_tokens(self.folder, _token_rows(pairs, chosen, sides), shared)
@@ -171,15 +171,6 @@ def _voters(
             raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
         found[voter] = sha256_json(metadata)[:16]
     return found
-
-
-def token_sample(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
-    """Positions of `count` pairs (or "all") drawn from each paradigm, increasing; the same for every model."""
-    if count == "all":
-        return np.arange(len(pairs))
-    rng = np.random.default_rng(seed)
-    groups = pairs.groupby("paradigm", sort=True).indices.values()
-    return np.sort(np.concatenate([rng.permutation(np.sort(group))[: int(count)] for group in groups]))
 
 
 def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:

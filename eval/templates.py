@@ -119,14 +119,8 @@ def _users(key: str, given: Any, ours: TemplatesConfig | None) -> tuple[Template
     """What the user gave, and the file or key that a message names: a list, or a YAML file with one or a mapping."""
     where = key
     if isinstance(given, str):
-        path = Path(given).expanduser()
         where = f"{key}={given}"
-        try:
-            given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{where}: cannot be read ({error.strerror}); must be a YAML file or a list") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None
+        given = yaml_file(where, Path(given), "a YAML file or a list")
     names = [field.name for field in fields(TemplatesConfig)]
     found = given if isinstance(given, Mapping) else {"templates": given}
     unknown = [str(name) for name in found if name not in names]
@@ -136,6 +130,16 @@ def _users(key: str, given: Any, ours: TemplatesConfig | None) -> tuple[Template
         raise InputError(f"{where}: without a list of templates")
     items = [_item(where, number, item) for number, item in enumerate(found["templates"], start=1)]
     return TemplatesConfig(**{**(asdict(ours) if ours else {}), **found, "templates": items}), where
+
+
+def yaml_file(where: str, path: Path, allowed: str = "a YAML file") -> Any:
+    """What a YAML file of the user's holds. Raises InputError, which begins with `where`, for what cannot be read."""
+    try:
+        return yaml.safe_load(path.expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read ({error.strerror}); must be {allowed}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def _item(where: str, number: int, item: Any) -> TemplateConfig:

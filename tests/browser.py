@@ -25,11 +25,15 @@ def browser_of(chromium: str) -> Iterator[Browser]:
 class Opened:
     """A page that is drawn, and what it complained of since: messages of its console, errors of its scripts."""
 
-    def __init__(self, browser: Browser, path: Path, width: int = 1280, scheme: str = "light") -> None:
+    def __init__(
+        self, browser: Browser, path: Path, width: int = 1280, scheme: str = "light", touch: bool = False
+    ) -> None:
         context = browser.new_context(
             viewport={"width": width, "height": 2000},
             color_scheme="dark" if scheme == "dark" else "light",
             accept_downloads=True,
+            has_touch=touch,
+            is_mobile=touch,
         )
         context.set_default_timeout(WAIT)
         self.page: Page = context.new_page()

@@ -22,7 +22,7 @@ from train.runs import run_id
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
-COMMANDS = ("corpora", "train", "eval", "analysis")
+COMMANDS = ("corpora", "train", "eval", "eval.questionnaire", "analysis")
 
 
 def options(group: str) -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 
 from conf import compose
 from corpora.errors import RunError
-from eval.benchmarks import load_benchmark
+from eval.benchmarks import drawn_pairs, load_benchmark
 from eval.estimate import scoring_tokens
-from eval.pairs_run import loaded_benchmark, token_sample
+from eval.pairs_run import loaded_benchmark
 from eval.run import score_run, score_study
 from eval.scores import read_items, read_scores, read_tokens, score_path
 from eval.table import accuracy_table
@@ -88,12 +88,12 @@ def test_tokens_add_up_to_scores(configured):
 
 def test_the_sample_of_tokens_is_of_pairs_per_paradigm(configured):
     pairs = load_benchmark(configured().benchmark).pairs
-    assert token_sample(pairs, "all", 1).tolist() == [0, 1, 2, 3]
-    chosen = token_sample(pairs, "2", 1)
+    assert drawn_pairs(pairs, "all", 1).tolist() == [0, 1, 2, 3]
+    chosen = drawn_pairs(pairs, "2", 1)
     assert pairs["paradigm"].iloc[chosen].value_counts().to_dict() == {"near": 2, "far": 1}
-    assert np.array_equal(chosen, token_sample(pairs, "2", 1))
-    assert len({tuple(token_sample(pairs, "1", seed)) for seed in range(20)}) > 1
-    assert len(token_sample(pairs, "0", 1)) == 0
+    assert np.array_equal(chosen, drawn_pairs(pairs, "2", 1))
+    assert len({tuple(drawn_pairs(pairs, "1", seed)) for seed in range(20)}) > 1
+    assert len(drawn_pairs(pairs, "0", 1)) == 0
 
 
 def test_what_is_scored_is_left_alone(configured):
