@@ -7,6 +7,7 @@ both get curves, and since the runs are the same the difference of their slopes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ from eval.scores import read_scores, score_path
 
 GENERATED = "generated"
 FROZEN = ("blimp", "climp")
-VOCABULARY = "vocabulary-"  # begins the part of a label that says which words its pairs are made of
+_VOCABULARY = re.compile(r"(study|run)-k\d+|words-.+")  # the part of a label that says what words its pairs are made of
 MIN_PAIRS = 50  # of a paradigm, matched, for it to be compared
 
 
@@ -43,7 +44,7 @@ class Matched:
 
 def is_restricted(label: str) -> bool:
     """Whether a label is that of generated pairs of known words alone."""
-    return any(part.startswith(VOCABULARY) for part in label.split("+"))
+    return any(_VOCABULARY.fullmatch(part) for part in label.split("+"))
 
 
 def companions(labels: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,12 +12,12 @@ from analysis.accuracies import PEOPLE
 from analysis.collect import Study
 from analysis.config import AnalysisConfig
 from analysis.exhibits import Exhibit, count
-from analysis.judgements import Judgements
+from analysis.judgements import Judgements, is_diagnostic
 from analysis.sentences import plural
-from corpora.errors import ConfigError
+from corpora.errors import ConfigError, InputError
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
-from eval.scores import read_items
+from eval.scores import ITEMS_FILE, read_items, read_metadata
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class People:
         the accuracy of models.
         """
         wanted = {("overall", "overall"): len(self.paradigms)}
-        wanted |= {("phenomenon", name): number for name, number in self.paradigms.value_counts().items()}
+        wanted |= {("phenomenon", str(name)): number for name, number in self.paradigms.value_counts().items()}
         wanted |= {("paradigm", name): 1 for name in self.paradigms.index}
         units = zip(self.table["level"], self.table["name"], self.table["paradigms"], strict=True)
         rows = self.table[[wanted[level, name] == number for level, name, number in units]]
@@ -124,23 +124,36 @@ def _seconds(value: float) -> str:
 _CELLS = {"people": count, "pairs": count, "judgements": count, "tied": count, "seconds": _seconds}
 
 
-def read_people(config: AnalysisConfig, labels: Sequence[str]) -> dict[str, list[Sheet]]:
-    """Answers by benchmark; {} where none are given. `labels`: of the scores that the report is about.
+def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> dict[str, list[Sheet]]:
+    """Answers by the label of the scores whose pairs they are about; {} where none are given.
 
-    Raises what read_sheets does, and ConfigError where the report has no sentences, or none of a benchmark, that
-    answers are about.
+    Several labels may be of the same pairs (a context before them), or of others under one name (generated ones).
+    Raises what read_sheets does, InputError for answers on other pairs than any of these, and ConfigError where the
+    report has no sentences that answers could be compared with.
     """
     if not config.people:
         return {}
     if config.source == "wandb":
         raise ConfigError("people: answers are compared with sentences, which source=wandb has none of; leave it away")
+    about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if not is_diagnostic(label)}
     found: dict[str, list[Sheet]] = {}
     for sheet in read_sheets(config.people):
-        found.setdefault(sheet.benchmark, []).append(sheet)
-    benchmarks = sorted({label.partition("+")[0] for label in labels})
-    for name in found.keys() - set(benchmarks):
-        raise ConfigError(f"people: {found[name][0].path} has answers on {name}, must be on {', '.join(benchmarks)}")
+        same = [label for label, pairs in about.items() if pairs == (sheet.benchmark, sheet.digest)]
+        if not same:
+            there = ", ".join(sorted({f"{name} (pairs {digest[:8]})" for name, digest in about.values()})) or "pairs"
+            raise InputError(
+                f"{sheet.path}: answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), the scores are of {there}"
+            )
+        for label in same:
+            found.setdefault(label, []).append(sheet)
     return found
+
+
+def _digest(study: Study, label: str) -> str:
+    """Of the pairs that runs were scored on."""
+    files = (folder.scores(label) / ITEMS_FILE for folder in study.folders.values())
+    digest: str = read_metadata(next(file for file in files if file.exists()))["benchmark"]["digest"]
+    return digest
 
 
 def people_of(sheets: Sequence[Sheet], study: Study, judged: Judgements, config: AnalysisConfig) -> People:

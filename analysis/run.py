@@ -55,7 +55,7 @@ def analyse(config: AnalysisConfig) -> None:
     tables: dict[str, dict[str, pd.DataFrame]] = {}
     diagnostics: list[DiagnosticSection] = []
     labels, alone = common_labels(study, names, config.benchmark.name if chosen else None)
-    answered = read_people(config, labels)
+    answered = read_people(config, study, labels)
     for label in labels:
         if is_diagnostic(label):
             diagnostics.append(_diagnosed(study, label, config, console, quiet))
@@ -69,7 +69,7 @@ def analyse(config: AnalysisConfig) -> None:
             curves = fit_curves(judged, config.analysis)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         published = read_published(benchmark)
-        people = people_of(answered[benchmark], study, judged, config) if benchmark in answered else None
+        people = people_of(answered[label], study, judged, config) if label in answered else None
         if people:
             published = people.beside(published)
         with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):

@@ -15,7 +15,8 @@ from eval.scores import SCORES, read_items, read_metadata, read_scores, score_pa
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = compose("analysis", ["study=s"]).analysis
-KNOWN = "generated+vocabulary-study"
+ANY = "generated+en"
+KNOWN = "generated+en+study-k5"
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def both(tmp_path):
         lengths = np.resize([4, 5, 6], len(table))
         table = table.assign(good_words=lengths, bad_words=lengths)
         write_scores(score_path(frozen, "lp"), table.reindex(columns=SCORES.names), metadata)
-        for label, accuracy in (("generated", None), (KNOWN, 0.7)):
+        for label, accuracy in ((ANY, None), (KNOWN, 0.7)):
             there = folder.scores(label)
             there.mkdir(parents=True)
             kept = items["paradigm"] != "npi_licensing_1"
@@ -45,26 +46,26 @@ def both(tmp_path):
             told = metadata | {"benchmark": {"name": "generated", "digest": "ed" * 32}}
             write_scores(score_path(there, "lp"), longer.reindex(columns=SCORES.names), told)
     study = collect(tmp_path, "made_up")
-    return study, {label: judgements(study, label, "lp", "wrong") for label in ("blimp", "generated", KNOWN)}
+    return study, {label: judgements(study, label, "lp", "wrong") for label in ("blimp", ANY, KNOWN)}
 
 
 def test_which_scores_are_compared():
-    assert companions(["blimp", "generated", KNOWN, "blimp+context-eos-32", "toy"]) == [
-        ("blimp", "generated"), ("blimp", KNOWN), ("generated", KNOWN)
+    assert companions(["blimp", ANY, KNOWN, "blimp+context-eos-32", "toy"]) == [
+        ("blimp", ANY), ("blimp", KNOWN), (ANY, KNOWN)
     ]  # fmt: skip
     assert companions(["blimp", "climp"]) == []
 
 
 def test_as_many_pairs_of_each_length_in_each_paradigm(both):
     study, judged = both
-    matched = match(study, judged["blimp"], judged["generated"], 1)
+    matched = match(study, judged["blimp"], judged[ANY], 1)
     table = matched.paradigms.set_index("paradigm")
     assert "npi_licensing_1" not in table.index  # the generated ones lack it
     assert set(table["matched"]) == {80}  # of 120: those of 5 and of 6 words
     assert matched.first.outcome.shape == matched.second.outcome.shape == (12, 5 * 80)
     assert matched.first.pairs["paradigm"].tolist() == matched.second.pairs["paradigm"].tolist()
     run = matched.first.runs.index[0]
-    for part, label in ((matched.first, "blimp"), (matched.second, "generated")):
+    for part, label in ((matched.first, "blimp"), (matched.second, ANY)):
         scores, _ = read_scores(score_path(study.folders[run].scores(label), "lp"))
         words = part.pairs.merge(scores, on=["paradigm", "pair_id"])["good_words"]
         assert words.value_counts().to_dict() == {5: 200, 6: 200}
@@ -93,7 +94,7 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
 
 def test_the_share_of_vocabulary_is_what_is_gone_over_the_smaller_sizes(both):
     study, judged = both
-    matched = match(study, judged["generated"], judged[KNOWN], 1)
+    matched = match(study, judged[ANY], judged[KNOWN], 1)
     table = vocabulary_share(matched, CONFIG).set_index("name")
     whole = table.loc["overall"]
     assert (whole["from_words"], whole["to_words"], whole["runs"]) == (125_000, 250_000, 6)
@@ -106,8 +107,8 @@ def test_the_share_of_vocabulary_is_what_is_gone_over_the_smaller_sizes(both):
 
 def test_where_nothing_differs_no_share_is_vocabulary(both):
     study, judged = both
-    same = replace(judged["generated"], label=KNOWN)
-    matched = match(study, judged["generated"], judged["generated"], 1)
+    same = replace(judged[ANY], label=KNOWN)
+    matched = match(study, judged[ANY], judged[ANY], 1)
     matched = replace(matched, second=replace(matched.first, label=same.label))
     found = vocabulary_share(matched, CONFIG)
     assert found["share"].dropna().to_numpy() == pytest.approx(0)
@@ -116,7 +117,7 @@ def test_where_nothing_differs_no_share_is_vocabulary(both):
 
 def test_too_few_pairs_of_one_length_are_not_compared(both):
     study, judged = both
-    few = judged["generated"].select((judged["generated"].pairs["pair_id"].astype(int) < 60).to_numpy())
+    few = judged[ANY].select((judged[ANY].pairs["pair_id"].astype(int) < 60).to_numpy())
     matched = match(study, judged["blimp"], few, 1)
     assert matched is None  # forty of each paradigm, in both
     assert match(study, judged["blimp"], judged["blimp"].select(np.zeros(720, bool)), 1) is None
@@ -125,10 +126,10 @@ def test_too_few_pairs_of_one_length_are_not_compared(both):
 def test_their_exhibits(both):
     study, judged = both
     found = matched_exhibits(study, judged, CONFIG)
-    assert [exhibit.name for exhibit in found["generated"]] == ["matched-blimp", "matched-blimp-slopes"]
+    assert [exhibit.name for exhibit in found[ANY]] == ["matched-blimp", "matched-blimp-slopes"]
     names = [exhibit.name for exhibit in found[KNOWN]]
-    assert names == ["matched-blimp", "matched-blimp-slopes", "matched-generated", "matched-generated-slopes",
-                     "matched-generated-share"]  # fmt: skip
+    assert names == ["matched-blimp", "matched-blimp-slopes", "matched-generated-en", "matched-generated-en-slopes",
+                     "matched-generated-en-share"]  # fmt: skip
     share = found[KNOWN][-1]
     assert isinstance(share.table, pd.DataFrame)
     assert share.rows()[0][0] == "Overall"

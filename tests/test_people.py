@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
+from analysis.collect import Study
 from analysis.people import People, options, read_people
 from conf import compose
 from corpora.errors import ConfigError, InputError
@@ -20,7 +21,9 @@ from eval.published import read_published
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import JUDGEMENTS, Counted, counted, read_sheets
 from eval.questionnaire.forms import form_digest
+from eval.scores import ITEMS, write_items
 from tests.commands import completed
+from train.runs import RunFolder
 
 DIGEST = "be" * 32
 EVIL = "</script><script>alert(1)</script>"
@@ -144,11 +147,31 @@ def test_answers_on_other_pairs_are_refused(tmp_path):
         counted(
             read_sheets(written(tmp_path, content())), "blimp", DIGEST, PAIRS.assign(good="z"), config().questionnaire
         )
-    paths = written(tmp_path, of_another("toy", DIGEST))
-    with pytest.raises(ConfigError, match=r"has answers on toy, must be on blimp, climp$"):
-        read_people(config(f"people={paths[0]}"), ["climp", "blimp", "blimp+context-eos-32"])
+
+
+def test_answers_find_the_scores_of_their_pairs(tmp_path):
+    """Several labels may be of the same pairs, or of other pairs under one name; no answers are left over."""
+    folder = RunFolder(tmp_path / "runs" / "s" / "r")
+    for label, digest in (("blimp", DIGEST), ("blimp+context-eos-32", DIGEST), ("blimp+study-k5", "ad" * 32)):
+        folder.scores(label).mkdir(parents=True)
+        write_items(folder.scores(label), PAIRS.reindex(columns=ITEMS.names), "blimp", digest)
+    study = Study("s", pd.DataFrame(), pd.DataFrame(), folders={"r": folder})
+    labels = ["blimp", "blimp+context-eos-32", "blimp+study-k5", "cprag"]
+    (tmp_path / "a").mkdir()
+    paths = written(tmp_path / "a", content())
+    found = read_people(config(f"people={paths[0]}"), study, labels)
+    assert {label: len(sheets) for label, sheets in found.items()} == {"blimp": 1, "blimp+context-eos-32": 1}
+    written(tmp_path / "a", content(), of_another("blimp", "ad" * 32))
+    assert set(read_people(config(f"people={paths[0]}"), study, labels)) == {*labels[:3]}
+    for name, digest in (("toy", DIGEST), ("blimp", "0" * 64)):
+        written(tmp_path / "a", of_another(name, digest))
+        with pytest.raises(InputError) as caught:
+            read_people(config(f"people={paths[0]}"), study, labels)
+        told = f"0.json: answers on {name} (pairs {digest[:8]}), the scores are of blimp (pairs adadadad), blimp (pairs"
+        assert told in str(caught.value)
+    assert read_people(config(), study, labels) == {}
     with pytest.raises(ConfigError, match="source=wandb has none"):
-        read_people(config(f"people={paths[0]}", "source=wandb"), ["blimp"])
+        read_people(config(f"people={paths[0]}", "source=wandb"), study, labels)
 
 
 def test_two_files_of_one_person_and_form(tmp_path):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,7 +177,7 @@ def counted(
         (row["paradigm"], row["pair_id"]): row
         for row in pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_dict("records")
     }
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[Hashable, Any]] = []
     seen: set[tuple[str, str, str]] = set()
     left_out: Counter[str] = Counter()
     again = 0
@@ -202,7 +202,7 @@ def counted(
             seen.add((sheet.rater, *key))
             right = answer[answer["chosen"]] == pair["good"]
             said = {"rater": sheet.rater, "form": sheet.form, "right": right, "seconds": answer["ms"] / 1000}
-            rows.append({**pair, **said, "position": answer["position"]})
+            rows.append(pair | said | {"position": answer["position"]})
     notes = [f"{_plural(number, 'file')} of answers left out: {reason}." for reason, number in left_out.items()]
     if again:
         notes.append(f"{_plural(again, 'answer')} left out: to pairs that the same person had judged on another form.")
