@@ -1,0 +1,318 @@
+"""Generated English: its lexicon against lemminflect, its paradigms against BLiMP's table, its pairs read word by word.
+
+The readers below know nothing of templates: they find the entries of the lexicon in a finished sentence (longest first)
+and judge agreement and selection by the features of those entries.
+"""
+
+import csv
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import lemminflect
+import pytest
+
+from corpora.lexicon import MISSING_FORM, read_table
+from eval.generated import FOLDER, grammar_of, paradigms_of, template_of
+
+ENGLISH = FOLDER / "english"
+PUBLISHED = Path(__file__).parents[1] / "analysis" / "published" / "blimp_paradigms.csv"
+VERB_FORMS = {"third": "VBZ", "past": "VBD", "participle": "VBN", "ing": "VBG"}
+# Right, and not in lemminflect: "lie" (of position), the American form of "smell", "people" beside "persons".
+BEYOND_LEMMINFLECT = {("lie", "lay"), ("lie", "lain"), ("smell", "smelled"), ("person", "people")}
+ENTRIES = 1200
+SEEDS = (11, 12, 13)
+PAIRS = 40  # of a paradigm and seed
+
+Row = dict[str, str]
+Pair = dict[str, object]
+
+
+def table(name: str) -> list[Row]:
+    return read_table(ENGLISH / "lexicon" / f"{name}.tsv")
+
+
+def published() -> dict[str, Row]:
+    with PUBLISHED.open(encoding="utf-8", newline="") as lines:
+        return {row["paradigm"]: row for row in csv.DictReader(lines)}
+
+
+@cache
+def pairs(paradigm: str) -> list[Pair]:
+    template = template_of("en", paradigm, english())
+    return [pair for seed in SEEDS for pair in template.pairs(random.Random(seed), PAIRS)]
+
+
+@cache
+def english():  # type: ignore[no-untyped-def]
+    return grammar_of("en")
+
+
+# Lexicon
+
+
+def test_tables_are_full_and_no_entry_stands_twice() -> None:
+    files = sorted((ENGLISH / "lexicon").glob("*.tsv"))
+    entries = 0
+    for file in files:
+        rows = read_table(file)  # raises for a row with a cell too many, too few or empty
+        first = next(iter(rows[0]))
+        names = [row[first] if row[first] != MISSING_FORM else tuple(row.values()) for row in rows]
+        assert len(set(names)) == len(names), f"{file.name}: {sorted(n for n in map(str, names) if names.count(n) > 1)}"
+        entries += len(rows)
+    assert entries >= ENTRIES
+
+
+def test_forms_of_a_verb_are_five_and_differ() -> None:
+    for row in [*table("verb"), *table("predicate")]:
+        forms = [row["base"], *(row[column] for column in VERB_FORMS)]
+        assert MISSING_FORM not in forms
+        assert len({row["base"], row["third"], row["ing"]}) == 3, row
+        assert all(form.split(" ")[1:] == row["base"].split(" ")[1:] for form in forms), row
+
+
+@pytest.mark.parametrize("name", ["verb", "predicate"])
+def test_verbs_are_inflected_as_lemminflect_does(name: str) -> None:
+    for row in table(name):
+        base = row["base"].split(" ")[0]
+        for column, tag in VERB_FORMS.items():
+            form = row[column].split(" ")[0]
+            right = lemminflect.getInflection(base, tag)
+            assert form in right or (base, form) in BEYOND_LEMMINFLECT, (row["base"], column, form, right)
+
+
+@pytest.mark.parametrize("name", ["verb", "predicate"])
+def test_inflection_says_what_the_forms_are(name: str) -> None:
+    for row in table(name):
+        base, past, participle = (row[column].split(" ")[0] for column in ("base", "past", "participle"))
+        regular = {base + "d"} if base.endswith("e") else {base + "ed", base[:-1] + "ied", base + base[-1] + "ed"}
+        kind = "irregular" if past != participle else "regular" if past in regular else "alike"
+        assert row["inflection"] == kind, row
+
+
+def test_plurals_are_those_of_lemminflect() -> None:
+    for row in table("noun"):
+        singular, plural = row["singular"], row["plural"]
+        if MISSING_FORM in (singular, plural):
+            assert row["count"] != "count", row
+            continue
+        *rest, last = re.split(r"([ -])", singular)
+        right = {"".join([*rest, form]) for form in lemminflect.getInflection(last, "NNS")}
+        assert plural in right or (singular, plural) in BEYOND_LEMMINFLECT, (singular, plural, right)
+
+
+def test_frames_are_consistent() -> None:
+    for row in table("verb"):
+        frame = set(row["frame"].split("|"))
+        assert ("transitive" in frame) == (row["object"] != MISSING_FORM) or "clause" in frame or "question" in frame, (
+            row
+        )
+        assert not frame >= {"objectless", "transitive"}, row
+        if "obligatory" in frame:
+            assert "transitive" in frame, row
+            assert frame.isdisjoint({"drop", "alternating", "either", "intransitive"}), row
+        assert row["passive"] == "no" or "transitive" in frame, row
+
+
+# Paradigms
+
+
+def test_paradigms_are_blimps_with_their_labels_and_flags() -> None:
+    told = published()
+    assert set(paradigms_of("en")) == set(told)
+    for paradigm, row in told.items():
+        template = template_of("en", paradigm, english())
+        prefix = {("1", "0"): "one", ("0", "1"): "two", ("0", "0"): "none"}[row["one_prefix"], row["two_prefix"]]
+        found = (template.phenomenon, template.field, template.prefix)
+        assert found == (row["phenomenon"], row["field"], prefix), paradigm
+
+
+@pytest.mark.parametrize("paradigm", sorted(published()))
+def test_pairs_are_minimal_and_spelt(paradigm: str) -> None:
+    flags = published()[paradigm]
+    goods = [pair["sentence_good"] for pair in pairs(paradigm)[:PAIRS]]
+    assert len(set(goods)) == PAIRS
+    for pair in pairs(paradigm):
+        good, bad = str(pair["sentence_good"]), str(pair["sentence_bad"])
+        assert good != bad
+        for sentence in (good, bad):
+            assert re.fullmatch(r"[A-Z][A-Za-z',-]*( [A-Za-z',-]+)*[.?]", sentence), sentence
+            for article, word in re.findall(r"\b([Aa]n?) ([A-Za-z]+)", sentence):
+                sounds = bool(re.match(r"(?i)(?!uni|use|usu|eur|one|once)[aeiou]|hour|hone|honor|heir", word))
+                assert (article.lower() == "an") == sounds, sentence
+        if flags["word_shuffling"] == "1":
+            assert sorted(good.lower().rstrip(".?").split()) == sorted(bad.lower().rstrip(".?").split()), (good, bad)
+        if flags["one_prefix"] == "1":
+            assert good.startswith(str(pair["one_prefix_prefix"]))
+            assert bad.startswith(str(pair["one_prefix_prefix"]))
+            assert pair["one_prefix_word_good"] != pair["one_prefix_word_bad"]
+        if flags["two_prefix"] == "1":
+            word = str(pair["two_prefix_word"])
+            assert good.startswith(f"{pair['two_prefix_prefix_good']} {word}")
+            assert bad.startswith(f"{pair['two_prefix_prefix_bad']} {word}")
+            assert pair["two_prefix_prefix_good"] != pair["two_prefix_prefix_bad"]
+
+
+# A reader of sentences
+
+
+@dataclass(frozen=True)
+class Token:
+    """An entry of the lexicon in a sentence; `readings`: (table, column, row) that its form may be."""
+
+    text: str
+    readings: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
+
+    def rows(self, name: str) -> list[tuple[str, Row]]:
+        """Readings as words of a table: (column, row)."""
+        return [(column, dict(row)) for found, column, row in self.readings if found == name]
+
+
+@cache
+def forms() -> dict[str, list[tuple[str, str, tuple[tuple[str, str], ...]]]]:
+    columns = {
+        "noun": ("singular", "plural"),
+        "name": ("word",),
+        "verb": ("base", *VERB_FORMS),
+        "reflexive": ("word",),
+        "adjective": ("word",),
+        "determiner": ("singular", "plural"),
+    }
+    found: dict[str, list[tuple[str, str, tuple[tuple[str, str], ...]]]] = {}
+    for name, used in columns.items():
+        for row in table(name):
+            for column in used:
+                found.setdefault(row[column].lower(), []).append((name, column, tuple(row.items())))
+    return found
+
+
+def read(sentence: str) -> list[Token]:
+    """The entries of a sentence, longest first; what is none (an auxiliary, "by", "who") is a token without readings."""
+    words = sentence.rstrip(".?").replace("'s ", " 's ").split()
+    tokens = []
+    while words:
+        for size in range(min(4, len(words)), 0, -1):
+            text = " ".join(words[:size]).lower()
+            if size == 1 or text in forms():
+                tokens.append(Token(text, tuple(forms().get(text, ()))))
+                words = words[size:]
+                break
+    return tokens
+
+
+def classes(token: Token) -> set[str]:
+    """Classes of what a token names: those of a noun, or a person's name."""
+    found = {value for _, row in token.rows("noun") for value in row["class"].split("|")}
+    return found | ({"person"} if token.rows("name") else set())
+
+
+def phrase(tokens: list[Token]) -> set[str]:
+    """Classes of the head of a noun phrase: its first noun or name before "of", where the last of several counts."""
+    before = [token.text for token in tokens]
+    heads = tokens[: before.index("of")] if "of" in before else tokens
+    named = [token for token in heads if classes(token)]
+    return classes(named[-1]) if named else set()
+
+
+def splits(
+    paradigm: str, side: str, by: str | None = None
+) -> Iterator[tuple[str, list[tuple[set[str], Row, set[str]]]]]:
+    """Each sentence with its possible readings as (classes of the subject, verb, classes of the object)."""
+    for pair in pairs(paradigm):
+        tokens = read(str(pair[f"sentence_{side}"]))
+        found = []
+        for place, token in enumerate(tokens):
+            for _, row in token.rows("verb"):
+                if token.rows("adjective") and place and tokens[place - 1].rows("determiner"):  # "some frightened ..."
+                    continue
+                after = tokens[place + 1 :]
+                if by is not None:
+                    if not after or after[0].text != by:
+                        continue
+                    after = after[1:]
+                found.append((phrase(tokens[:place]), row, phrase(after)))
+        yield str(pair[f"sentence_{side}"]), found
+
+
+def shares(cell: str, found: set[str]) -> bool:
+    return not found.isdisjoint(cell.split("|"))
+
+
+def test_subjects_and_objects_are_selected_by_their_verb() -> None:
+    for sentence, readings in splits("transitive", "good"):
+        assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in readings), sentence
+    for sentence, readings in splits("passive_1", "good", by="by"):
+        fits = [
+            shares(verb["object"], s) and shares(verb["subject"], o)
+            for s, verb, o in readings
+            if verb["passive"] == "yes"
+        ]
+        assert any(fits), sentence
+
+
+@pytest.mark.parametrize("paradigm", ["transitive", "causative"])
+def test_a_bad_object_stands_after_a_verb_that_never_has_one(paradigm: str) -> None:
+    for sentence, readings in splits(paradigm, "bad"):
+        verbs = [verb for _, verb, object_classes in readings if object_classes]
+        assert any("objectless" in verb["frame"].split("|") for verb in verbs), sentence
+
+
+@pytest.mark.parametrize("paradigm", ["intransitive", "drop_argument", "inchoative"])
+def test_a_bad_gap_stands_after_a_verb_that_needs_an_object(paradigm: str) -> None:
+    for pair in pairs(paradigm):
+        last = read(str(pair["sentence_bad"]))[-1]
+        assert any("obligatory" in verb["frame"].split("|") for _, verb in last.rows("verb")), pair["sentence_bad"]
+
+
+def test_a_bad_subject_is_not_selected() -> None:
+    for good, bad in zip(splits("animate_subject_trans", "good"), splits("animate_subject_trans", "bad"), strict=True):
+        assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in good[1]), good[0]
+        assert all(not shares(verb["subject"], s) for s, verb, o in bad[1] if s and shares(verb["object"], o)), bad[0]
+
+
+# Agreement of reflexives
+
+REFLEXIVES = {
+    "himself": ("singular", "masculine"),
+    "herself": ("singular", "feminine"),
+    "themselves": ("plural", "any"),
+}
+
+
+def antecedents(sentence: str) -> list[set[tuple[str, str]]]:
+    """(number, gender) that the nouns and names of a sentence may have, in their order."""
+    found = []
+    for token in read(sentence):
+        agrees = {("singular", gender) for _, row in token.rows("name") for gender in row["gender"].split("|")}
+        for column, row in token.rows("noun"):
+            genders = row["gender"].split("|") if column == "singular" else ["any"]
+            agrees |= {(column, gender) for gender in genders if "person" in row["class"].split("|")}
+        if agrees:
+            found.append(agrees)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "place", "good", "bad"),
+    [
+        ("principle_A_domain_1", 1, False, False),  # the subject next to it never binds: the good one holds a pronoun
+        ("principle_A_domain_2", 1, True, False),
+        ("principle_A_domain_3", 1, True, False),
+        ("principle_A_c_command", 0, True, False),
+        ("principle_A_reconstruction", 0, True, True),
+        ("anaphor_gender_agreement", 0, True, False),
+        ("anaphor_number_agreement", 0, True, False),
+    ],
+)
+def test_reflexives_agree_where_the_sentence_is_good(paradigm: str, place: int, good: bool, bad: bool) -> None:
+    for pair in pairs(paradigm):
+        for side, expected in (("good", good), ("bad", bad)):
+            sentence = str(pair[f"sentence_{side}"])
+            reflexive = next((word for word in re.findall(r"\w+", sentence.lower()) if word in REFLEXIVES), None)
+            if reflexive is None:
+                assert not expected, sentence
+                continue
+            assert (REFLEXIVES[reflexive] in antecedents(sentence)[place]) == expected, sentence
