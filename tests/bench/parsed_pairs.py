@@ -34,7 +34,8 @@ def accepted(sentences: list[str], seconds: int) -> list[bool]:
     Raises RuntimeError where its output does not repeat the sentences in their order.
     """
     command = [PARSER, "en", *OPTIONS, f"-timeout={seconds}"]
-    output = subprocess.run(command, input="\n".join(sentences) + "\n", stdout=subprocess.PIPE, text=True, check=True)
+    text = "\n".join(sentences) + "\n"
+    output = subprocess.run(command, input=text, capture_output=True, text=True, check=True)  # it greets on stderr
     lines = output.stdout.splitlines()
     starts = []
     for sentence in sentences:
