@@ -249,9 +249,10 @@ def test_topics(seed):
         if "goods" in meant:
             assert not cell(topic, "class") & cell(other, "class"), bad
             assert not {"person", "animal", "place", "nature"} & (cell(topic, "class") | cell(other, "class")), bad
-        else:  # the same kind, but the topic no place that could hold the other
+        else:  # the same kind, but not a part of the topic
             assert meant & cell(topic, "class") & cell(other, "class"), bad
             assert not cell(topic, "whole"), bad
+            assert "part" not in cell(other, "whole"), bad
 
 
 @many
