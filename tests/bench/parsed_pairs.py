@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 PARSER = "link-parser"
-# No null links, no guesses at unknown words' spelling; each sentence is repeated, so that verdicts find their sentences.
+# No null links, no guesses at the spelling of unknown words; each sentence is repeated, so that verdicts find theirs.
 OPTIONS = ("-null=0", "-spell=0", "-panic=0", "-graphics=0", "-verbosity=1", "-echo=1")
 _LINKAGES = re.compile(r"Found \d+ linkages? \((\d+)")  # those without a violation in post-processing
 
