@@ -5,7 +5,7 @@ Made of the tables of analysis.curve_tables; each appears where its table has ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 
@@ -23,7 +23,7 @@ COMPARISONS = "comparisons"
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], people: str = "") -> list[Exhibit]:
     """Exhibits of one benchmark; `tables`: of analysis.curve_tables.curve_tables; `people`: who, if not published."""
-    made = {
+    made: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
         "words-to-people": partial(_people, people=people),
         "slope-differences": _differences,
         "shapes": _shapes,

@@ -47,7 +47,7 @@ class People:
         the accuracy of models.
         """
         wanted = {("overall", "overall"): len(self.paradigms)}
-        wanted |= {("phenomenon", name): number for name, number in self.paradigms.value_counts().items()}
+        wanted |= {("phenomenon", str(name)): number for name, number in self.paradigms.value_counts().items()}
         wanted |= {("paradigm", name): 1 for name in self.paradigms.index}
         units = zip(self.table["level"], self.table["name"], self.table["paradigms"], strict=True)
         rows = self.table[[wanted[level, name] == number for level, name, number in units]]
