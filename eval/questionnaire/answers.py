@@ -173,7 +173,7 @@ def counted(
     `pairs`: columns of eval.scores.ITEMS, of the benchmark `name` with this digest. Raises InputError for answers on
     other pairs, and where none count.
     """
-    known = {
+    known: dict[tuple[str, str], dict[Any, Any]] = {
         (row["paradigm"], row["pair_id"]): row
         for row in pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_dict("records")
     }
