@@ -1,4 +1,4 @@
-"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, and data sets of the hub.
+"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, and data sets of the hub; YAML.
 
 Nothing here knows what a pair is: eval/forms.py makes pairs of the rows.
 """
@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from corpora.errors import ConfigError, InputError
 from corpora.hub import import_datasets
@@ -270,3 +272,16 @@ def _part(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:
         told = ", ".join(loaded)
         raise ConfigError(f"{config.dataset}: {subset}: has the splits {told}: choose one by benchmark.split=NAME")
     return next(iter(loaded.values()))
+
+
+# Values of a user's
+
+
+def read_yaml(where: str, path: Path, allowed: str = "a YAML file") -> Any:
+    """What a YAML file of the user's holds. Raises InputError, which begins with `where`, for what cannot be read."""
+    try:
+        return yaml.safe_load(path.expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read ({error.strerror}); must be {allowed}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None

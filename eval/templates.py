@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import yaml
 
 from corpora.errors import ConfigError, InputError
 from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
+from eval.readers import read_yaml
 from eval.scorers import TokenScores
 
 PLACEHOLDERS = {
@@ -120,7 +120,7 @@ def _users(key: str, given: Any, ours: TemplatesConfig | None) -> tuple[Template
     where = key
     if isinstance(given, str):
         where = f"{key}={given}"
-        given = yaml_file(where, Path(given), "a YAML file or a list")
+        given = read_yaml(where, Path(given), "a YAML file or a list")
     names = [field.name for field in fields(TemplatesConfig)]
     found = given if isinstance(given, Mapping) else {"templates": given}
     unknown = [str(name) for name in found if name not in names]
@@ -130,16 +130,6 @@ def _users(key: str, given: Any, ours: TemplatesConfig | None) -> tuple[Template
         raise InputError(f"{where}: without a list of templates")
     items = [_item(where, number, item) for number, item in enumerate(found["templates"], start=1)]
     return TemplatesConfig(**{**(asdict(ours) if ours else {}), **found, "templates": items}), where
-
-
-def yaml_file(where: str, path: Path, allowed: str = "a YAML file") -> Any:
-    """What a YAML file of the user's holds. Raises InputError, which begins with `where`, for what cannot be read."""
-    try:
-        return yaml.safe_load(path.expanduser().read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{where}: cannot be read ({error.strerror}); must be {allowed}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def _item(where: str, number: int, item: Any) -> TemplateConfig:

@@ -58,7 +58,8 @@ def tracked() -> list[Path]:
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_imports_go_one_way(path):
     package = path.relative_to(ROOT).parts[0]
-    from_conf = path.name in ("__main__.py", "library.py") or name(path) == "analysis/run.py"
+    command = path.name == "__main__.py" or '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    from_conf = command or path.name == "library.py" or name(path) == "analysis/run.py"
     allowed = ALLOWED[package] | ({"conf"} if from_conf else set())
     ours = {module.split(".")[0] for module in imports(path)} & set(PACKAGES)
     assert ours <= allowed, f"{name(path)} imports {sorted(ours - allowed)}"

@@ -29,8 +29,7 @@ class Study(MadeUpStudy):
     """Pairs whose sentences tell which pair they are."""
 
     def items(self):
-        items = super().items()
-        named = items["paradigm"] + " " + items["pair_id"]
+        named = (items := super().items())["paradigm"] + " " + items["pair_id"]
         return items.assign(good=named + " is right.", bad=named + " right is.")
 
 
@@ -397,5 +396,4 @@ def test_evil_text_is_shown_and_not_run(browser, tmp_path):
     assert opened.page.inner_text("h1 >> nth=0") == EVIL
     Person(opened).begin()
     assert any(EVIL in opened.page.inner_text(f"#{side}") for side in ("first", "second"))
-    assert opened.page.locator("b").count() == 0
-    assert opened.console == []
+    assert (opened.page.locator("b").count(), opened.console) == (0, [])

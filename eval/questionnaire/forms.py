@@ -14,7 +14,7 @@ from corpora.errors import ConfigError, InputError
 from corpora.files import sha256_json
 from eval.benchmarks import Benchmark, drawn_pairs
 from eval.questionnaire.config import CheckConfig, QuestionnaireConfig, TextConfig
-from eval.templates import yaml_file
+from eval.readers import read_yaml
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def texts_of(config: QuestionnaireConfig, language: str | None) -> tuple[TextCon
             )
         return ours, code
     where = f"questionnaire.texts={config.texts}"
-    given = yaml_file(where, Path(config.texts))
+    given = read_yaml(where, Path(config.texts))
     return _users(where, given, ours), code
 
 
