@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 
 from corpora.errors import InputError
 from corpora.grammar import Frame, Grammar
-from corpora.lexicon import Entry, NothingFits
+from corpora.lexicon import Entry, NothingFits, Row
 from corpora.symbols import Binding, Symbol, parse_symbols, split_symbols
 
 KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's have no field
 PREFIX_METHODS = ("one", "two", "none")
 ATTEMPTS = 20_000  # draws without a new pair after which a template counts as exhausted
+REFILL = 500  # of these, each pair that is found brings back so many: no more are spent on a pair on average
 
 _CONTRAST = re.compile(r"\{([^{}]*)\}")
 _MACRO = re.compile(r"\$([A-Za-z_]+)")
@@ -36,6 +37,10 @@ class Skeleton:
 
     frame: Frame
     before_critical: int | None  # parts of the good sentence before the critical word
+
+
+class Exhausted(InputError):
+    """A template has no further pairs."""
 
 
 class Template:
@@ -67,13 +72,16 @@ class Template:
     ) -> Iterator[dict[str, Any]]:
         """`count` different pairs, without their numbers, that `accept` takes (good, bad).
 
-        Raises InputError, saying what stood against it, where ATTEMPTS draws bring no new one.
+        Raises Exhausted, saying what stood against it, where ATTEMPTS draws bring no new one.
         """
         seen: set[str] = set()
+        left = ATTEMPTS
         written = self._grammar.spelling.text
         for _ in range(count):
             against: Counter[str] = Counter()
-            for _ in range(ATTEMPTS):
+            left = min(ATTEMPTS, left + REFILL)
+            while left:
+                left -= 1
                 try:
                     good, bad, critical = self._draw(rng)
                 except NothingFits as error:
@@ -88,9 +96,8 @@ class Template:
                     against["not among those that may be used"] += 1
             else:
                 told = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
-                raise InputError(
-                    f"{self._where}: no more than {len(seen)} pairs can be drawn: of {ATTEMPTS:,} further draws {told}"
-                )
+                tried = f"of {against.total():,} further draws"
+                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {tried} {told}")
             seen.add(sentence)
             yield {
                 "sentence_good": sentence,
@@ -155,7 +162,7 @@ class Template:
         spell = self._grammar.spelling.spell
         return spell(sentences[0]), spell(sentences[1]), critical
 
-    def _check_distinct(self, frame: Frame, contents: Sequence[Mapping[str, str] | list[str]]) -> None:
+    def _check_distinct(self, frame: Frame, contents: Sequence[Row | list[str]]) -> None:
         used: set[int] = set()
         for draw, content in zip(frame.draws, contents, strict=True):
             if isinstance(content, list):

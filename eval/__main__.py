@@ -13,7 +13,7 @@ from dataclasses import replace
 from hydra.core.hydra_config import HydraConfig
 
 from conf import main, names_a_run
-from corpora.errors import InputError
+from corpora.errors import InputError, StoreError
 from eval.config import EvalConfig, PretrainedConfig
 from train.config import ImportedConfig
 from train.plan import Plan
@@ -61,7 +61,7 @@ def plan(config: EvalConfig) -> None:
         tokens = scoring_tokens(config, expected.tokens_per_word, expected.snapshots)
         written = score_bytes(config, expected.snapshots)
         planned.add(Planned(config, expected, tokens / expected.speed.reading, written))
-    except InputError as error:  # training can be planned where the benchmark is not
+    except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
         planned.add(Planned(config, expected))
         planned.note(f"scoring is not counted: {error}")
 

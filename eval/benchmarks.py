@@ -7,14 +7,16 @@ rows come out of files and data sets.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
 from corpora.errors import ConfigError, InputError
 from corpora.files import sha256_json
 from eval.config import BenchmarkConfig
-from eval.forms import FLAGS, FORM_READERS
+from eval.forms import FLAGS, FORM_READERS, Found, generated
 from eval.scores import ITEMS
 
 _DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
@@ -26,11 +28,19 @@ class Benchmark:
 
     pairs: the columns of eval.scores.ITEMS, by paradigm, then in the source's order; (paradigm, pair_id) is unique.
     digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs.
+    made: what generated pairs are made of (eval/generated/making.py). unavailable: paradigm -> why it has no pairs.
     """
 
     name: str
     pairs: pd.DataFrame
     digest: str
+    made: Mapping[str, Any] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What score files keep of it."""
+        return {"name": self.name, "digest": self.digest, **self.made}
 
 
 def load_benchmark(config: BenchmarkConfig) -> Benchmark:
@@ -41,7 +51,19 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     not exist.
     """
     assert config.form is not None  # set from the name at the latest
-    found = list(FORM_READERS[config.form](config))
+    if config.form == "generated":
+        found, made = generated(config)
+        frame = _frame(found)
+        return Benchmark(config.name, frame, _digest(frame), made.told, made.unavailable)
+    pairs = _selected(_frame(list(FORM_READERS[config.form](config))), config)
+    return Benchmark(config.name, pairs, _digest(pairs))
+
+
+def _digest(pairs: pd.DataFrame) -> str:
+    return sha256_json(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_numpy().tolist())
+
+
+def _frame(found: list[Found]) -> pd.DataFrame:
     frame = pd.DataFrame([pair for _, pair in found], columns=list(ITEMS.names)).astype(_DTYPES)
     duplicated = frame.duplicated(["paradigm", "pair_id"])
     if duplicated.any():
@@ -52,9 +74,7 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
             f"{found[second][0]}: paradigm {names['paradigm']} has two pairs {names['pair_id']}, "
             f"the other: {found[first][0]}"
         )
-    pairs = _selected(frame.sort_values("paradigm", kind="stable", ignore_index=True), config)
-    identity = pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]]
-    return Benchmark(config.name, pairs, sha256_json(identity.to_numpy().tolist()))
+    return frame.sort_values("paradigm", kind="stable", ignore_index=True)
 
 
 def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:

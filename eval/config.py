@@ -32,6 +32,7 @@ FORMS = {
     "generated": ("seed", "vocabulary", "min_count", "balance"),
 }
 GENERATED_LANGUAGES = ("en", "zh")
+USUAL_PAIRS, USUAL_SEED = 1000, 1  # of each paradigm that is generated: BLiMP has as many; not told in folders' names
 # Benchmarks of what a model expects next: no pairs, no methods.
 DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
 _NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way

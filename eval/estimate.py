@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -49,7 +50,7 @@ def _words_to_read(config: EvalConfig, lacking: list[str]) -> float:
         return 0.0
     from eval.judging import template_reading
 
-    key, reference = benchmark_key(config.benchmark), config.corpus.reference
+    key, reference = benchmark_key(config, dataclasses.asdict(config)), config.corpus.reference
     counts = word_counts(key, reference)
     total = sum(counts.values())
     read = total + len(counts) if isinstance(config.model, NgramConfig) else _distinct_words(key, reference)
@@ -61,7 +62,7 @@ def score_bytes(config: EvalConfig, snapshots: Sequence[int] = ()) -> int:
     """About how many bytes the score files of a run of `config` take; `snapshots` as of `scoring_tokens`."""
     if isinstance(config.benchmark, DiagnosticConfig):
         return 0
-    pairs = loaded_benchmark(benchmark_key(config.benchmark)).pairs
+    pairs = loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs
     models = 1 + (len(snapshots) if config.scoring.snapshots else 0)
     return len(pairs) * (ITEM_BYTES + SCORE_BYTES * len(config.method) * models)
 

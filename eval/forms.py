@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corpora.errors import ConfigError, InputError
 from eval.cells import flag_of, name_of, part_of, sentence_of, shown, text_of
 from eval.config import BenchmarkConfig, ColumnsConfig
 from eval.readers import Row, Table, csv_records, local_files, tables
+
+if TYPE_CHECKING:
+    from eval.generated.making import Made
 
 Pair = dict[str, Any]
 Found = tuple[str, Pair]  # where a pair stands, and the pair
@@ -287,6 +290,19 @@ def toy(config: BenchmarkConfig) -> Iterable[Found]:
         )
     made = enumerate(toy_pairs(config.seed, config.per_paradigm), start=1)
     return ((f"toy: pair {number}", _blimp_pair(row, f"toy: pair {number}")) for number, row in made)
+
+
+def generated(config: BenchmarkConfig) -> tuple[list[Found], Made]:
+    """Pairs from templates, and what they are made of."""
+    from eval.generated.making import make
+
+    made = make(config)
+    rows = [row for pairs in made.pairs.values() for row in pairs]
+    return [(where := f"generated: {row['UID']} {row['pairID']}", _generated_pair(row, where)) for row in rows], made
+
+
+def _generated_pair(row: Mapping[str, Any], where: str) -> Pair:
+    return {**_blimp_pair({**row, "field": row["field"] or "-"}, where), "field": row["field"]}
 
 
 FORM_READERS: dict[str, Callable[[BenchmarkConfig], Iterable[Found]]] = {

@@ -31,6 +31,7 @@ from eval.scores import (
     write_items,
     write_scores,
     write_tokens,
+    write_unavailable,
 )
 from train.cpu import set_up_cpu
 from train.runs import RunFolder
@@ -46,13 +47,14 @@ class PairsWork:
     """What is asked of one run, and which of it lacks.
 
     moment: step, words_seen and moment of the snapshot whose weights the scorer has; None: those of the exported
-    model. metadata: of each method's score file.
+    model. key: of the benchmark (`benchmark_key`). metadata: of each method's score file.
     """
 
     run: RunFolder
     config: EvalConfig
     scorer: Scorer
     moment: Mapping[str, Any] | None
+    key: str
     benchmark: Benchmark
     folder: Path
     plans: dict[str, Plan]
@@ -71,13 +73,14 @@ class PairsWork:
         from eval.scorers import resolved_score_eos
 
         described = run.read_config()
-        benchmark = loaded_benchmark(benchmark_key(config.benchmark))
+        key = benchmark_key(config, described)
+        benchmark = loaded_benchmark(key)
         folder = run.scores(score_label(config.benchmark, config.policy))
         check_same_pairs(folder, benchmark.name, benchmark.digest)
         score_eos = resolved_score_eos(config.policy, scorer.word_level)
         common = {
             "policy": dataclasses.asdict(dataclasses.replace(config.policy, score_eos=score_eos)),
-            "benchmark": {"name": benchmark.name, "digest": benchmark.digest},
+            "benchmark": benchmark.described,
             "model": {"name": described["model"].get("path", described["model"]["name"]), "digest": scorer.digest},
             "tokenizer_digest": scorer.tokenizer_digest,
             "reference": described["corpus"]["reference"],
@@ -88,7 +91,8 @@ class PairsWork:
         plans = {}
         for name, parameters in config.method.items():
             plans[name] = Plan.of(name, parameters, scorer, config.benchmark.language)
-            _check_flagged(name, benchmark, config.benchmark.paradigms)
+            asked = [name for name in config.benchmark.paradigms or () if name not in benchmark.unavailable]
+            _check_flagged(name, benchmark, asked)
         metadata: dict[str, dict[str, Any]] = {}
         lacking: list[str] = []
         for name, plan in sorted(plans.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
@@ -100,7 +104,7 @@ class PairsWork:
             scored = path.exists() and _comparable(read_metadata(path)) == _comparable(metadata[name])
             if not scored or any(voter in lacking for voter in voters):
                 lacking.append(name)
-        return cls(run, config, scorer, moment, benchmark, folder, plans, metadata, lacking)
+        return cls(run, config, scorer, moment, key, benchmark, folder, plans, metadata, lacking)
 
     def path(self, method: str) -> Path:
         """Of a method's score file."""
@@ -131,9 +135,11 @@ class PairsWork:
         if plans:
             judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)
             reference = next(iter(self.metadata.values()))["reference"]
-            known = word_counts(benchmark_key(self.config.benchmark), reference)
+            known = word_counts(self.key, reference)
             counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
-            write_items(self.folder, pairs, self.benchmark.name, self.benchmark.digest)
+            write_items(self.folder, pairs, **self.benchmark.described)
+            if self.benchmark.unavailable:
+                write_unavailable(self.folder, self.benchmark.unavailable)
             if self.moment is None:
                 chosen = token_sample(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
                 shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
@@ -195,7 +201,7 @@ def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[
     return pd.DataFrame(rows, columns=list(TOKENS.names))
 
 
-def _check_flagged(method: str, benchmark: Benchmark, asked: list[str] | None) -> None:
+def _check_flagged(method: str, benchmark: Benchmark, asked: list[str]) -> None:
     """Raise ConfigError where a method is for none of the paradigms, or not for one that was asked for by name."""
     judged = set(benchmark.pairs.loc[judged_pairs(method, benchmark.pairs), "paradigm"])
     others = sorted((set(asked) if asked else set(benchmark.pairs["paradigm"])) - judged)
@@ -218,8 +224,11 @@ def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
     return kept | {"policy": policy}
 
 
-def benchmark_key(config: BenchmarkConfig) -> str:
-    return json.dumps(dataclasses.asdict(config))
+def benchmark_key(config: EvalConfig, described: Mapping[str, Any]) -> str:
+    """What `loaded_benchmark` reads, for the run that `described` is the configuration of: its vocabulary may count."""
+    from eval.generated.vocabulary import resolved
+
+    return json.dumps(dataclasses.asdict(resolved(config.benchmark, described, config.paths.runs, config.paths.store)))
 
 
 @functools.lru_cache(maxsize=2)

@@ -61,6 +61,9 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     trajectory: list[dict[str, Any]] = []
     with run.locked(), _noted(run, config):
         work = _work(run, config, scorer)
+        if isinstance(work, PairsWork) and (none := work.benchmark.unavailable):
+            told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
+            console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
         if work.lacking:
             work.score()
         for of_snapshot in _of_snapshots(run, config):

@@ -5,6 +5,7 @@
         <method>@<step>.parquet       the same at one point of a trajectory
         items.parquet                 ITEMS, the pairs themselves
         tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
+        unavailable.json              of generated pairs: the paradigms that the vocabulary leaves without, and why
 
 A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as
 one JSON object; `METADATA` says what a score file's must have. Imports no torch, so that the analysis can read scores.
@@ -25,12 +26,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpora.errors import RunError
-from corpora.files import atomic_path, sha256_json
-from eval.config import PUBLISHED_SHUFFLES, BenchmarkConfig, DiagnosticConfig, PolicyConfig
+from corpora.files import atomic_path, sha256_json, write_json
+from eval.config import PUBLISHED_SHUFFLES, USUAL_PAIRS, USUAL_SEED, BenchmarkConfig, DiagnosticConfig, PolicyConfig
 
 SCORES_VERSION = 1
 ITEMS_FILE = "items.parquet"
 TOKENS_FILE = "tokens.parquet"
+UNAVAILABLE_FILE = "unavailable.json"
 _METADATA_KEY = b"pairscale"
 
 _SIDES = ("good", "bad")
@@ -100,23 +102,8 @@ METADATA = (
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
-    """Name of the folder of score files: "blimp", or "blimp+context-eos-32+unk-skip" for what is not the usual way.
-
-    Part of a benchmark has a folder of its own too ("blimp+pairs-10"), so that it never takes the place of the whole.
-    """
-    parts = [benchmark.name]
-    if benchmark.subset is not None:
-        parts.append("subset-" + re.sub(r"[^\w.-]", "_", benchmark.subset))
-    if benchmark.form == "toy":  # whose pairs are made
-        parts += [f"seed-{benchmark.seed}", f"per_paradigm-{benchmark.per_paradigm}"]
-    if benchmark.paradigms is not None:
-        parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
-    if benchmark.pairs is not None:
-        parts.append(f"pairs-{benchmark.pairs}")
-    if isinstance(benchmark, DiagnosticConfig) and benchmark.quote_marks != "as_published":
-        parts.append(f"quote_marks-{benchmark.quote_marks}")
-    if isinstance(benchmark, DiagnosticConfig) and benchmark.shuffles not in (None, PUBLISHED_SHUFFLES):
-        parts.append(f"shuffles-{benchmark.shuffles}")
+    """Name of the folder of score files: "blimp", or "blimp+context-eos-32+unk-skip" for what is not the usual way."""
+    parts = [pairs_label(benchmark)]
     if policy.context == "eos":
         parts.append(f"context-eos-{policy.context_tokens}")
     if policy.context == "text":
@@ -130,6 +117,41 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     if policy.pll is not None:
         parts.append(f"pll-{policy.pll}")
     return "+".join(parts)
+
+
+def pairs_label(benchmark: BenchmarkConfig) -> str:
+    """The part of it that says which pairs: "blimp", or for what is not all of them "blimp+pairs-10", so that a part
+    never takes the place of the whole; of generated ones their language, vocabulary and seed, "generated+en+study-k5".
+    """
+    parts = [benchmark.name]
+    if benchmark.subset is not None:
+        parts.append("subset-" + re.sub(r"[^\w.-]", "_", benchmark.subset))
+    if benchmark.form == "toy":  # whose pairs are made
+        parts += [f"seed-{benchmark.seed}", f"per_paradigm-{benchmark.per_paradigm}"]
+    if benchmark.form == "generated":
+        parts += _of_generated(benchmark)
+    if benchmark.paradigms is not None:
+        parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
+    if benchmark.pairs is not None and not (benchmark.form == "generated" and benchmark.pairs == USUAL_PAIRS):
+        parts.append(f"pairs-{benchmark.pairs}")
+    if isinstance(benchmark, DiagnosticConfig) and benchmark.quote_marks != "as_published":
+        parts.append(f"quote_marks-{benchmark.quote_marks}")
+    if isinstance(benchmark, DiagnosticConfig) and benchmark.shuffles not in (None, PUBLISHED_SHUFFLES):
+        parts.append(f"shuffles-{benchmark.shuffles}")
+    return "+".join(parts)
+
+
+def _of_generated(benchmark: BenchmarkConfig) -> list[str]:
+    parts = [str(benchmark.language)]
+    if benchmark.vocabulary in ("run", "study"):
+        parts.append(f"{benchmark.vocabulary}-k{benchmark.min_count}")  # words that its samples hold k times
+    elif benchmark.vocabulary is not None:
+        parts.append("words-" + re.sub(r"[^\w.-]", "_", Path(benchmark.vocabulary).stem))
+    if benchmark.balance:
+        parts.append("balanced")
+    if benchmark.seed != USUAL_SEED:
+        parts.append(f"seed-{benchmark.seed}")
+    return parts
 
 
 def judged_pairs(method: str, items: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -170,9 +192,20 @@ def read_metadata(path: Path) -> dict[str, Any]:
         raise _damaged(path, error) from None
 
 
-def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str) -> None:
-    """Write items.parquet: the pairs of a benchmark, whose name and digest are its metadata."""
-    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest}})
+def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **made: Any) -> None:
+    """Write items.parquet: the pairs of a benchmark, whose name, digest and (if generated) making are its metadata."""
+    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest, **made}})
+
+
+def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
+    """Write unavailable.json: the paradigms that the vocabulary of generated pairs leaves without any, and why."""
+    write_json(folder / UNAVAILABLE_FILE, dict(sorted(reasons.items())))
+
+
+def read_unavailable(folder: Path) -> dict[str, str]:
+    """Paradigm -> why it has no pairs; {} where all that were asked for have."""
+    path = folder / UNAVAILABLE_FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
