@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slurm lint check peers bench faults lmplz system clean
+.PHONY: help venv demo test test-fast test-slurm lint check peers bench faults lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,6 +31,9 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 test: venv  ## the tests
 	$(PYTEST) -n 2 --dist worksteal -m "not slurm"
 
+test-fast: venv  ## the tests but the slow ones, for while one works: some minutes on two cores
+	$(PYTEST) -n 2 --dist worksteal -m "not slurm and not slow"
+
 test-slurm: venv  ## the tests on a SLURM of this machine, alone, as they wait for jobs (root; make system)
 	$(PYTEST) -m slurm
 
@@ -47,8 +50,15 @@ $(VENV)/.peers: $(VENV)/.installed
 
 peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
 
-bench: venv  ## speed of training and scoring, coverage of intervals (tests/bench/README.md)
-	$(BIN)/python tests/bench/speed.py --parts published tiny scoring commands --threads 2 --json reports/bench.json
+# With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
+BENCH := reports/bench
+bench: peers  ## speed of training, scoring (beside the peers) and commands, coverage of intervals (tests/bench/README.md)
+	mkdir -p $(BENCH)
+	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny scoring commands \
+	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
+	$(BIN)/python tests/bench/peers.py --make $(BENCH)/models $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz)
+	$(BIN)/python tests/bench/peers.py --models $(BENCH)/models --json $(BENCH)/peers.json \
+	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50

@@ -24,6 +24,7 @@ from analysis.diagnostic_exhibits import diagnostic_exhibits
 from analysis.diagnostics import diagnosed
 from analysis.frequency_exhibits import frequency_exhibits
 from analysis.judgements import is_diagnostic, judgements
+from analysis.matched_exhibits import matched_exhibits
 from analysis.papers import reproduce
 from analysis.report import DiagnosticSection, Section, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
@@ -95,6 +96,11 @@ def analyse(config: AnalysisConfig) -> None:
     for label, changed in changes.items():
         tables[label]["context"] = changed
         sections[label].more.extend(context_exhibits(changed, label))
+    if config.source == "files":
+        with quiet.status("comparing frozen and generated pairs"):
+            by_label = {label: section.judged for label, section in sections.items()}
+            for label, exhibits in matched_exhibits(study, by_label, config.analysis).items():
+                sections[label].more[:0] = exhibits
     for last in [*sections.values()][-1:]:
         last.more.append(coverage_exhibit())
     with quiet.status("writing the report"):

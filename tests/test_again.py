@@ -24,6 +24,7 @@ def started(*overrides, code=0):
     return done
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_started_again_does_what_lacks(tmp_path):
     """Seeds: 1 is left alone, 2 was stopped, 3 failed in training, 4 in scoring, 5 never began."""
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]

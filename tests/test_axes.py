@@ -61,6 +61,7 @@ def test_groups_are_called_by_what_varies(axis):
     assert notes == []
 
 
+@pytest.mark.slow
 def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
     """Its runs are those that its points make, one by one."""
     shutil.copytree(conf.FOLDER, tmp_path / "conf")

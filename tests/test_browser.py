@@ -23,6 +23,7 @@ from tests.browser import Opened
 from tests.made_up_study import MadeUpStudy
 from tests.test_report import CONFIG, EVIL, section_of
 
+pytestmark = pytest.mark.slow
 FADED = 0.15  # opacity below which a line counts as faded
 
 

@@ -114,6 +114,7 @@ def test_models_of_the_hub(configured, tmp_path, name, kind):
     assert np.isfinite(read_topk(run.scores(name))["prob"]).all()
 
 
+@pytest.mark.slow
 def test_the_command(configured, tmp_path):
     made_up_run(configured(), made_up_model(LSTM))
     arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]

@@ -34,6 +34,7 @@ def _some_data(monkeypatch):
     monkeypatch.setenv("PAIRSCALE_DATA", "/data")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_point_of_an_experiments_grid_converts_to_another_run(experiment):
     axes = grid(experiment)

@@ -258,6 +258,7 @@ def simulated_study(rng, seeds=5):
     return judged_from(true + rng.normal(0, 0.02, len(sizes)), sizes, list(range(seeds)) * 4, pairs=50, rng=rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [2, 5])
 def test_intervals_cover_the_true_slope(seeds):
     rng = np.random.default_rng(5)

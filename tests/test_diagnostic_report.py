@@ -237,6 +237,7 @@ def analysis(tmp_path, *overrides):
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
+@pytest.mark.slow
 def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     done = analysis(tmp_path, "study=made_up")
     assert done.returncode == 0, done.stderr
@@ -254,6 +255,7 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     assert table["model"].tolist() == ["lstm_tiny", "BERT base (paper)", "BERT large (paper)"]
 
 
+@pytest.mark.slow
 def test_a_study_with_nothing_but_a_trained_model_has_a_report(tmp_path):
     write_files(tmp_path / "lm_diagnostics")
     bert = MadeUpStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]

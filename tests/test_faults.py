@@ -16,6 +16,7 @@ def commands():
     return Commands()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STAGES)
 def test_a_stage_that_is_disturbed_ends_as_if_it_had_not_been(name, commands, request):
     if "score" in name or "5-gram" in name:

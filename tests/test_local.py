@@ -29,6 +29,7 @@ def command(tmp_path, *more):
     return [sys.executable, "-m", "train", "-m", *RUN, *paths, *launcher, *more]
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_stops_no_other_and_is_told(tmp_path):
     arguments = command(tmp_path, "recipe.budget.epochs=1", "recipe.batch=99999,8,16", "seed=1")
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=300)
@@ -45,6 +46,7 @@ def test_a_run_that_fails_stops_no_other_and_is_told(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_an_interrupt_stops_all_and_the_same_command_goes_on(tmp_path):
     arguments = command(tmp_path, "recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "seed=1,2,3")
     process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True)

@@ -28,6 +28,7 @@ def trained(arguments):
     return train_run(compose("train", arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "more"),
     [
@@ -52,6 +53,7 @@ def test_two_processes_train_as_one_does(tmp_path, model, more):
     assert one["lr"].nunique() > 1  # validation, or the schedule, changed it on all ranks
 
 
+@pytest.mark.slow
 def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
     """Bit for bit, with dropout: each rank has its own states and random numbers back."""
     more = ["recipe=sgd_plateau", "recipe.lr=2", "recipe.budget.epochs=3"]
@@ -70,6 +72,7 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_sweep_trains_on_several_devices_run_by_run_and_ranks_draw_other_dropout(tmp_path):
     """Were the masks of both ranks the same, columns i and i + 4 would be dropped alike."""
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")

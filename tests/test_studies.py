@@ -157,6 +157,7 @@ def test_words_and_tokens_seen_are_no_common_axis(tmp_path):
         together(tmp_path, "a", "b")
 
 
+@pytest.mark.slow
 def test_the_command_compares_studies(two):
     done = analysis("study=a+b", f"paths.runs={two}", f"paths.reports={two}/reports")
     assert done.returncode == 0, done.stderr

@@ -199,6 +199,7 @@ runpy.run_module("analysis", run_name="__main__", alter_sys=True)
 """
 
 
+@pytest.mark.slow
 def test_the_command_rebuilds_and_tracks_curves(made_up, tmp_path, monkeypatch):
     _, tracked = made_up
     file = tmp_path / "runs.json"

@@ -241,6 +241,7 @@ runpy.run_module("eval", run_name="__main__", alter_sys=True)
 """
 
 
+@pytest.mark.slow
 def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp_path, listener):
     arguments = ["experiment=demo", *asked(tmp_path)]
     command = [sys.executable, "-c", NO_NETWORK, *arguments]

@@ -41,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import eval.causal
 from conf import compose
 from corpora.sources import lines
+from corpora.toy import documents
 from eval.benchmarks import load_benchmark
 from eval.causal import CausalScorer
 from eval.hf_tokenizers import encoded
@@ -253,11 +254,16 @@ def text_lines(file: Path, every: int = 6) -> Iterator[str]:
     return (line for number, line in lines(file) if number % every == 0 and line.strip())
 
 
+def toy_lines() -> Iterator[str]:
+    config = compose("corpora", ["corpus=toy", "corpus.words=200000"]).corpus
+    return (sentence for document in documents(config) for sentence in document.sentences)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--make", type=Path, metavar="FOLDER", help="write models there, and stop")
     parser.add_argument("--size", choices=SIZES, default="base", help="with --make")
-    parser.add_argument("--text", type=Path, help="with --make: what tokenizers are made of")
+    parser.add_argument("--text", type=Path, help="with --make: what tokenizers are made of (else the toy language)")
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="with causal/ and masked/ in it")
     parser.add_argument("--benchmark", type=Path, help="BLiMP's folder; else the toy grammar's pairs")
     parser.add_argument("--run", type=Path, help="run folder of an LSTM of ours")
@@ -275,7 +281,8 @@ def main() -> None:
     logging.disable(logging.WARNING)
     torch.set_num_threads(arguments.threads)
     if arguments.make:
-        make(arguments.make, text_lines(arguments.text), arguments.size)
+        text = text_lines(arguments.text) if arguments.text else toy_lines()
+        make(arguments.make, text, arguments.size)
         return
     chosen = ["benchmark=toy"]
     if arguments.benchmark:

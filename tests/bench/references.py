@@ -71,7 +71,7 @@ class AuthorsScript:
 def authors_lstm(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
     """main.py with the published hyperparameters: 650, two layers, batch 128, bptt 35, dropout .2, lr 20."""
     batch = batch or 128
-    temporary, code = _copy(checkout / "src/language_models")
+    temporary, code = copied(checkout / "src/language_models")
     _write_text(code / "data", vocabulary, batch * 35 * STEPS, "vocab.txt")
     command = [
         sys.executable, "main.py", "--data", "data", "--model", "LSTM", "--emsize", "650", "--nhid", "650",
@@ -84,7 +84,7 @@ def authors_lstm(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsS
 def authors_txl(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
     """train.py with the base model of WikiText-103 and a full softmax: 16 layers, 410, 150 tokens and 150 of memory."""
     batch = batch or 60
-    temporary, code = _copy(checkout / "pytorch")
+    temporary, code = copied(checkout / "pytorch")
     _write_text(code / "data", vocabulary, batch * 150 * STEPS, None)
     command = [
         sys.executable, "train.py", "--data", "data", "--dataset", "wt103", "--n_layer", "16", "--d_model", "410",
@@ -102,20 +102,20 @@ def _on_gpu() -> list[str]:
     return ["--cuda"] if torch.cuda.is_available() else []
 
 
-def _copy(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
+def copied(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
     if not code.is_dir():
         raise SystemExit(
             f"{code}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (tests/bench/README.md)"
         )
     temporary = tempfile.TemporaryDirectory(prefix="pairscale-reference-")
-    copied = Path(temporary.name) / "code"
-    shutil.copytree(code, copied)
-    for file in copied.rglob("*.py"):
+    code_copy = Path(temporary.name) / "code"
+    shutil.copytree(code, code_copy)
+    for file in code_copy.rglob("*.py"):
         text = file.read_text()
         for old, new in REPLACED.items():
             text = text.replace(old, new)
         file.write_text(text)
-    return temporary, copied
+    return temporary, code_copy
 
 
 def _write_text(folder: Path, vocabulary: int, tokens: int, vocabulary_file: str | None) -> None:

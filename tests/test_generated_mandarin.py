@@ -1,0 +1,342 @@
+"""The Mandarin pairs: taken apart again with the tables of words alone, never with the templates that made them."""
+
+import csv
+import random
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.lexicon import MISSING_FORM, read_table
+from eval.generated import FOLDER, grammar_of, paradigms_of, template_of
+
+MANDARIN = FOLDER / "mandarin"
+PHENOMENA = {
+    "anaphor_agreement_gender": "anaphor_agreement",
+    "ba_construction": "ba",
+    "binding_gender": "binding",
+    "classifier": "classifier",
+    "classifier_adj": "classifier",
+    "classifier_clause": "classifier",
+    "coverb_instrument": "coverb",
+    "coverb_with": "coverb",
+    "filler_gap_dependency": "filler_gap_dependency",
+    "head_final_clause": "head_final",
+    "passive_formal": "passive",
+    "verb_complement_direction": "verb_complement",
+    "verb_complement_duration": "verb_complement",
+    "verb_complement_frequency": "verb_complement",
+    "verb_complement_res_adj": "verb_complement",
+    "verb_complement_res_verb": "verb_complement",
+}  # as the files of CLiMP name them
+TABLES = {file.stem: read_table(file) for file in sorted((MANDARIN / "lexicon").glob("*.tsv"))}
+WRITTEN = {"他": "masculine", "她": "feminine", "它": "neuter"}
+seeds = st.integers(0, 2**32 - 1)
+many = settings(deadline=None, max_examples=25)
+
+
+def entries(table):
+    return {row["word"]: row for row in TABLES[table]}
+
+
+def cell(row, *columns):
+    """What the cells of some columns hold together."""
+    return {value for column in columns for value in row[column].split("|")} - {MISSING_FORM}
+
+
+@cache
+def template(paradigm):
+    return template_of("zh", paradigm, grammar_of("zh"))
+
+
+def drawn(paradigm, seed, count=40):
+    pairs = template(paradigm).pairs(random.Random(seed), count)
+    return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs]
+
+
+def contrast(good, bad):
+    """What the sentences have before, in (good, bad) and after their difference."""
+    start = next(index for index, (a, b) in enumerate(zip(good, bad, strict=True)) if a != b)
+    end = next(index for index, (a, b) in enumerate(zip(good[::-1], bad[::-1], strict=True)) if a != b)
+    stop = len(good) - end
+    return good[:start], (good[start:stop], bad[start:stop]), good[stop:]
+
+
+def longest(words, text, at_end=False):
+    """The longest of `words` that the text begins (or ends) with."""
+    found = [word for word in words if (text.endswith(word) if at_end else text.startswith(word))]
+    assert found, text
+    return max(found, key=len)
+
+
+def head(text):
+    """The row of the noun or name that the noun phrase at the beginning of a text is about, and what follows it."""
+    names, nouns = entries("name"), entries("noun")
+    starts = [name for name in names if text.startswith(name)]
+    if starts:
+        name = max(starts, key=len)
+        rest = text[len(name) :]
+        if not rest.startswith("的"):
+            return names[name], rest
+        rest = rest[1:]
+    else:
+        rest = text[len(longest(entries("demonstrative"), text)) :]
+        if not any(rest.startswith(noun) for noun in nouns):  # "那家银行"
+            rest = rest[len(longest(entries("classifier"), rest)) :]
+    noun = longest(nouns, rest)
+    return nouns[noun], rest[len(noun) :]
+
+
+# The tables
+
+
+def test_paradigms_and_phenomena_are_those_of_climp():
+    assert paradigms_of("zh") == sorted(PHENOMENA)
+    assert {name: template(name).phenomenon for name in PHENOMENA} == PHENOMENA
+    with (FOLDER.parent / "published" / "climp.csv").open(encoding="utf-8", newline="") as lines:
+        told = {row["name"] for row in csv.DictReader(lines) if row["level"] == "phenomenon"}
+    assert set(PHENOMENA.values()) == told
+
+
+def test_the_lexicon():
+    assert sum(map(len, TABLES.values())) >= 700
+    for name, rows in TABLES.items():
+        words = [row["word"] for row in rows]
+        assert len(words) == len(set(words)), name
+        for row in rows:
+            assert all(row.values()), row
+            assert int(row["length"]) == len(row["word"]) if "length" in row else name == "name"
+            assert 0 <= int(row["band"]) <= 8
+
+
+def test_tables_speak_of_each_other():
+    classifiers, complements = entries("classifier"), entries("complement")
+    classes = {value for row in TABLES["noun"] for value in cell(row, "class")}
+    directions, coverbs = entries("direction"), entries("coverb")
+    for row in TABLES["noun"]:
+        assert cell(row, "classifier") <= set(classifiers), row
+        assert not cell(row, "classifier") & cell(row, "also"), row
+        assert cell(row, "ride") <= set(coverbs)
+    for row in TABLES["verb"]:
+        assert cell(row, "adjective") <= {word for word, c in complements.items() if c["kind"] == "adjective"}, row
+        assert cell(row, "complement") <= {word for word, c in complements.items() if c["kind"] == "verb"}, row
+        assert not cell(row, "adjective", "complement") & cell(row, "possible"), row
+        assert cell(row, "direction") <= set(directions), row
+        assert cell(row, "subject", "object", "patient", "on", "for", "activity", "habit") <= classes, row
+        assert not (cell(row, "passive") and cell(row, "never")), row
+    for table in ("adjective", "classifier", "complement", "resumptive"):
+        assert all(cell(row, "of") <= classes for row in TABLES[table]), table
+
+
+# All paradigms
+
+
+@pytest.mark.parametrize("paradigm", sorted(PHENOMENA))
+def test_a_thousand_pairs_of_equal_length_and_no_pair_twice(paradigm):
+    pairs = drawn(paradigm, 1, 1000)
+    assert len(set(pairs)) == 1000
+    assert all(len(good) == len(bad) and good != bad for good, bad in pairs)
+    assert not any(mark in good + bad for good, bad in pairs for mark in " -|[]。")
+    assert pairs == drawn(paradigm, 1, 1000)
+    assert pairs != drawn(paradigm, 2, 1000)
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "words"),
+    [("anaphor_agreement_gender", "他她它"), ("binding_gender", "他她")],
+)
+def test_no_pronoun_tells_the_good_sentence(paradigm, words):
+    pairs = drawn(paradigm, 3, 1000)
+    for word in words:
+        share = [sum(sentence[-3] == word for sentence in side) / len(pairs) for side in zip(*pairs, strict=True)]
+        assert abs(share[0] - share[1]) < 0.07, (word, share)
+
+
+# Phenomenon by phenomenon
+
+
+@many
+@given(seeds)
+def test_reflexives_agree_with_the_subject_in_gender(seed):
+    for good, bad in drawn("anaphor_agreement_gender", seed):
+        row, _ = head(good)
+        assert cell(row, "gender") == {WRITTEN[good[-3]]}, good
+        assert WRITTEN[bad[-3]] not in cell(row, "gender"), bad
+        assert good[:-3] == bad[:-3]
+        assert good[-2:] == bad[-2:] == "自己"
+
+
+@many
+@given(seeds)
+def test_reflexives_are_bound_by_their_own_subject(seed):
+    for good, bad in drawn("binding_gender", seed):
+        subject, rest = head(good)
+        met = rest.removeprefix("在")
+        verb = longest(entries("verb"), met)
+        other, after = head(met[len(verb) :])
+        assert after.startswith(("之后", "之前")), good
+        assert cell(subject, "gender") == {WRITTEN[good[-3]]}, good
+        assert cell(other, "gender") == {WRITTEN[bad[-3]]}, bad
+        assert contrast(good, bad)[1] == (good[-3], bad[-3])
+
+
+@pytest.mark.parametrize("paradigm", ["classifier", "classifier_adj", "classifier_clause"])
+@many
+@given(seeds)
+def test_classifiers_fit_the_noun(paradigm, seed):
+    nouns, classifiers = entries("noun"), entries("classifier")
+    for good, bad in drawn(paradigm, seed):
+        before, (right, wrong), after = contrast(good, bad)
+        assert before.endswith("一"), good
+        row = nouns[longest(nouns, after, at_end=True)]
+        between = after.removesuffix(row["word"])
+        match paradigm:
+            case "classifier":
+                assert not between, good
+            case "classifier_adj":
+                assert between.removesuffix("的") in entries("adjective"), good
+            case _:
+                assert between.endswith("的"), good
+                assert "person" not in cell(classifiers[wrong], "of"), bad  # that would go with the clause's subject
+        assert right in cell(row, "classifier"), good
+        assert wrong not in cell(row, "classifier", "also"), bad
+        assert not cell(classifiers[wrong], "of") & cell(row, "class"), bad
+        assert wrong not in "个种些", bad
+
+
+@many
+@given(seeds)
+def test_ba_and_the_verbs_that_take_it(seed):
+    for good, bad in drawn("ba_construction", seed):
+        before, words, after = contrast(good, bad)
+        assert words == ("把", "被")
+        assert cell(head(before)[0], "gender") <= {"masculine", "feminine"}  # a person
+        nouns, verbs = entries("noun"), entries("verb")
+        held = [noun for noun in nouns if noun in after and not cell(nouns[noun], "class") & {"person", "animal"}]
+        assert held, good
+        assert any(verb in after and cell(row, "ba") for verb, row in verbs.items()), good
+
+
+@pytest.mark.parametrize("paradigm", ["coverb_instrument", "coverb_with"])
+@many
+@given(seeds)
+def test_coverbs(paradigm, seed):
+    coverbs, nouns = entries("coverb"), entries("noun")
+    for good, bad in drawn(paradigm, seed):
+        _, (right, wrong), after = contrast(good, bad)
+        if paradigm == "coverb_with":
+            use = "with" if right in "和跟与同" else "for"
+            head(after)  # a person
+        else:
+            row = nouns[longest(nouns, after)]
+            use = "tool" if cell(row, "tool") and right in "用拿" else "ride"
+            assert use == "tool" or right in cell(row, "ride"), good
+        assert cell(coverbs[right], use) == {"yes"}, good
+        assert cell(coverbs[wrong], use) == {"never"}, bad
+
+
+@many
+@given(seeds)
+def test_topics(seed):
+    nouns, resumptives = entries("noun"), entries("resumptive")
+    for good, bad in drawn("filler_gap_dependency", seed):
+        topic = nouns[longest(nouns, good.split("，")[0], at_end=True)]
+        again, other = longest(resumptives, good, at_end=True), nouns[longest(nouns, bad, at_end=True)]
+        assert good.removesuffix(again) == bad.removesuffix(other["word"]), good
+        assert other["word"] != topic["word"]
+        meant = cell(resumptives[again], "of")
+        if "goods" in meant:
+            assert not cell(topic, "class") & cell(other, "class"), bad
+            assert not {"person", "animal", "place", "nature"} & (cell(topic, "class") | cell(other, "class")), bad
+        else:  # the same kind, but not a part of the topic
+            assert meant & cell(topic, "class") & cell(other, "class"), bad
+            assert not cell(topic, "whole"), bad
+            assert "part" not in cell(other, "whole"), bad
+
+
+@many
+@given(seeds)
+def test_clauses_before_their_noun(seed):
+    nouns = entries("noun")
+    for good, bad in drawn("head_final_clause", seed):
+        assert sorted(good) == sorted(bad)
+        assert bad.endswith("过的"), bad
+        noun = longest(nouns, good, at_end=True)
+        clause = good.removesuffix(noun)
+        assert clause.endswith("过的"), good
+        assert "person" not in cell(nouns[noun], "class"), good  # 老师张伟 would be a phrase
+        assert any(clause[:at] + noun + clause[at:] == bad for at in range(len(clause))), good
+
+
+@many
+@given(seeds)
+def test_passives(seed):
+    verbs = entries("verb")
+    for good, bad in drawn("passive_formal", seed):
+        _, right = good.removesuffix("了").split("被")
+        _, wrong = bad.removesuffix("了").split("被")
+        assert cell(verbs[right], "passive"), good
+        assert not cell(verbs[wrong], "object", "passive"), bad
+        subject, _ = head(good)
+        kinds = cell(subject, "class") if "class" in subject else {"person"}
+        assert kinds & cell(verbs[right], "object"), good
+        assert kinds & cell(verbs[wrong], "subject"), bad
+
+
+@pytest.mark.parametrize("paradigm", ["verb_complement_res_adj", "verb_complement_res_verb"])
+@many
+@given(seeds)
+def test_results(paradigm, seed):
+    column = "adjective" if paradigm.endswith("adj") else "complement"
+    verbs, complements = entries("verb"), entries("complement")
+    for good, bad in drawn(paradigm, seed):
+        before, (right, wrong), _ = contrast(good, bad)
+        row = verbs[longest(verbs, before, at_end=True)]
+        assert right in cell(row, column), good
+        assert wrong not in cell(row, "adjective", "complement", "possible"), bad
+        assert cell(complements[wrong], "narrow") == {"yes"}, bad
+
+
+@many
+@given(seeds)
+def test_directions(seed):
+    verbs, directions = entries("verb"), entries("direction")
+    for good, bad in drawn("verb_complement_direction", seed):
+        right, wrong = good[-2:], bad[-2:]
+        assert good[:-2] == bad[:-2]
+        found = [row for verb, row in verbs.items() if f"{verb}了" in good and cell(row, "direction")]
+        assert any(right in cell(row, "direction") for row in found), good
+        assert directions[wrong]["kind"] == "quality", bad
+
+
+@many
+@given(seeds)
+def test_times(seed):
+    times, verbs = entries("time"), entries("verb")
+    for paradigm, kinds in (
+        ("verb_complement_duration", ("duration", "every")),
+        ("verb_complement_frequency", ("every", "instant")),
+    ):
+        for good, bad in drawn(paradigm, seed):
+            right, wrong = (longest_inside(times, sentence) for sentence in (good, bad))
+            assert (times[right]["kind"], times[wrong]["kind"]) == kinds, (good, bad)
+            assert good.replace(right, wrong) == bad
+            if paradigm.endswith("frequency"):
+                verb = verbs[longest(verbs, good.split("都", 1)[1])]
+                assert times[right]["span"] in cell(verb, "rate"), good
+
+
+def longest_inside(words, text):
+    found = [word for word in words if word in text]
+    assert len(found) == 1, (text, found)
+    return found[0]
+
+
+def test_a_broken_pair_would_be_found():
+    """The reading above is not one that takes whatever it is given."""
+    nouns = entries("noun")
+    assert "辆" not in cell(nouns["书"], "classifier", "also")
+    assert cell(head("王秀兰的儿子批评了")[0], "gender") == {"masculine"}
+    assert cell(head("这家公司证明了")[0], "gender") == {"neuter"}
+    assert contrast("他买了一本书", "他买了一辆书") == ("他买了一", ("本", "辆"), "书")
