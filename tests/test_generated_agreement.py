@@ -7,9 +7,11 @@ say by the features found there which of the two sentences is good.
 import random
 import re
 from functools import cache
+from typing import Any
 
 import pytest
 
+from corpora.grammar import Grammar
 from corpora.lexicon import read_table
 from eval.generated import FOLDER, grammar_of, template_of
 
@@ -40,11 +42,11 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 @cache
-def grammar():  # type: ignore[no-untyped-def]
+def grammar() -> Grammar:
     return grammar_of("en")
 
 
-def pairs(paradigm: str) -> list[dict[str, str]]:
+def pairs(paradigm: str) -> list[dict[str, Any]]:
     template = template_of("en", paradigm, grammar())
     return [pair for seed in SEEDS for pair in template.pairs(random.Random(seed), PAIRS)]
 
