@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +14,15 @@ import pandas as pd
 from analysis.collect import Study, varies
 from corpora.config import written
 from corpora.errors import RunError
-from eval.accuracy import outcome, repeats_of, repeats_text, unk_free
+from corpora.files import sha256_json
+from eval.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, unk_free
 from eval.config import DIAGNOSTICS
+from eval.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
 from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
 from train.axes import flatten
 
 UNSCORED = "unscored"
+_OWN_PAIRS = re.compile(r"\+run-k\d+")  # in a label: generated pairs of the words of each run's own sample
 
 
 @dataclass
@@ -141,7 +145,10 @@ def judgements(
         )
         raise no_such_scores(study, label, method, there)
     metadata = {run: read_metadata(paths[run]) for run in scored}
-    digest = one_digest(label, {run: found["benchmark"]["digest"] for run, found in metadata.items()})
+    digests = {run: found["benchmark"]["digest"] for run, found in metadata.items()}
+    if _OWN_PAIRS.search(label):
+        return _of_own_pairs(study, label, method, ties, digests)
+    digest = one_digest(label, digests)
     items, _ = read_items(paths[scored[0]].parent)
     pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]].sort_values(
         ["phenomenon", "paradigm", "pair_id"], ignore_index=True
@@ -173,6 +180,36 @@ def judgements(
     policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
     judged = judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
     judged.unequal = pd.Series(unequal)
+    return judged
+
+
+def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:
+    """Judgements of paradigms, of runs each of which was scored on pairs of its own sample's words."""
+    found, policies = {}, {}
+    over: dict[str, None] = {}
+    for run in digests:
+        folder = study.folders[run].scores(label)
+        rows, metadata = read_scores(score_path(folder, method))
+        items, _ = read_items(folder)
+        rows = rows.merge(items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
+        table = pd.DataFrame(paradigm_shares(rows), columns=list(PARADIGM_COLUMNS))
+        found[run] = table.set_index("paradigm")
+        policies[run] = metadata["policy"] | metadata["parameters"]
+        over[repeats_text(rows)] = None
+    shared = set.intersection(*(set(table.index) for table in found.values()))
+    if not shared:
+        raise RunError(f"{label}: there is no paradigm of which all {len(found)} runs have pairs")
+    first = next(iter(found.values()))
+    order = first.loc[first.index.isin(shared), "phenomenon"].reset_index().sort_values(["phenomenon", "paradigm"])
+    tables = [table.loc[order["paradigm"]] for table in found.values()]
+    right, tie, unk = (np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in SHARES)
+    n_pairs = np.min([table["pairs"] for table in tables], axis=0)
+    pairs = order[["paradigm", "phenomenon"]].reset_index(drop=True).assign(n_pairs=n_pairs)
+    outcomes = right + tie * TIE_WORTH[ties], tie, unk
+    judged = judged_by(study, label, method, sha256_json(sorted(digests.items())), policies, pairs, outcomes, over)
+    left_out = sorted(set().union(*(table.index for table in found.values())) - shared)
+    told = f"; left out, as some runs have no pairs of them: {', '.join(left_out)}" if left_out else ""
+    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{told}")
     return judged
 
 

@@ -36,6 +36,7 @@ from analysis.tables import slope_table, terminal_table, with_published
 from analysis.track import track_analysis
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements
 from analysis.trajectories import trajectory_exhibit
+from analysis.unavailable import unavailable_exhibits
 from corpora.errors import ConfigError
 from eval.published import read_published
 
@@ -72,6 +73,7 @@ def analyse(config: AnalysisConfig) -> None:
             from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
             if config.source == "files":
                 from_scores += frequency_exhibits(study, judged, config.paths.store)
+                from_scores += unavailable_exhibits(study, judged)
         with quiet.status(f"{label}: reading trajectories"):
             trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
         more = [*curve_exhibits(tables[label]), *([trajectory] if trajectory else []), *from_scores]

@@ -1,6 +1,6 @@
 """Where the commands and the configuration meet: schemas are registered, Hydra runs, errors become one line.
 
-python -m corpora | train | train.import_checkpoint | eval | analysis | analysis.status  [-m] [group=name] [key=value]
+python -m corpora | train | train.import_checkpoint | eval | eval.generate | analysis | analysis.status  [-m] [group=name] [key=value]
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ class Lexicon:
         self._zipf = zipf
         self.distinct = frozenset(distinct)
         self._knows = knows
+        self._found: dict[tuple[Symbol, tuple[str, ...]], tuple[list[Row], list[float]] | str] = {}
         if missing := sorted(self.distinct - set(tables)):
             raise InputError(f"grammar.yaml: distinct: no table '{missing[0]}' in the lexicon")
 
@@ -56,6 +57,18 @@ class Lexicon:
 
         Raises InputError where there is no such table or column, NothingFits where no row is left.
         """
+        key = symbol, tuple(forms)
+        if key not in self._found:
+            try:
+                self._found[key] = self._rows(*key)
+            except NothingFits as error:
+                self._found[key] = str(error)  # a dead end is met again and again
+        found = self._found[key]
+        if isinstance(found, str):
+            raise NothingFits(found)
+        return found
+
+    def _rows(self, symbol: Symbol, forms: tuple[str, ...]) -> tuple[list[Row], list[float]]:
         conditions = []
         for argument in symbol.arguments:
             column, _, values = argument.partition("=")

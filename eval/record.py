@@ -74,7 +74,7 @@ def write_record(run: RunFolder, scores: list[Scored]) -> str:
             "policy": scored.metadata["policy"],
             "parameters": scored.metadata["parameters"],
             "over": repeats_text(scored.rows),
-            "paradigms": _paradigms(scored.rows),
+            "paradigms": paradigm_shares(scored.rows),
         }
     record = {
         "version": RECORD_VERSION,
@@ -88,7 +88,8 @@ def write_record(run: RunFolder, scores: list[Scored]) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def _paradigms(scores: pd.DataFrame) -> list[list[Any]]:
+def paradigm_shares(scores: pd.DataFrame) -> list[list[Any]]:
+    """Rows [phenomenon, paradigm, pairs, right, tie, unk] of one method's scores: shares of each paradigm's pairs."""
     good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
     judged = scores[["phenomenon", "paradigm"]].assign(
         pairs=1, right=outcome(good, bad), tie=good == bad, unk=~unk_free(scores)
