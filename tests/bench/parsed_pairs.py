@@ -1,9 +1,9 @@
 """Which of the generated sentences a parser accepts that knows nothing of our templates: Debian's link-grammar.
 
-    python -m eval.generate out=FOLDER generated.pairs=100
-    python tests/bench/parsed_pairs.py FOLDER [--pairs 100] [--json OUT]
+    python -m eval.generate paths.reports=reports
+    python tests/bench/parsed_pairs.py reports/generated+en [--pairs 100] [--json OUT]
 
-FOLDER holds BLiMP-format JSONL, ours or BLiMP's own, one file a paradigm. A sentence counts as accepted where
+The folder holds BLiMP-format JSONL, ours or BLiMP's own, one file a paradigm. A sentence counts as accepted where
 link-parser (packages link-grammar, link-grammar-dictionaries-en) links all of its words; a sentence that takes longer
 than --seconds counts as not accepted. The parser is right about agreement and the forms of verbs, and blind to what
 depends on meaning (selection, polarity, quantifiers) and on gender: there the two shares are alike.
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 PARSER = "link-parser"
-# No null links, no guesses at the spelling of unknown words; each sentence is repeated, so that verdicts find theirs.
+# No null links, no guesses at unknown words; each sentence is repeated, so that verdicts find their sentences.
 OPTIONS = ("-null=0", "-spell=0", "-panic=0", "-graphics=0", "-verbosity=1", "-echo=1")
 _LINKAGES = re.compile(r"Found \d+ linkages? \((\d+)")  # those without a violation in post-processing
 
