@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
+from analysis.accuracies import ATTRACTOR, by_condition
 from analysis.collect import Study
 from corpora.errors import RunError
 from eval.accuracy import TIE_WORTH, wilson
@@ -192,6 +193,23 @@ def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
 
 def _bag(sentence: str) -> list[str]:
     return sorted(re.findall(r"\w+|[^\w\s]", sentence.lower()))
+
+
+def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of subject-verb agreement by what stands between the two (Ide et al. 2024, figure 4).
+
+    One row per run, method and condition of accuracies.ATTRACTOR: run, method, condition, accuracy, of the template (or
+    trial) with the highest overall accuracy, as there. Empty where a paradigm of them is missing.
+    """
+    best = method_accuracies(by_paradigm)[["run", "method", "best"]].rename(columns={"best": "repeat"})
+    chosen = by_paradigm.merge(best, on=["run", "method", "repeat"])
+    rows = []
+    for method, part in chosen.groupby("method", sort=False):
+        shares = pd.DataFrame({"level": "paradigm", "name": part["paradigm"], "model": part["run"],
+                               "accuracy": part["right"] / part["pairs"]})  # fmt: skip
+        rows.append(by_condition(shares, ATTRACTOR).rename(columns={"model": "run"}).assign(method=method))
+    columns = ["run", "method", "condition", "accuracy"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
 
 def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.accuracy_figures import axis_start, condition_chart
 from analysis.collect import Study
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.item_exhibits import item_exhibits
 from analysis.items import largest_size
 from analysis.judgements import Judgements
 from analysis.method_comparison import (
+    accuracy_by_attractor,
     accuracy_by_difference,
     beside_prefix_methods,
     count_judgements,
@@ -55,6 +57,7 @@ def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]
         _predictors(files[files["method"] == "lp"], ties),
     ]
     return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, files, items)]
+        _attractors(by_paradigm, groups),
 
 
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
@@ -215,6 +218,32 @@ def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     found = beside_prefix_methods(by_paradigm, phenomena)
     if found.empty:
         return None
+def _attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    found = accuracy_by_attractor(by_paradigm)
+    if found["method"].nunique() < 2:
+        return None
+    rows = _over_runs(found, groups, ["method", "condition"])
+    conditions = list(dict.fromkeys(rows["condition"]))
+    table = rows.pivot(index=["method", "group"], columns="condition", values="accuracy")[conditions]
+    table = table.reindex(rows.set_index(["method", "group"]).index.drop_duplicates()).rename_axis(None, axis=1)
+    loss = (table[conditions[0]] - table[conditions[1:]].mean(axis=1)).to_numpy()
+    drawn, low = rows.rename(columns={"group": "model"}), axis_start(rows["accuracy"])
+    return Exhibit(
+        "attractor-methods",
+        "Attractors under each method",
+        "Subject-verb agreement with no attractor, with one as a relational noun, and with one in a relative clause, "
+        "by each method (Ide et al. 2024, figure 4), of its best template or trial where it has several, means over "
+        "runs; loss: how far the mean of the last two lies below the first.",
+        table.reset_index().rename(columns={"group": "curve"}).assign(loss=loss),
+        cells={"method": as_it_is, "curve": as_it_is, "loss": _signed},
+        charts={str(name): partial(_attractor_panel, drawn, str(name), low) for name in drawn["method"].unique()},
+    )
+
+
+def _attractor_panel(rows: pd.DataFrame, method: str, low: float, width: int | str) -> Any:
+    return condition_chart(rows[rows["method"] == method], width=width, heading=method, domain=(low, 1.0))
+
+
     rows = _over_runs(found, groups, ["method", "level", "name"])
     columns = ["method", "name", "group", "paradigms", "accuracy", "full"]
     named = rows.assign(name=rows["name"].map(title))
