@@ -170,7 +170,7 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
         base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
     ]
     height = part["label"].nunique() * (10 + 12 * len(groups))
-    told = f"{method.replace('_', '-')} (filled), full sentence (hollow)"
+    told = f"{method} (filled), full sentence (hollow)"
     return alt.layer(*layers).properties(width=width, height=height, title=told)
 
 

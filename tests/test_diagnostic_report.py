@@ -243,11 +243,17 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     assert "made_up · neg" in done.stdout
     assert "BERT large (paper)" in done.stdout
     opened = Opened(browser, tmp_path / "reports" / "made_up" / "report.html")
+    assert re.search(r"^lstm_tiny ", done.stdout, re.MULTILINE)
+    assert r"lstm\_tiny" in (tmp_path / "reports" / "made_up" / "cprag-words.tex").read_text()
     assert opened.charts == len(re.findall(r"data-chart=", opened.html)) > 10
     opened.page.locator(".legend button").first.click()  # that of the curves, with charts beside them that have none
     assert re.search(r'aria-pressed="true"', opened.html)
     assert opened.console == []
     for label in ("blimp", *NAMES):
+    words = opened.page.locator("#cprag-words")
+    words.locator("summary").click()
+    heads = words.locator("thead th").all_inner_texts()
+    assert heads == ["Item", "condition", "context", "fitting", "lstm_tiny"]  # a model's name is shown as it is
         assert f'data-section="{label}"' in opened.html
     assert WORDS[2] in opened.html
     table = pd.read_csv(tmp_path / "reports" / "made_up" / "cprag-sensitivity.csv")
