@@ -32,7 +32,8 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "\N{MINUS SIGN}": r"\ensuremath{-}", "\N{PLUS-MINUS SIGN}": r"\ensuremath{\pm}",
-    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}", "\N{LESS-THAN OR EQUAL TO}": r"\ensuremath{\leq}",
+    "\N{GREATER-THAN OR EQUAL TO}": r"\ensuremath{\geq}",
 }  # fmt: skip
 
 
