@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -13,6 +14,7 @@ from analysis.collect import collect
 from analysis.curve_exhibits import curve_exhibits
 from analysis.curve_tables import curve_tables
 from analysis.curves import fit_curves
+from analysis.exhibits import Exhibit, as_it_is
 from analysis.judgements import judgements
 from analysis.report import Section, write_report
 from analysis.studies import combine
@@ -26,11 +28,29 @@ from tests.test_report import CONFIG, EVIL, section_of
 FADED = 0.15  # opacity below which a line counts as faded
 
 
+ERRORS = Exhibit(
+    "errors",
+    "A sample of errors",
+    "Wrongly judged pairs.",
+    pd.DataFrame(
+        [
+            ("anaphor_gender_agreement", "lstm_tiny", "A woman hid herself .", "anaphor_agreement"),
+            ("anaphor_number_agreement", "txl_tiny", "Two cats hid themselves .", "anaphor_agreement"),
+            ("wh_island", "txl_tiny", "Who hid <b>that</b> cat ?", "island_effects"),
+        ],
+        columns=["paradigm", "curve", "good", "phenomenon"],
+    ),
+    cells=dict.fromkeys(("curve", "good"), as_it_is),
+    folded=True,
+    filtered=True,
+)
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     section = section_of(folder / "runs", unk_share=0.3)
-    section.more = curve_exhibits(curve_tables(section.judged, section.published, CONFIG))
+    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG)), ERRORS]
     return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
 
 
@@ -112,6 +132,52 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
         for text in column(page, 1 + interval.evaluate("(th) => th.cellIndex"))
     ]
     assert lower == sorted(lower, reverse=True)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme):
+    opened = Opened(browser, report, width, scheme)
+    page = opened.page
+    page.context.set_offline(True)
+    errors = page.locator("#blimp-errors")
+    errors.locator("summary").focus()
+    page.keyboard.press("Enter")
+
+    def shown():
+        return [row.split(" ")[0] for row in errors.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()]
+
+    def told():
+        return errors.locator("output").inner_text()
+
+    assert shown() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
+    assert told() == "3 of 3 rows"
+    page.keyboard.press("Tab")
+    page.keyboard.type("TXL_tiny hid")
+    assert shown() == ["txl_tiny", "txl_tiny"]
+    page.keyboard.press("Tab")  # to the choice of paradigms
+    page.keyboard.press("Tab")
+    phenomenon = errors.locator("select").nth(1)
+    assert phenomenon.evaluate("(field) => field === document.activeElement")
+    assert phenomenon.locator("option").all_inner_texts() == ["all", "Anaphor agreement", "Island effects"]
+    page.keyboard.type("Isl")
+    assert shown() == ["txl_tiny"]
+    assert told() == "1 of 3 rows"
+    assert errors.locator("tbody tr:visible").inner_text().count("<b>that</b>") == 1
+    assert errors.locator("select").first.locator("option").all_inner_texts() == ["all", "Wh island"]
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("nowhere")
+    assert (shown(), told()) == ([], "0 of 3 rows")
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    phenomenon.select_option("all")
+    assert told() == "3 of 3 rows"
+    field = errors.locator("input").bounding_box()
+    assert field["height"] >= 40  # a finger's width
+    assert field["x"] + field["width"] <= width
+    assert (opened.overflow, opened.console) == (0, [])
+    page.context.close()
 
 
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
