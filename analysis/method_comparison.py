@@ -21,10 +21,11 @@ import polars as pl
 
 from analysis.accuracies import ATTRACTOR, by_condition
 from analysis.collect import Study
+from analysis.judgements import methods_of
 from corpora.errors import RunError
 from eval.accuracy import TIE_WORTH, wilson
 from eval.config import DIAGNOSTICS
-from eval.scores import ITEMS_FILE, TOKENS_FILE, read_metadata
+from eval.scores import read_metadata, score_path
 
 OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # whose counts of tokens are of the sentences alone
 _KEY = ["paradigm", "pair_id"]
@@ -36,10 +37,9 @@ def score_files(study: Study, label: str) -> pd.DataFrame:
     """Score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
     assert label.partition("+")[0] not in DIAGNOSTICS, label
     rows = [
-        {"run": run, "method": path.stem, "path": path}
+        {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}
         for run in study.runs.index
-        for path in sorted(study.folders[run].scores(label).glob("*.parquet"))
-        if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem
+        for method in methods_of(study, run, label)
     ]
     return pd.DataFrame(rows, columns=["run", "method", "path"])
 

@@ -35,29 +35,34 @@ from analysis.tables import title
 from eval.scores import read_items
 
 
-def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]:
-    """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B)."""
+def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFrame | None = None) -> list[Exhibit]:
+    """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B).
+
+    `runs`: rows of Study.runs over which methods are compared, where they are more than those of `judged`.
+    """
+    runs = judged.runs if runs is None else runs
     files = score_files(study, judged.label)
-    files = files[files["run"].isin(judged.runs.index)].reset_index(drop=True)
+    files = files[files["run"].isin(runs.index)].reset_index(drop=True)
     if judged.of_paradigms or files.empty:
         return []
-    files["group"] = files["run"].map(judged.runs["group"])
+    files["group"] = files["run"].map(runs["group"])
     items, _ = read_items(files["path"].iloc[0].parent)
     of_all, by_difference = count_judgements(files, ties)
-    at = set(judged.runs.index[largest_size(judged.runs)])
+    at = set(runs.index[largest_size(runs)])
     files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
     made: Sequence[Exhibit | None] = [
         _methods(by_paradigm, by_difference, groups),
-        _by_size(of_all, judged.runs),
+        _by_size(of_all, runs),
         _lengths(by_difference, groups),
         _differences(by_paradigm, groups),
         _shuffled(by_paradigm, items, groups),
+        _attractors(by_paradigm, groups),
         _prefixes(by_paradigm, items, groups),
         _predictors(files[files["method"] == "lp"], ties),
     ]
-    return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, files, items)]
-        _attractors(by_paradigm, groups),
+    of_judged = files[files["run"].isin(judged.runs.index)]
+    return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, of_judged, items)]
 
 
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
@@ -213,11 +218,6 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     )
 
 
-def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
-    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    found = beside_prefix_methods(by_paradigm, phenomena)
-    if found.empty:
-        return None
 def _attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     found = accuracy_by_attractor(by_paradigm)
     if found["method"].nunique() < 2:
@@ -244,6 +244,11 @@ def _attractor_panel(rows: pd.DataFrame, method: str, low: float, width: int | s
     return condition_chart(rows[rows["method"] == method], width=width, heading=method, domain=(low, 1.0))
 
 
+def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    found = beside_prefix_methods(by_paradigm, phenomena)
+    if found.empty:
+        return None
     rows = _over_runs(found, groups, ["method", "level", "name"])
     columns = ["method", "name", "group", "paradigms", "accuracy", "full"]
     named = rows.assign(name=rows["name"].map(title))
