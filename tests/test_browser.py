@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -16,6 +17,7 @@ from analysis.curve_tables import curve_tables
 from analysis.curves import fit_curves
 from analysis.exhibits import Exhibit, as_it_is
 from analysis.judgements import judgements
+from analysis.method_figures import length_chart
 from analysis.report import Section, write_report
 from analysis.studies import combine
 from analysis.study_comparison import study_findings, together_exhibits
@@ -46,11 +48,24 @@ ERRORS = Exhibit(
 )
 
 
+_LENGTHS = pd.DataFrame(
+    [(method, at, 9, 0.5 + slope * at, 0.4, 0.6) for method, slope in (("lp", 0.04), ("mean_lp", -0.02))
+     for at in range(-5, 6)],
+    columns=["method", "difference", "judgements", "accuracy", "low", "high"],
+)  # fmt: skip
+LENGTHS = Exhibit(
+    "lengths",
+    "Unequal lengths",
+    "Named at the ends of lines.",
+    charts={"curve-0": lambda width: length_chart(_LENGTHS, width=width)},
+)
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     section = section_of(folder / "runs", unk_share=0.3)
-    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG)), ERRORS]
+    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG)), ERRORS, LENGTHS]
     return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
 
 
@@ -178,6 +193,25 @@ def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme)
     assert field["x"] + field["width"] <= width
     assert (opened.overflow, opened.console) == (0, [])
     page.context.close()
+
+
+@pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
+def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, width, in_legend):
+    opened = Opened(browser, report, width)
+    chart = opened.page.locator("#blimp-lengths svg.marks")
+    names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
+    assert sorted(names.all_inner_texts()) == ["lp", "mean_lp"]
+    assert chart.locator(".role-legend-label text").count() == in_legend
+    frame = chart.bounding_box()
+    texts = [text.bounding_box() for text in chart.locator("text:visible").all()]
+    assert all(frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"] + 1 for box in texts)
+    ticks = [text.bounding_box() for text in chart.locator(".role-axis-label text:visible").all()]
+    for one, other in itertools.combinations([box for box in ticks if box["width"]], 2):
+        apart = other["x"] >= one["x"] + one["width"] or one["x"] >= other["x"] + other["width"]
+        assert apart or abs(one["y"] - other["y"]) >= 10
+    panels = opened.page.locator('[data-chart="blimp-curve-0"]')
+    assert panels.locator(".role-legend-label").count() == 0  # the page has their legend
+    opened.page.context.close()
 
 
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
