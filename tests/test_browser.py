@@ -200,7 +200,7 @@ def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, 
     opened = Opened(browser, report, width)
     chart = opened.page.locator("#blimp-lengths svg.marks")
     names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
-    assert sorted(names.all_inner_texts()) == ["lp", "mean_lp"]
+    assert sorted(names.all_text_contents()) == ["lp", "mean_lp"]
     assert chart.locator(".role-legend-label text").count() == in_legend
     frame = chart.bounding_box()
     texts = [text.bounding_box() for text in chart.locator("text:visible").all()]

@@ -77,7 +77,7 @@ def test_every_table_of_the_papers_fits_its_page(pdflatex, tmp_path):
         (tmp_path / f"{exhibit.name}.tex").write_text(exhibit.latex(f"tab:{exhibit.name}"))
     text = set_in_latex(pdflatex, tmp_path, sorted(tmp_path.glob("*.tex")))
     assert {"blimp-table4", "climp-table2", "methods-table3"} <= {exhibit.name for exhibit in exhibits}
-    assert text.count("Superlative quantifiers") == 2
+    assert text.count("Superlative") == 2  # its columns are broken into lines
 
 
 @pytest.mark.parametrize(("columns", "sideways"), [(6, False), (12, False), (24, True)])
