@@ -5,6 +5,7 @@ const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
 const TEXT_GREY = "#666666"; // of figures.py
+const LEGEND_LINES = "length(datum.label) < 33 ? datum.label : indexof(datum.label, ' \u2212 ') > 0 ? split(replace(datum.label, ' \u2212 ', '\\n\u2212 '), '\\n') : split(datum.label, ', ')";
 const views = new Map();
 
 function themed(specification) {
@@ -30,7 +31,7 @@ function narrow(spec, legendOnPage) {
   for (const layer of spec.layer ?? [spec]) {
     for (const [name, channel] of Object.entries(layer.encoding ?? {})) {
       if (lost && ["color", "shape"].includes(name) && channel.scale?.domain) channel.legend = { title: null, orient: "top", labelLimit: 400, symbolOpacity: 1 };
-      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: "length(datum.label) > 32 ? split(replace(datum.label, ' \u2212 ', ', \u2212 '), ', ') : datum.label" });
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: LEGEND_LINES });
     }
   }
   spec.config.axisX = { titleAnchor: "end", ...spec.config.axisX };

@@ -220,6 +220,7 @@ def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
     """The first form that is wide enough, else the last, and the columns: l, r, or p with a share of the line for text
     that would not fit beside the others.
     """
+    head, rows = [_as_set(name) for name in head], [[_as_set(text) for text in row] for row in rows]
     texts = [max([len(row[i]) for row in rows], default=0) for i in range(len(head))]
     for form in _FORMS:
         heads = [
@@ -244,6 +245,11 @@ def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
         for i, right in enumerate(numeric)
     ]
     return form, "".join(columns)
+
+
+def _as_set(text: str) -> str:
+    """LaTeX as about as many characters as it shows."""
+    return re.sub(r"[\\${}]", "", re.sub(r"\\[A-Za-z]+(\{\})?", "x", text))
 
 
 def _accuracy_of(row: pd.Series, column: str) -> str:
