@@ -22,7 +22,7 @@ from corpora.files import write_text
 _ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
 LONG = 45  # lines of a table that fits one page
-LINE = 88  # characters of a small line in a journal of one column
+LINE = 84  # characters of a small line in a journal of one column, capitals among them
 LONG_TEXT = 22  # characters from which on a text may be broken into lines
 LEAST_TEXT = 14  # characters of a line of a text that is broken
 BREAK = "\\\\"
@@ -201,9 +201,9 @@ class _Form:
 _FORMS = (
     _Form("footnotesize", LINE, upright=True),
     _Form("footnotesize", LINE),
-    _Form("scriptsize", 100),
-    _Form("footnotesize", 140, sideways=True),
-    _Form("scriptsize", 158, sideways=True),
+    _Form("scriptsize", 96),
+    _Form("footnotesize", 134, sideways=True),
+    _Form("scriptsize", 152, sideways=True),
 )
 _BETWEEN = 2  # characters between columns
 _SIDE = 2  # characters that a heading on its side is wide
@@ -248,8 +248,8 @@ def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
 
 
 def _as_set(text: str) -> str:
-    """LaTeX as about as many characters as it shows."""
-    return re.sub(r"[\\${}]", "", re.sub(r"\\[A-Za-z]+(\{\})?", "x", text))
+    """LaTeX as about as many characters as it is wide: signs such as < take two."""
+    return re.sub(r"[\\${}]", "", re.sub(r"\\[A-Za-z]+(\{\})?", "xx", text))
 
 
 def _accuracy_of(row: pd.Series, column: str) -> str:
