@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.figures import GREY, HUES, SHAPES, Chart
+from analysis.figures import CHANCE_LABEL, GREY, HUES, SHAPES, TEXT_GREY, Chart, group_looks
 from analysis.tables import title
 
 _BLUES = ("#f2f6fa", "#c3d9ec", "#7fb2d9", "#2f7fbf", "#0b4a86")  # light to dark, one hue: read without colour too
@@ -100,6 +100,53 @@ def condition_chart(
     height = len(models) * (12 * len(conditions) + gap + 6)
     chart = alt.layer(*layers).properties(width=width, height=height)
     return chart.properties(title=heading) if heading else chart
+
+
+def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, heading: str = "") -> Chart:
+    """A row per phenomenon under that of the whole, a mark with its interval per model; ticks are people.
+
+    `rows`: level, name, model, accuracy, low, high, pairs; `people`: name, accuracy, no rows where they are not known.
+    Phenomena go from the highest mean accuracy to the lowest.
+    """
+    shown = rows.assign(group=rows["model"], name=rows["name"].map(title), chance=0.5)
+    means = shown.assign(first=shown["level"] == "overall").groupby("name").agg({"first": "any", "accuracy": "mean"})
+    order = list(means.sort_values(["first", "accuracy"], ascending=False, kind="stable").index)
+    shown = shown[["name", "group", "accuracy", "low", "high", "pairs", "chance"]]
+    known = people.assign(name=people["name"].map(title))[["name", "accuracy"]]
+    known = known[known["name"].isin(order)]
+    models = list(dict.fromkeys(shown["group"]))
+    step = 8 + 12 * len(models)
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        axis=alt.Axis(title=None, grid=True, tickBand="extent", domain=False, ticks=False, labelLimit=220),
+        scale=alt.Scale(paddingInner=0.25),
+    )
+    offset = alt.YOffset("group:N", sort=models)
+    low = axis_start(pd.concat([shown["low"], known["accuracy"]]))
+    x = alt.X(
+        "accuracy:Q",
+        scale=alt.Scale(domain=[low, 1.0], nice=False, zero=False),
+        axis=alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6, tickMinStep=0.1),
+    )
+    colour, shape = group_looks(models)
+    tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N", title="model"),
+               *(alt.Tooltip(f"{of}:Q", format=".3f") for of in ("accuracy", "low", "high")),
+               alt.Tooltip("pairs:Q", format=",")]  # fmt: skip
+    base = alt.Chart(shown)
+    layers = [
+        alt.Chart(shown.iloc[:1]).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=alt.X("chance:Q")),
+        base.mark_rule(strokeWidth=2).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
+        base.mark_point(size=55, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
+    ]
+    told = [heading] if heading else []
+    if len(known):
+        of_people = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("accuracy:Q", format=".3f", title="people")]
+        ticks = alt.Chart(known).mark_tick(color=TEXT_GREY, thickness=3, size=0.6 * step, opacity=1)
+        layers.insert(1, ticks.encode(x, y, tooltip=of_people))
+        told.append("Upright bars: people")
+    chart = alt.layer(*layers).properties(width=width, height=len(order) * step)
+    return chart.properties(title=alt.Title(" · ".join(told), fontSize=12, fontWeight="normal")) if told else chart
 
 
 def axis_start(accuracies: pd.Series) -> float:

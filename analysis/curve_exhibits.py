@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits import Exhibit, as_it_is, count
-from analysis.figures import GREY, HUES, SHAPES, Chart
+from analysis.figures import GREY, HUES, MARGIN, SHAPES, Chart
 from analysis.tables import slope_text, title
 
 ALPHA = 0.05
@@ -127,7 +127,7 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     base = alt.Chart(shown)
     shape = alt.Shape("pair:N", scale=marks, legend=legend)
     layers = [
-        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis)),
+        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis, scale=MARGIN)),
         base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
     ]
     for sure in sorted(shown["sure"].unique()):  # Vega complains of a layer without rows

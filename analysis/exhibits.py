@@ -31,7 +31,8 @@ class Exhibit:
     charts: name -> a function from a width (pixels or "container") to a chart; side by side in the file.
     columns: panels beside each other in the file. legend: names that are no part of its charts' own legends on the
     page, where choosing one fades the others.
-    strong: rows that stand out, by their number. folded: the page shows the table only when asked.
+    strong: rows that stand out, by their number. folded: the page shows the table only when asked. filtered: there it
+    can be searched, and cut to a phenomenon or paradigm.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Exhibit:
     legend: Sequence[str] = ()
     strong: tuple[int, ...] = ()
     folded: bool = False
+    filtered: bool = False
 
     @property
     def head(self) -> list[str]:
@@ -80,6 +82,7 @@ class Exhibit:
             "name": self.name, "file": prefix + self.name, "heading": self.heading, "about": self.about,
             "head": list(zip(self.head, self.numeric, strict=True)), "rows": rows, "strong": self.strong,
             "charts": [f"{prefix}{self.name}-{chart}" for chart in self.charts], "folded": self.folded,
+            "filtered": self.filtered, "choices": [name for name in self.head if name in _NAMES],
             "small": self.columns > 2, "legend": style(self.legend).to_dict("records"),
         }  # fmt: skip
 

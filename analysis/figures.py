@@ -32,6 +32,7 @@ LEGEND_CHARACTERS = 70  # that stand beside each other above a chart
 MOST_TICKS = 8  # on an axis of sizes
 LABEL_GAP = 13  # pixels between two names at the ends of lines
 CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
+MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 SLOPE_TITLE = "Accuracy gained per doubling of the text"
 
 # 125000 -> 125k, 2000000 -> 2M
@@ -243,7 +244,9 @@ def _rules(people: float | None, low: float) -> list[Any]:
     table = pd.DataFrame(levels, columns=["level", "accuracy"])
     at = alt.Chart(table).encode(y=alt.Y("accuracy:Q"))
     rule = at.mark_rule(strokeDash=[3, 3], color=GREY)
-    text = at.mark_text(align="left", dx=4, dy=-6, fontSize=10, color=TEXT_GREY).encode(x=alt.value(0), text="level:N")
+    under = people is not None and people * 10 % 1 > 0.7  # a line of the grid would run through a name above
+    text = at.mark_text(align="left", dx=4, dy=8 if under else -6, fontSize=10, color=TEXT_GREY)
+    text = text.encode(x=alt.value(0), text="level:N")
     return [rule, text] if levels else []
 
 
@@ -292,6 +295,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     colour, shape = group_looks(groups)
     x = alt.X(
         "slope:Q",
+        scale=MARGIN,
         axis=alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6),
     )
     tooltip = [

@@ -91,7 +91,8 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
     of_sizes = {f"at {size}": [shares.get(size, np.nan) for shares in found["shares"]] for size in sizes}
     table = pd.DataFrame(
         {"paradigm": found["paradigm"], "pair": found["pair_id"], "curve": found["group"], "good": found["good"],
-         "bad": found["bad"], "flips": found["flips"], **of_sizes, "split": found["split"]}
+         "bad": found["bad"], "flips": found["flips"], **of_sizes, "split": found["split"],
+         "phenomenon": found["phenomenon"]}
     )  # fmt: skip
     return Exhibit(
         "flips",
@@ -103,6 +104,7 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
         table,
         cells={**dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is), "flips": count},
         folded=True,
+        filtered=True,
     )
 
 
@@ -110,7 +112,7 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
     paths = files.loc[files["method"] == judged.method, "path"].tolist()
     found = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
     found = found.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
-    columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin"]
+    columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]
     return Exhibit(
         "hardest",
         "The hardest pairs",
@@ -119,6 +121,7 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
         found[columns].rename(columns={"pair_id": "pair"}),
         cells={"pair": as_it_is, "good": as_it_is, "bad": as_it_is, "margin": signed_text},
         folded=True,
+        filtered=True,
     )
 
 
@@ -154,12 +157,14 @@ def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
 def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
     rows = []
     judged_items = items[judged_pairs(judged.method, items)]
+    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
     for _, one in _one_run(files).iterrows():
         outcome = judged.outcome[judged.runs.index.get_loc(one["run"])]
         wrong = judged.pairs[outcome < 0.5]
         for entry in error_sample(one["path"].parent, judged_items, wrong, ERRORS, SEED):
             shown = {side: _tokens(entry[side]) for side in ("good", "bad")}
-            rows.append({"paradigm": entry["paradigm"], "pair": entry["pair_id"], "curve": one["group"], **shown})
+            named = {"paradigm": entry["paradigm"], "pair": entry["pair_id"], "curve": one["group"]}
+            rows.append({**named, **shown, "phenomenon": phenomena[entry["paradigm"]]})
     if not rows:
         return None
     return Exhibit(
@@ -170,6 +175,7 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
         pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable"),
         cells=dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is),
         folded=True,
+        filtered=True,
     )
 
 

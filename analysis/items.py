@@ -19,10 +19,10 @@ _BETWEEN = " .,;:?!"  # words
 
 
 def largest_size(runs: pd.DataFrame) -> pd.Series:
-    """(R,) which runs are of the largest size of their group."""
-    return runs["size"] == runs["group"].map(
-        runs.loc[runs.groupby("group")["sample_words"].idxmax()].set_index("group")["size"]
-    )
+    """(R,) which runs are of the largest size of their group; a model of unknown size is one."""
+    words = runs["sample_words"].fillna(0)
+    largest = runs.loc[words.groupby(runs["group"]).idxmax()].set_index("group")["size"]
+    return runs["size"] == runs["group"].map(largest)
 
 
 def pair_accuracies(judged: Judgements, group: str, size: str) -> Array:

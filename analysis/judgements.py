@@ -18,7 +18,7 @@ from corpora.files import sha256_json
 from eval.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, unk_free
 from eval.config import DIAGNOSTICS
 from eval.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
-from eval.scores import judged_pairs, read_items, read_metadata, read_scores, score_path
+from eval.scores import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
 from train.axes import flatten
 
 UNSCORED = "unscored"
@@ -99,21 +99,16 @@ class Judgements:
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
     """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32", "cprag"; of one if asked.
 
-    Diagnostics (`is_diagnostic`) come last; they alone need no run with a place on a curve. Raises RunError when there
-    are none.
+    Those of models without a place on a curve are among them; diagnostics (`is_diagnostic`) come last. Raises RunError
+    when there are none.
     """
-    labels = {label for run in study.runs.index for label in _labels_of(study, run)}
-    labels |= {label for run in study.unplaced.index for label in _labels_of(study, run) if is_diagnostic(label)}
+    labels = {label for run in [*study.runs.index, *study.unplaced.index] for label in labels_of(study, run)}
     of = {label: label.partition("+")[0] for label in labels}
     chosen = sorted(label for label in labels if benchmark in (None, of[label]))
     if not chosen:
         there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
         asked = f"benchmark={benchmark}" if benchmark else "a benchmark"
-        trained = "; ".join(study.problems["reason"].loc[lambda told: told != ""].unique()[:1])
-        nobody = f" (no run has a place on a curve: {trained})" if study.runs.empty else ""
-        raise RunError(
-            f"study={study.name}: no run has scores of {asked}{there}{nobody}; python -m eval study={study.name}"
-        )
+        raise RunError(f"study={study.name}: no run has scores of {asked}{there}; python -m eval study={study.name}")
     return sorted(chosen, key=is_diagnostic)
 
 
@@ -122,10 +117,19 @@ def is_diagnostic(label: str) -> bool:
     return label.partition("+")[0] in DIAGNOSTICS
 
 
-def _labels_of(study: Study, run: str) -> list[str]:
+def labels_of(study: Study, run: str) -> list[str]:
+    """What a run was scored on: names of its folders of scores."""
     if run in study.scores:
         return list(study.scores[run])
     return [path.name for path in study.folders[run].scores("").glob("*") if path.is_dir()]
+
+
+def methods_of(study: Study, run: str, label: str) -> list[str]:
+    """Methods by which a run's exported model has scores of a benchmark of pairs."""
+    if run in study.scores:
+        return list(study.scores[run].get(label, {}))
+    paths = sorted(study.folders[run].scores(label).glob("*.parquet"))
+    return [path.stem for path in paths if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem]
 
 
 def judgements(

@@ -19,11 +19,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
+from analysis.accuracies import ATTRACTOR, by_condition
 from analysis.collect import Study
+from analysis.judgements import methods_of
 from corpora.errors import RunError
 from eval.accuracy import TIE_WORTH, wilson
 from eval.config import DIAGNOSTICS
-from eval.scores import ITEMS_FILE, TOKENS_FILE, read_metadata
+from eval.scores import read_metadata, score_path
 
 OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # whose counts of tokens are of the sentences alone
 _KEY = ["paradigm", "pair_id"]
@@ -35,10 +37,9 @@ def score_files(study: Study, label: str) -> pd.DataFrame:
     """Score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
     assert label.partition("+")[0] not in DIAGNOSTICS, label
     rows = [
-        {"run": run, "method": path.stem, "path": path}
+        {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}
         for run in study.runs.index
-        for path in sorted(study.folders[run].scores(label).glob("*.parquet"))
-        if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem
+        for method in methods_of(study, run, label)
     ]
     return pd.DataFrame(rows, columns=["run", "method", "path"])
 
@@ -192,6 +193,23 @@ def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
 
 def _bag(sentence: str) -> list[str]:
     return sorted(re.findall(r"\w+|[^\w\s]", sentence.lower()))
+
+
+def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of subject-verb agreement by what stands between the two (Ide et al. 2024, figure 4).
+
+    One row per run, method and condition of accuracies.ATTRACTOR: run, method, condition, accuracy, of the template (or
+    trial) with the highest overall accuracy, as there. Empty where a paradigm of them is missing.
+    """
+    best = method_accuracies(by_paradigm)[["run", "method", "best"]].rename(columns={"best": "repeat"})
+    chosen = by_paradigm.merge(best, on=["run", "method", "repeat"])
+    rows = []
+    for method, part in chosen.groupby("method", sort=False):
+        shares = pd.DataFrame({"level": "paradigm", "name": part["paradigm"], "model": part["run"],
+                               "accuracy": part["right"] / part["pairs"]})  # fmt: skip
+        rows.append(by_condition(shares, ATTRACTOR).rename(columns={"model": "run"}).assign(method=method))
+    columns = ["run", "method", "condition", "accuracy"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
 
 def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:

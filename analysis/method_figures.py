@@ -58,6 +58,8 @@ def named_lines(
         base.mark_area(opacity=0.12, clip=True).encode(x, alt.Y("low:Q", scale=scale), alt.Y2("high:Q"), colour),
         base.mark_line(strokeWidth=2).encode(x, y, colour),
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
+        # From where this line ends to the edge, which others reach.
+        ends.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(x=alt.X("at:Q"), x2=edge, y=y, color=colour),
         ends.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=14).encode(
             x=edge, x2=edge, y=y, y2=alt.Y2("place:Q"), color=colour
         ),
@@ -106,6 +108,7 @@ def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     axis = alt.Axis(
         title="Tokens of the good sentence less those of the bad one",
         tickMinStep=1,
+        labelSeparation=4,
         grid=False,
         labelExpr=f"abs(datum.value) == {ends} ? (datum.value < 0 ? '≤ −' : '≥ ') + abs(datum.value) : "
         "replace(datum.label, '-', '−')",
@@ -170,7 +173,7 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
         base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
     ]
     height = part["label"].nunique() * (10 + 12 * len(groups))
-    told = f"{method.replace('_', '-')} (filled), full sentence (hollow)"
+    told = f"{method} (filled), full sentence (hollow)"
     return alt.layer(*layers).properties(width=width, height=height, title=told)
 
 

@@ -1,10 +1,11 @@
 "use strict";
-// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts tables, hands out files.
+// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts and filters tables, hands out files.
 const charts = JSON.parse(document.getElementById("charts").textContent);
 const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
 const TEXT_GREY = "#666666"; // of figures.py
+const LEGEND_LINES = "length(datum.label) < 33 ? datum.label : indexof(datum.label, ' \u2212 ') > 0 ? split(replace(datum.label, ' \u2212 ', '\\n\u2212 '), '\\n') : split(datum.label, ', ')";
 const views = new Map();
 
 function themed(specification) {
@@ -21,12 +22,16 @@ function themed(specification) {
   return spec;
 }
 
-// Names in a legend go on in further lines, the axis' title ends where the axis does, lines have no names.
-function narrow(spec) {
+// Long names in a legend go on in further lines, the axis' title ends where the axis does. Lines have no names: a legend
+// has them, that of the page or, where the chart has none there, its own.
+function narrow(spec, legendOnPage) {
+  const named = spec.layer?.length;
   if (spec.layer) spec.layer = spec.layer.filter(({ encoding }) => encoding?.x?.value !== "width" && encoding?.x2?.value !== "width");
+  const lost = spec.layer?.length < named && !legendOnPage;
   for (const layer of spec.layer ?? [spec]) {
-    for (const channel of Object.values(layer.encoding ?? {})) {
-      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: "split(replace(datum.label, ' \u2212 ', ', \u2212 '), ', ')" });
+    for (const [name, channel] of Object.entries(layer.encoding ?? {})) {
+      if (lost && ["color", "shape"].includes(name) && channel.scale?.domain) channel.legend = { title: null, orient: "top", labelLimit: 400, symbolOpacity: 1 };
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: LEGEND_LINES });
     }
   }
   spec.config.axisX = { titleAnchor: "end", ...spec.config.axisX };
@@ -35,7 +40,7 @@ function narrow(spec) {
 async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
   spec.autosize = { type: "fit-x", contains: "padding" };
-  if (element.clientWidth < NARROW) narrow(spec);
+  if (element.clientWidth < NARROW) narrow(spec, isHighlighting(element));
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
   views.get(element)?.finalize();
   views.set(element, view);
@@ -90,6 +95,40 @@ function sort(header) {
   body.append(...[...body.rows].sort(compare));
 }
 
+// Above a table that says so: a text to find, and a choice of what its columns of names hold.
+function filterable(table) {
+  const rows = [...table.tBodies[0].rows].map((row) => ({ row, text: spaced([...row.cells].map((cell) => cell.textContent).join(" ")) }));
+  const bar = Object.assign(document.createElement("div"), { className: "filter", role: "search" });
+  const told = Object.assign(document.createElement("output"), { ariaLive: "polite" });
+  const text = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off", spellcheck: false });
+  const choices = [...table.tHead.querySelectorAll("th[data-choice]")].map((header) => Object.assign(document.createElement("select"), { header }));
+  const held = (choice, row) => row.cells[choice.header.cellIndex].textContent;
+  const fits = (row, but) => choices.every((choice) => choice === but || !choice.value || held(choice, row) === choice.value);
+  const show = () => {
+    for (const choice of choices) { // what the other choices leave; what is chosen stays, so that it can be taken back
+      const names = new Set(rows.filter(({ row }) => fits(row, choice)).map(({ row }) => held(choice, row)));
+      choice.replaceChildren(new Option("all", "", false, !choice.value), ...[...names].sort().map((name) => new Option(name, name, false, name === choice.value)));
+    }
+    const words = spaced(text.value).split(/\s+/);
+    for (const { row, text: of } of rows) row.hidden = !(fits(row) && words.every((word) => of.includes(word)));
+    told.textContent = `${rows.filter(({ row }) => !row.hidden).length} of ${rows.length} rows`;
+  };
+  const labelled = (name, field) => {
+    const label = document.createElement("label");
+    label.append(name, field);
+    field.addEventListener("input", show);
+    return label;
+  };
+  bar.append(labelled("Find", text), ...choices.map((choice) => labelled(choice.header.dataset.choice, choice)), told);
+  table.closest(".scroll").before(bar);
+  show();
+}
+
+// Names are found with underscores and without.
+function spaced(text) {
+  return text.toLowerCase().replaceAll("_", " ").trim();
+}
+
 // What `packed` of page.py put into the page: browsers open the files beside it in place of saving them.
 async function unpacked(name, type) {
   const packed = Uint8Array.from(atob(files[name]), (character) => character.charCodeAt(0));
@@ -124,6 +163,7 @@ function setTheme(theme) {
 
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest(".legend"), button.dataset.name));
+document.querySelectorAll("table.filtered").forEach(filterable);
 document.querySelectorAll(".sortable thead th").forEach(sortable);
 for (const link of document.querySelectorAll(".files a[download]")) link.addEventListener("click", save);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

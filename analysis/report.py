@@ -14,10 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import diagnostic_sentences, sentences
+from analysis import sentences
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, Curves, perplexity_curves
-from analysis.diagnostics import Diagnosed
 from analysis.exhibits import Exhibit
 from analysis.figures import (
     GREY,
@@ -47,6 +46,9 @@ from corpora.errors import RunError
 from corpora.files import only_process
 from eval.table import BESIDE
 
+CURVES = "Learning curves on minimal pairs"  # kinds of sections
+MODELS = "Models on minimal pairs"
+DIAGNOSTICS = "Psycholinguistic diagnostics"
 PEOPLE = "people"
 OVERALL = "overall"
 RUN_COLUMNS = [
@@ -92,15 +94,26 @@ class Section:
 
 
 @dataclass
-class DiagnosticSection:
-    """What the report shows of one diagnostic, which has no pairs and no slopes."""
+class TableSection:
+    """What the report shows of one benchmark without curves: a diagnostic, or models that have no place on one.
 
-    found: Diagnosed
+    kind: what it is, as the head of the page says it. file: what names of its files begin with, and its place on the
+    page. runs: with `group` and `manifest`, and the columns of Study.runs that are known of them. made_by: columns by
+    which each table says what it was made of. The rest as in `Section`.
+    """
+
+    label: str
+    file: str
+    kind: str
+    extent: str
+    warnings: list[str]
     exhibits: list[Exhibit]
-
-    @property
-    def label(self) -> str:
-        return self.found.label
+    methods: list[str]
+    problems: pd.DataFrame
+    runs: pd.DataFrame
+    digest: str
+    found: list[tuple[str, str]] = field(default_factory=list)
+    made_by: dict[str, str] = field(default_factory=dict)
 
 
 def write_report(
@@ -111,7 +124,7 @@ def write_report(
     ties: str,
     experiments: Sequence[str],
     source: Sequence[str] = (),
-    diagnostics: Sequence[DiagnosticSection] = (),
+    tables: Sequence[TableSection] = (),
 ) -> Path:
     """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
 
@@ -124,14 +137,14 @@ def write_report(
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
         commands = _commands(study, _studies(study, sections), experiments, config, ties, source)
-        return _write_report(folder, study, sections, diagnostics, config, ties, commands)
+        return _write_report(folder, study, sections, tables, config, ties, commands)
 
 
 def _write_report(
     folder: Path,
     study: str,
     sections: Sequence[Section],
-    diagnostics: Sequence[DiagnosticSection],
+    tables: Sequence[TableSection],
     config: CurvesConfig,
     ties: str,
     commands: list[str],
@@ -145,17 +158,18 @@ def _write_report(
             prefix = f"{file_label(section, config)}-"
             exhibit.write(folder, prefix, **_made_by(section, ties))
             charts |= exhibit.specifications(prefix)
-    for diagnostic in diagnostics:
-        for exhibit in diagnostic.exhibits:
-            exhibit.write(folder, f"{diagnostic.label}-", benchmark_digest=diagnostic.found.digest[:16])
-            charts |= exhibit.specifications(f"{diagnostic.label}-")
-        write_csv(folder / f"{diagnostic.label}-runs.csv", diagnostic.found.runs.drop(columns="manifest").reset_index())
-        write_csv(folder / f"{diagnostic.label}-problems.csv", diagnostic.found.problems)
+    for of in tables:
+        for exhibit in of.exhibits:
+            exhibit.write(folder, f"{of.file}-", **of.made_by, benchmark_digest=of.digest[:16])
+            charts |= exhibit.specifications(f"{of.file}-")
+        write_csv(folder / f"{of.file}-runs.csv", of.runs.drop(columns="manifest").reset_index())
+        write_csv(folder / f"{of.file}-problems.csv", of.problems)
     context = {
         "study": study.replace(SEPARATOR, f" {SEPARATOR} "),
         "studies": _compared(folder, study, sections),
         "sections": [_section(section, config, ties) for section in sections],
-        "diagnostics": [_diagnostic(section) for section in diagnostics],
+        "tables": [_tables(section) for section in tables],
+        "kinds": [*([CURVES] if sections else []), *dict.fromkeys(section.kind for section in tables)],
         "commands": commands,
     }
     path = folder / "report.html"
@@ -261,19 +275,15 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
     }
 
 
-def _diagnostic(section: DiagnosticSection) -> dict[str, Any]:
-    found = section.found
+def _tables(section: TableSection) -> dict[str, Any]:
     return {
-        "label": section.label,
-        "file": section.label,
-        "extent": diagnostic_sentences.extent(found),
-        "warnings": diagnostic_sentences.warnings(found),
-        "methods": diagnostic_sentences.methods(found),
-        "exhibits": [exhibit.for_page(f"{section.label}-") for exhibit in section.exhibits],
-        "problems": _records(found.problems),
-        "runs": [_provenance(run, row) for run, row in found.runs.iterrows()],
-        "versions": _versions(found.runs),
-        "digest": found.digest,
+        **{name: getattr(section, name) for name in ("label", "file", "kind", "extent", "warnings", "methods")},
+        "findings": section.found,
+        "exhibits": [exhibit.for_page(f"{section.file}-") for exhibit in section.exhibits],
+        "problems": _records(section.problems),
+        "runs": [_provenance(run, row) for run, row in section.runs.iterrows()],
+        "versions": _versions(section.runs),
+        "digest": section.digest,
     }
 
 
@@ -350,7 +360,7 @@ def _versions(runs: pd.DataFrame) -> list[str]:
 
 def _studies(study: str, sections: Sequence[Section]) -> list[str]:
     """The studies whose runs these are, in the order in which `study` names them."""
-    return sorted({name for section in sections for name in section.judged.runs["study"]}, key=study.find)
+    return sorted({name for section in sections for name in section.judged.runs["study"]}, key=study.find) or [study]
 
 
 def _compared(folder: Path, study: str, sections: Sequence[Section]) -> list[dict[str, Any]]:

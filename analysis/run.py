@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import conf
+from analysis import diagnostic_sentences
 from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
 from analysis.curve_exhibits import COMPARISONS, context_exhibits, coverage_exhibit, curve_exhibits
@@ -24,11 +25,12 @@ from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.diagnostic_exhibits import diagnostic_exhibits
 from analysis.diagnostics import diagnosed
 from analysis.frequency_exhibits import frequency_exhibits
-from analysis.judgements import is_diagnostic, judgements
+from analysis.judgements import is_diagnostic, judgements, labels_of, no_such_scores
 from analysis.matched_exhibits import matched_exhibits
+from analysis.models import Judge, curves_beside, models_section, published_beside
 from analysis.papers import reproduce
 from analysis.people import options, people_of, read_people
-from analysis.report import DiagnosticSection, Section, write_report
+from analysis.report import DIAGNOSTICS, Section, TableSection, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.score_exhibits import score_exhibits
 from analysis.sentences import warnings
@@ -41,6 +43,7 @@ from analysis.trajectories import trajectory_exhibit
 from analysis.unavailable import unavailable_exhibits
 from corpora.errors import ConfigError
 from eval.published import read_published
+from eval.questionnaire.answers import Sheet
 
 
 def analyse(config: AnalysisConfig) -> None:
@@ -54,51 +57,22 @@ def analyse(config: AnalysisConfig) -> None:
     console, quiet = Console(), Console(stderr=True, highlight=False)
     sections: dict[str, Section] = {}
     tables: dict[str, dict[str, pd.DataFrame]] = {}
-    diagnostics: list[DiagnosticSection] = []
+    without_curves: list[TableSection] = []
     labels, alone = common_labels(study, names, config.benchmark.name if chosen else None)
     answered = read_people(config, study, labels)
     for label in labels:
         if is_diagnostic(label):
-            diagnostics.append(_diagnosed(study, label, config, console, quiet))
+            without_curves.append(_diagnosed(study, label, config, console, quiet))
             continue
-        benchmark = label.partition("+")[0]
-        with quiet.status(f"{label}: reading scores"):
-            judge = tracked_judgements if config.source == "wandb" else judgements
-            judged = judge(study, label, config.analysis.method, config.ties)
-        judged.notes += alone
-        with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
-            curves = fit_curves(judged, config.analysis)
-        curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-        published = read_published(benchmark)
-        people = people_of(answered[label], study, judged, config) if label in answered else None
-        if people:
-            published = people.beside(published)
-        with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):
-            tables[label] = curve_tables(judged, published, config.analysis, people.accuracy if people else None)
-        with quiet.status(f"{label}: comparing methods, reading pairs"):
-            from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
-            if config.source == "files":
-                from_scores += frequency_exhibits(study, judged, config.paths.store)
-                from_scores += unavailable_exhibits(study, judged)
-        with quiet.status(f"{label}: reading trajectories"):
-            trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
-        more = [
-            *curve_exhibits(tables[label], people.label if people else ""),
-            *([trajectory] if trajectory else []),
-            *from_scores,
-        ]
-        sections[label] = section = Section(judged, curves, published, more, asked=people)
-        if len(names) > 1:
-            compared = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
-            section.first = [*together_exhibits(judged, curves, section.people), *compared]
-            section.more = [exhibit for exhibit in section.more if exhibit.name != COMPARISONS]
-            section.found = study_findings(tables[label]["slope-differences"])
-        made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
-        console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
-        notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
-        left_out = people.counted.notes if people else []
-        for text in [*warnings(judged), *left_out, *sorted(notes)]:
-            quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
+        if any(label in labels_of(study, run) for run in study.runs.index):
+            sheets = answered.get(label, [])
+            made = _on_curves(study, label, config, alone, len(names) > 1, sheets, console, quiet)
+            sections[label], tables[label] = made
+        models = _models(study, label, config, sections.get(label), console, quiet)
+        if models is not None:
+            without_curves.append(models)
+        elif label not in sections:
+            raise no_such_scores(study, label, config.analysis.method, [])
     folder, source = Path(config.paths.reports) / study.name, []
     if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
         folder = folder.with_name(f"{study.name}+wandb")
@@ -125,7 +99,7 @@ def analyse(config: AnalysisConfig) -> None:
             config.ties,
             [name for name in names if conf.is_experiment(name)],
             [*source, *options(config)],
-            diagnostics,
+            without_curves,
         )
         for label, section in sections.items():
             write_curve_tables(folder, section.judged, tables[label], config.analysis.method)
@@ -133,17 +107,109 @@ def analyse(config: AnalysisConfig) -> None:
     console.print(f"report: {path}", markup=False, soft_wrap=True)
 
 
-def _diagnosed(study: Study, label: str, config: AnalysisConfig, console: Console, quiet: Console) -> DiagnosticSection:
+def _on_curves(
+    study: Study,
+    label: str,
+    config: AnalysisConfig,
+    alone: list[str],
+    several: bool,
+    sheets: list[Sheet],
+    console: Console,
+    quiet: Console,
+) -> tuple[Section, dict[str, pd.DataFrame]]:
+    """The section of a benchmark that runs with a place on a curve were scored on, and its tables; slopes are printed.
+
+    `alone`: notes on what not all of `several` studies were scored on. `sheets`: answers of people to its pairs.
+    """
+    benchmark = label.partition("+")[0]
+    with quiet.status(f"{label}: reading scores"):
+        judged = _judge(config)(study, label, config.analysis.method, config.ties)
+        judged.notes += alone
+    with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
+        curves = fit_curves(judged, config.analysis)
+    curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
+    published = read_published(benchmark)
+    people = people_of(sheets, study, judged, config) if sheets else None
+    if people:
+        published = people.beside(published)
+    with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):
+        tables = curve_tables(judged, published, config.analysis, people.accuracy if people else None)
+    with quiet.status(f"{label}: comparing methods, reading pairs"):
+        from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
+        if config.source == "files":
+            from_scores += frequency_exhibits(study, judged, config.paths.store)
+            from_scores += unavailable_exhibits(study, judged)
+    with quiet.status(f"{label}: reading trajectories"):
+        trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
+    found = curve_exhibits(tables, people.label if people else "")
+    more = [*found, *([trajectory] if trajectory else []), *from_scores]
+    section = Section(judged, curves, published, more, asked=people)
+    if several:
+        compared = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
+        section.first = [*together_exhibits(judged, curves, section.people), *compared]
+        section.more = [exhibit for exhibit in section.more if exhibit.name != COMPARISONS]
+        section.found = study_findings(tables["slope-differences"])
+    made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
+    console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
+    notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
+    _print_notes([*warnings(judged), *(people.counted.notes if people else []), *sorted(notes)], quiet)
+    return section, tables
+
+
+def _judge(config: AnalysisConfig) -> Judge:
+    return tracked_judgements if config.source == "wandb" else judgements
+
+
+def _models(
+    study: Study, label: str, config: AnalysisConfig, section: Section | None, console: Console, quiet: Console
+) -> TableSection | None:
+    """The section of models without a place on a curve, if there are any; their accuracies are printed.
+
+    `section`: that of the same benchmark's curves, which stand beside them at their largest sizes.
+    """
+    beside = published_beside(read_published(label.partition("+")[0]), label.partition("+")[0])
+    if section is not None:
+        beside = pd.concat([curves_beside(section.curves), beside], ignore_index=True)
+    with quiet.status(f"{label}: reading scores of models"):
+        chosen = config.analysis
+        found = models_section(study, label, _judge(config), chosen.method, config.ties, chosen.confidence, beside)
+    if found is not None:
+        _print_exhibits(f"{study.name} · {label} · models", found, ("accuracies",), console)
+        _print_notes(found.warnings, quiet)
+    return found
+
+
+def _diagnosed(study: Study, label: str, config: AnalysisConfig, console: Console, quiet: Console) -> TableSection:
     """The section of a diagnostic; its main tables are printed."""
     with quiet.status(f"{label}: reading answers"):
         found = diagnosed(study, label)
-    section = DiagnosticSection(found, diagnostic_exhibits(found, config.analysis.confidence))
-    console.print(f"{study.name} · {label}", style="bold", markup=False)
+    section = TableSection(
+        label,
+        label,
+        DIAGNOSTICS,
+        diagnostic_sentences.extent(found),
+        diagnostic_sentences.warnings(found),
+        diagnostic_exhibits(found, config.analysis.confidence),
+        diagnostic_sentences.methods(found),
+        found.problems,
+        found.runs,
+        found.digest,
+    )
+    _print_exhibits(f"{study.name} · {label}", section, ("prediction", "sensitivity"), console)
+    return section
+
+
+def _print_exhibits(heading: str, section: TableSection, names: tuple[str, ...], console: Console) -> None:
+    console.print(heading, style="bold", markup=False)
     for exhibit in section.exhibits:
-        if exhibit.name in ("prediction", "sensitivity"):
+        if exhibit.name in names:
             for part in exhibit.terminal(console.width):
                 console.print(part)
-    return section
+
+
+def _print_notes(notes: list[str], quiet: Console) -> None:
+    for text in notes:
+        quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
 
 
 def _from_files(config: AnalysisConfig) -> tuple[Study, list[str]]:

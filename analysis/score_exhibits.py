@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.accuracy_figures import axis_start, condition_chart
 from analysis.collect import Study
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.item_exhibits import item_exhibits
 from analysis.items import largest_size
 from analysis.judgements import Judgements
 from analysis.method_comparison import (
+    accuracy_by_attractor,
     accuracy_by_difference,
     beside_prefix_methods,
     count_judgements,
@@ -33,28 +35,34 @@ from analysis.tables import title
 from eval.scores import read_items
 
 
-def score_exhibits(study: Study, judged: Judgements, ties: str) -> list[Exhibit]:
-    """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B)."""
+def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFrame | None = None) -> list[Exhibit]:
+    """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B).
+
+    `runs`: rows of Study.runs over which methods are compared, where they are more than those of `judged`.
+    """
+    runs = judged.runs if runs is None else runs
     files = score_files(study, judged.label)
-    files = files[files["run"].isin(judged.runs.index)].reset_index(drop=True)
+    files = files[files["run"].isin(runs.index)].reset_index(drop=True)
     if judged.of_paradigms or files.empty:
         return []
-    files["group"] = files["run"].map(judged.runs["group"])
+    files["group"] = files["run"].map(runs["group"])
     items, _ = read_items(files["path"].iloc[0].parent)
     of_all, by_difference = count_judgements(files, ties)
-    at = set(judged.runs.index[largest_size(judged.runs)])
+    at = set(runs.index[largest_size(runs)])
     files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
     made: Sequence[Exhibit | None] = [
         _methods(by_paradigm, by_difference, groups),
-        _by_size(of_all, judged.runs),
+        _by_size(of_all, runs),
         _lengths(by_difference, groups),
         _differences(by_paradigm, groups),
         _shuffled(by_paradigm, items, groups),
+        _attractors(by_paradigm, groups),
         _prefixes(by_paradigm, items, groups),
         _predictors(files[files["method"] == "lp"], ties),
     ]
-    return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, files, items)]
+    of_judged = files[files["run"].isin(judged.runs.index)]
+    return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, of_judged, items)]
 
 
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
@@ -208,6 +216,32 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
         table,
         cells={"method": as_it_is, "curve": as_it_is},
     )
+
+
+def _attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    found = accuracy_by_attractor(by_paradigm)
+    if found["method"].nunique() < 2:
+        return None
+    rows = _over_runs(found, groups, ["method", "condition"])
+    conditions = list(dict.fromkeys(rows["condition"]))
+    table = rows.pivot(index=["method", "group"], columns="condition", values="accuracy")[conditions]
+    table = table.reindex(rows.set_index(["method", "group"]).index.drop_duplicates()).rename_axis(None, axis=1)
+    loss = (table[conditions[0]] - table[conditions[1:]].mean(axis=1)).to_numpy()
+    drawn, low = rows.rename(columns={"group": "model"}), axis_start(rows["accuracy"])
+    return Exhibit(
+        "attractor-methods",
+        "Attractors under each method",
+        "Subject-verb agreement with no attractor, with one as a relational noun, and with one in a relative clause, "
+        "by each method (Ide et al. 2024, figure 4), of its best template or trial where it has several, means over "
+        "runs; loss: how far the mean of the last two lies below the first.",
+        table.reset_index().rename(columns={"group": "curve"}).assign(loss=loss),
+        cells={"method": as_it_is, "curve": as_it_is, "loss": _signed},
+        charts={str(name): partial(_attractor_panel, drawn, str(name), low) for name in drawn["method"].unique()},
+    )
+
+
+def _attractor_panel(rows: pd.DataFrame, method: str, low: float, width: int | str) -> Any:
+    return condition_chart(rows[rows["method"] == method], width=width, heading=method, domain=(low, 1.0))
 
 
 def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:

@@ -148,17 +148,24 @@ _BOTH = (
 )
 
 
-def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
-    """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
+def judging(judged: Judgements, ties: str) -> list[str]:
+    """How scores became judgements and accuracies, for a paper."""
     counts = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}[ties]
     paradigms = judged.pairs["paradigm"].nunique()
-    references = sorted(judged.runs["reference"].unique())
-    text = [
+    return [
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
         f"{counts}. {judged.label} has {plural(judged.n_pairs, 'pair')} in {plural(paradigms, 'paradigm')}; "
         "accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
+    ]
+
+
+def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
+    """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
+    references = sorted(judged.runs["reference"].unique())
+    text = [
+        *judging(judged, ties),
         f"Curves are least-squares lines of a run's accuracy on log2 of its distinct training {judged.unit} (of the "
         f"reference tokenizer, {joined(references)}, not the model's tokens): the slope is accuracy gained per "
         "doubling.",
@@ -207,6 +214,12 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     return text
 
 
+_HIDDEN = {
+    "original": "each token is hidden alone (Salazar et al. 2020)",
+    "within_word_l2r": "each token is hidden with those after it in its word (Kauf and Ivanova 2023)",
+}
+
+
 def _policies(judged: Judgements) -> list[str]:
     told: dict[str, list[str]] = {}
     for group, policy in judged.policies.items():
@@ -215,6 +228,8 @@ def _policies(judged: Judgements) -> list[str]:
         before = {"none": "nothing but the begin symbol", "eos": eos, "text": "a fixed text"}[policy["context"]]
         unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
         text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
+        if judged.method == "pll":
+            text += f", and {_HIDDEN[policy.get('pll') or 'within_word_l2r']}"
         told.setdefault(text, []).append(group)
     what = f"What {judged.method} reads of a pair is" if judged.over else "Sentences are"
     if len(told) == 1:

@@ -39,15 +39,16 @@ def combine(studies: Sequence[Study]) -> Study:
     runs in common have one curve of them. Raises RunError where one has curves over words and another over tokens seen,
     and where one has no run of its own.
     """
-    counted = {study.name: study.runs["reference"].eq("tokens").all() for study in studies}
+    on_curves = [study for study in studies if len(study.runs)]
+    counted = {study.name: study.runs["reference"].eq("tokens").all() for study in on_curves}
     if len(set(counted.values())) > 1:
         told = "; ".join(f"{name} over {'tokens seen' if tokens else 'words'}" for name, tokens in counted.items())
         raise RunError(f"studies have curves over different things, which are never one axis: {told}")
-    table = pd.concat([study.runs.rename(index=f"{study.name}/{{}}".format) for study in studies])
+    table = pd.concat([study.runs.rename(index=f"{study.name}/{{}}".format) for study in on_curves or studies])
     configs = {f"{study.name}/{run}": config for study in studies for run, config in study.config.items()}
     first = _first(table)
     shared = [run for run, other in first.items() if run != other]
-    for study in studies:
+    for study in on_curves:
         held = {first[f"{study.name}/{run}"].partition("/")[0] for run in study.runs.index}
         if study.name not in held:
             raise RunError(f"study={study.name}: each of its runs is one of {', '.join(sorted(held))} too")

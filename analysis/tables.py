@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -21,8 +22,9 @@ from corpora.files import write_text
 _ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
 LONG = 45  # lines of a table that fits one page
-LINE = 88  # characters of a small line in a journal of one column
+LINE = 84  # characters of a small line in a journal of one column, capitals among them
 LONG_TEXT = 22  # characters from which on a text may be broken into lines
+LEAST_TEXT = 14  # characters of a line of a text that is broken
 BREAK = "\\\\"
 MIN_WIDTH = 24  # characters of the column that names phenomena and groups
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -30,7 +32,8 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "\N{MINUS SIGN}": r"\ensuremath{-}", "\N{PLUS-MINUS SIGN}": r"\ensuremath{\pm}",
-    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}", "\N{LESS-THAN OR EQUAL TO}": r"\ensuremath{\leq}",
+    "\N{GREATER-THAN OR EQUAL TO}": r"\ensuremath{\geq}",
 }  # fmt: skip
 
 
@@ -147,16 +150,14 @@ def latex_table(
 
     `head` and cells are LaTeX already; caption, label and names of blocks are text. blocks: name ("": none is shown)
     and rows. numeric: columns that stand to the right; all but the first if None. To be narrow enough for a page,
-    headings of numbers are broken at spaces, and columns of long text share what room there is.
+    headings of numbers are broken at spaces, and columns of long text share what room there is; what is still too wide
+    takes the first of _FORMS that holds it.
     """
     numeric = [False] + [True] * (len(head) - 1) if numeric is None else numeric
     rows = [row for _, of in blocks for row in of]
-    columns = _columns(head, rows, numeric)
-    long = len(rows) * (2 if "p{" in columns else 1) > LONG  # a broken text takes two lines or more
-    heading = [
-        f"\\shortstack[r]{{{name.replace(' ', BREAK)}}}" if right and " " in name else name
-        for name, right in zip(head, numeric, strict=True)
-    ]
+    form, columns = _fitted(head, rows, numeric)
+    long = form.sideways or len(rows) * (2 if "p{" in columns else 1) > LONG  # a broken text takes two lines or more
+    heading = [_heading(name, form.upright) if right else name for name, right in zip(head, numeric, strict=True)]
     named = f"\\caption{{{latex_escape(caption)}}}\n\\label{{{re.sub(r'[^A-Za-z0-9:-]', '-', label)}}}"
     body = ["\\toprule", " & ".join(heading) + " \\\\"]
     for number, (name, of) in enumerate(blocks):
@@ -167,7 +168,7 @@ def latex_table(
             body.append(f"\\multicolumn{{{len(head)}}}{{l}}{{\\emph{{{latex_escape(name)}}}}} \\\\")
         body += [" & ".join(row) + " \\\\" for row in of]
     body.append("\\bottomrule")
-    size = "\\footnotesize\n\\setlength{\\tabcolsep}{3pt}"
+    size = f"\\{form.size}\n\\setlength{{\\tabcolsep}}{{3pt}}"
     if long:
         parts = [
             "{" + size,
@@ -179,24 +180,76 @@ def latex_table(
     else:
         tabular = [f"\\begin{{tabular}}{{{columns}}}", *body, "\\end{tabular}"]
         parts = ["\\begin{table}", "\\centering", named, size, *tabular, "\\end{table}"]
-    return "\n".join(["% needs \\usepackage{array,booktabs,longtable}", *parts, ""])
+    packages = ["array", "booktabs", *(["longtable"] if long else []), *([] if form.upright else ["graphicx"])]
+    if form.sideways:
+        parts, packages = ["\\begin{landscape}", *parts, "\\end{landscape}"], [*packages, "pdflscape"]
+    return "\n".join([f"% needs \\usepackage{{{','.join(packages)}}}", *parts, ""])
 
 
-def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """The columns of a table: l, r, or p with a share of the line for text that would not fit beside the others."""
+@dataclass(frozen=True)
+class _Form:
+    """How a table is set: its type, how many characters a line holds, whether headings of numbers stand upright, and
+    whether the page lies on its side."""
+
+    size: str
+    line: int
+    upright: bool = False
+    sideways: bool = False
+
+
+# In a journal of one column (LaTeX's article), from the easiest to read to the narrowest.
+_FORMS = (
+    _Form("footnotesize", LINE, upright=True),
+    _Form("footnotesize", LINE),
+    _Form("scriptsize", 96),
+    _Form("footnotesize", 134, sideways=True),
+    _Form("scriptsize", 152, sideways=True),
+)
+_BETWEEN = 2  # characters between columns
+_SIDE = 2  # characters that a heading on its side is wide
+
+
+def _heading(name: str, upright: bool) -> str:
+    """A heading of numbers: broken at spaces, or turned on its side."""
+    if not upright:
+        return f"\\rotatebox{{90}}{{{name}}}"
+    return f"\\shortstack[r]{{{name.replace(' ', BREAK)}}}" if " " in name else name
+
+
+def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> tuple[_Form, str]:
+    """The first form that is wide enough, else the last, and the columns: l, r, or p with a share of the line for text
+    that would not fit beside the others.
+    """
+    head, rows = [_as_set(name) for name in head], [[_as_set(text) for text in row] for row in rows]
     texts = [max([len(row[i]) for row in rows], default=0) for i in range(len(head))]
-    broken = [max(len(word) for word in name.split(" ")) for name in head]
-    need = [max(text, word if right else len(name))
-            for text, word, name, right in zip(texts, broken, head, numeric, strict=True)]  # fmt: skip
-    long = [i for i, right in enumerate(numeric) if not right and need[i] > LONG_TEXT]
-    if sum(need) + 2 * len(need) <= LINE:
-        long = []
-    room = max(
-        LINE - sum(need[i] for i in range(len(need)) if i not in long) - 2 * len(need), LONG_TEXT * len(long) // 2
-    )
-    shares = {i: 0.95 * room / LINE * need[i] / sum(need[j] for j in long) for i in long}
+    for form in _FORMS:
+        heads = [
+            (max(map(len, name.split(" "))) if form.upright else _SIDE) if right else len(name)
+            for name, right in zip(head, numeric, strict=True)
+        ]
+        need = [max(pair) for pair in zip(texts, heads, strict=True)]
+        least = list(need)
+        if sum(need) + _BETWEEN * len(need) > form.line:
+            for i, right in enumerate(numeric):
+                if not right and need[i] > LONG_TEXT:
+                    pieces = re.split(r"[ -]", " ".join([head[i], *(row[i] for row in rows)]))
+                    least[i] = max(LEAST_TEXT, *map(len, pieces))
+        room = form.line - sum(least) - _BETWEEN * len(need)
+        if room >= 0:
+            break
+    wanted = sum(need) - sum(least)
+    wide = [least[i] + max(0, room) * (need[i] - least[i]) / max(1, wanted) for i in range(len(need))]
     paragraph = ">{{\\raggedright\\arraybackslash}}p{{{:.3f}\\linewidth}}"
-    return "".join(paragraph.format(shares[i]) if i in shares else "r" if numeric[i] else "l" for i in range(len(head)))
+    columns = [
+        paragraph.format(0.95 * wide[i] / form.line) if least[i] < need[i] else "r" if right else "l"
+        for i, right in enumerate(numeric)
+    ]
+    return form, "".join(columns)
+
+
+def _as_set(text: str) -> str:
+    """LaTeX as about as many characters as it is wide: signs such as < take two."""
+    return re.sub(r"[\\${}]", "", re.sub(r"\\[A-Za-z]+(\{\})?", "xx", text))
 
 
 def _accuracy_of(row: pd.Series, column: str) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.curves import ALL_PAIRS, UNK_FREE, Curves
 from analysis.exhibits import Exhibit, as_it_is, count
-from analysis.figures import GREY, SLOPE_TITLE, Chart, group_looks, text_axis
+from analysis.figures import GREY, MARGIN, SLOPE_TITLE, Chart, group_looks, text_axis
 from analysis.judgements import Judgements
 from analysis.sentences import unknown_words
 from analysis.tables import slope_text, title
@@ -153,7 +153,7 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     base = alt.Chart(shown)
     marks = {filled: base.mark_point(filled=filled, size=55, opacity=1, strokeWidth=1.6) for filled in (True, False)}
     layers = [
-        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis)),
+        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis, scale=MARGIN)),
         base.mark_rule(strokeWidth=1.6).encode(alt.X("slope:Q"), alt.X2("slope_free:Q"), y, offset, colour),
         marks[True].encode(alt.X("slope:Q"), y, offset, colour, shape, tooltip=tooltip),
         marks[False].encode(alt.X("slope_free:Q"), y, offset, colour, shape, tooltip=tooltip),

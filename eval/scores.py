@@ -264,7 +264,13 @@ def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
     metadata: dict[str, Any] = json.loads(raw)
     version = metadata.pop("version", None)
     if version != SCORES_VERSION:
-        raise RunError(f"{path}: version {version} of the score files, this code reads {SCORES_VERSION}")
+        run, study, label = path.parents[2], path.parents[3].name, path.parent.name
+        raise RunError(
+            f"{path}: version {version} of the score files, this code reads {SCORES_VERSION}; move {path.parent} out "
+            f"of the run's folder, as nothing that is there is overwritten, and score again: python -m eval "
+            f"study={study} benchmark={label.partition('+')[0]} with the other settings of {run / 'config.yaml'}, or "
+            f"python -m eval -m experiment={study} where the study is an experiment's"
+        )
     return metadata
 
 

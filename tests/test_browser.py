@@ -2,10 +2,12 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 import subprocess
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -13,7 +15,9 @@ from analysis.collect import collect
 from analysis.curve_exhibits import curve_exhibits
 from analysis.curve_tables import curve_tables
 from analysis.curves import fit_curves
+from analysis.exhibits import Exhibit, as_it_is
 from analysis.judgements import judgements
+from analysis.method_figures import length_chart
 from analysis.report import Section, write_report
 from analysis.studies import combine
 from analysis.study_comparison import study_findings, together_exhibits
@@ -27,11 +31,42 @@ pytestmark = pytest.mark.slow
 FADED = 0.15  # opacity below which a line counts as faded
 
 
+ERRORS = Exhibit(
+    "errors",
+    "A sample of errors",
+    "Wrongly judged pairs.",
+    pd.DataFrame(
+        [
+            ("anaphor_gender_agreement", "lstm_tiny", "A woman hid herself .", "anaphor_agreement"),
+            ("anaphor_number_agreement", "txl_tiny", "Two cats hid themselves .", "anaphor_agreement"),
+            ("wh_island", "txl_tiny", "Who hid <b>that</b> cat ?", "island_effects"),
+        ],
+        columns=["paradigm", "curve", "good", "phenomenon"],
+    ),
+    cells=dict.fromkeys(("curve", "good"), as_it_is),
+    folded=True,
+    filtered=True,
+)
+
+
+_LENGTHS = pd.DataFrame(
+    [(method, at, 9, 0.5 + slope * at, 0.4, 0.6) for method, slope in (("lp", 0.04), ("mean_lp", -0.02))
+     for at in range(-5, 6)],
+    columns=["method", "difference", "judgements", "accuracy", "low", "high"],
+)  # fmt: skip
+LENGTHS = Exhibit(
+    "lengths",
+    "Unequal lengths",
+    "Named at the ends of lines.",
+    charts={"curve-0": lambda width: length_chart(_LENGTHS, width=width)},
+)
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     section = section_of(folder / "runs", unk_share=0.3)
-    section.more = curve_exhibits(curve_tables(section.judged, section.published, CONFIG))
+    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG)), ERRORS, LENGTHS]
     return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
 
 
@@ -113,6 +148,71 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
         for text in column(page, 1 + interval.evaluate("(th) => th.cellIndex"))
     ]
     assert lower == sorted(lower, reverse=True)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme):
+    opened = Opened(browser, report, width, scheme)
+    page = opened.page
+    page.context.set_offline(True)
+    errors = page.locator("#blimp-errors")
+    errors.locator("summary").focus()
+    page.keyboard.press("Enter")
+
+    def shown():
+        return [row.split(" ")[0] for row in errors.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()]
+
+    def told():
+        return errors.locator("output").inner_text()
+
+    assert shown() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
+    assert told() == "3 of 3 rows"
+    page.keyboard.press("Tab")
+    page.keyboard.type("TXL_tiny hid")
+    assert shown() == ["txl_tiny", "txl_tiny"]
+    page.keyboard.press("Tab")  # to the choice of paradigms
+    page.keyboard.press("Tab")
+    phenomenon = errors.locator("select").nth(1)
+    assert phenomenon.evaluate("(field) => field === document.activeElement")
+    assert phenomenon.locator("option").all_inner_texts() == ["all", "Anaphor agreement", "Island effects"]
+    page.keyboard.type("Isl")
+    assert shown() == ["txl_tiny"]
+    assert told() == "1 of 3 rows"
+    assert errors.locator("tbody tr:visible").inner_text().count("<b>that</b>") == 1
+    assert errors.locator("select").first.locator("option").all_inner_texts() == ["all", "Wh island"]
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("nowhere")
+    assert (shown(), told()) == ([], "0 of 3 rows")
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    phenomenon.select_option("all")
+    assert told() == "3 of 3 rows"
+    field = errors.locator("input").bounding_box()
+    assert field["height"] >= 40  # a finger's width
+    assert field["x"] + field["width"] <= width
+    assert (opened.overflow, opened.console) == (0, [])
+    page.context.close()
+
+
+@pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
+def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, width, in_legend):
+    opened = Opened(browser, report, width)
+    chart = opened.page.locator("#blimp-lengths svg.marks")
+    names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
+    assert sorted(names.all_text_contents()) == ["lp", "mean_lp"]
+    assert chart.locator(".role-legend-label text").count() == in_legend
+    frame = chart.bounding_box()
+    texts = [text.bounding_box() for text in chart.locator("text:visible").all()]
+    assert all(frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"] + 1 for box in texts)
+    ticks = [text.bounding_box() for text in chart.locator(".role-axis-label text:visible").all()]
+    for one, other in itertools.combinations([box for box in ticks if box["width"]], 2):
+        apart = other["x"] >= one["x"] + one["width"] or one["x"] >= other["x"] + other["width"]
+        assert apart or abs(one["y"] - other["y"]) >= 10
+    panels = opened.page.locator('[data-chart="blimp-curve-0"]')
+    assert panels.locator(".role-legend-label").count() == 0  # the page has their legend
+    opened.page.context.close()
 
 
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])

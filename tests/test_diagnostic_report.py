@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -243,11 +244,17 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     assert done.returncode == 0, done.stderr
     assert "made_up · neg" in done.stdout
     assert "BERT large (paper)" in done.stdout
+    assert re.search(r"^lstm_tiny ", done.stdout, re.MULTILINE)
+    assert r"lstm\_tiny" in (tmp_path / "reports" / "made_up" / "cprag-words.tex").read_text()
     opened = Opened(browser, tmp_path / "reports" / "made_up" / "report.html")
     assert opened.charts == len(re.findall(r"data-chart=", opened.html)) > 10
     opened.page.locator(".legend button").first.click()  # that of the curves, with charts beside them that have none
     assert re.search(r'aria-pressed="true"', opened.html)
     assert opened.console == []
+    words = opened.page.locator("#cprag-words")
+    words.locator("summary").click()
+    heads = words.locator("thead th").all_inner_texts()
+    assert heads == ["Item", "condition", "context", "fitting", "lstm_tiny"]  # a model's name is shown as it is
     for label in ("blimp", *NAMES):
         assert f'data-section="{label}"' in opened.html
     assert WORDS[2] in opened.html
@@ -260,9 +267,10 @@ def test_a_study_with_nothing_but_a_trained_model_has_a_report(tmp_path):
     write_files(tmp_path / "lm_diagnostics")
     bert = MadeUpStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
     comes_trained(bert)
+    shutil.rmtree(bert.scores("blimp"))
     done = analysis(tmp_path, "study=made_up")
     assert done.returncode == 2
-    assert "no run has a place on a curve: comes trained on a text whose size is not known" in done.stderr
+    assert "no run has scores of a benchmark; python -m eval study=made_up" in done.stderr
     answer(bert, config_of("neg", tmp_path / "lm_diagnostics"), seed=1, policy={"pll": "original"})
     done = analysis(tmp_path, "study=made_up")
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ import pytest
 from analysis.curve_exhibits import coverage_exhibit, curve_exhibits
 from analysis.curve_tables import curve_tables
 from analysis.exhibits import Exhibit
+from analysis.papers import reproduce
 from analysis.report import write_report
 from analysis.tables import latex_table
 from tests.test_report import CONFIG, EVIL, section_of
@@ -33,12 +34,15 @@ NAMES = (
 def set_in_latex(pdflatex, folder, tables):
     """The text of a document that holds the tables; fails where LaTeX stops."""
     inputs = "\n".join(f"\\input{{{path}}}\\clearpage" for path in tables)
-    source = "\\documentclass{article}\n\\usepackage{array,booktabs,longtable}\n\\begin{document}\n"
+    source = "\\documentclass{article}\n\\usepackage{array,booktabs,graphicx,longtable,pdflscape}\n\\begin{document}\n"
     (folder / "paper.tex").write_text(f"{source}{inputs}\n\\end{{document}}\n")
     command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Float too large" not in done.stdout
+    log = (folder / "paper.log").read_text(errors="replace")
+    wide = [float(points) for points in re.findall(r"Overfull .hbox \(([\d.]+)pt too wide", log)]
+    assert max(wide, default=0) < 10, wide
     return subprocess.run(
         ["pdftotext", "-layout", folder / "paper.pdf", "-"], capture_output=True, text=True, check=True
     ).stdout
@@ -65,8 +69,27 @@ def test_long_tables_run_over_pages_and_wide_ones_fit_one(pdflatex, tmp_path, ro
     (tmp_path / "t.tex").write_text(Exhibit("t", "Hardest", "About.", table).latex("tab:t"))
     text = set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
     assert text.count("Anaphor") == rows
-    log = (tmp_path / "paper.log").read_text(errors="replace")
-    assert [float(width) for width in re.findall(r"Overfull .hbox \(([\d.]+)pt too wide", log)] == []
+
+
+def test_every_table_of_the_papers_fits_its_page(pdflatex, tmp_path):
+    exhibits = [exhibit for paper in reproduce() for exhibit in paper.exhibits if exhibit.table is not None]
+    for exhibit in exhibits:
+        (tmp_path / f"{exhibit.name}.tex").write_text(exhibit.latex(f"tab:{exhibit.name}"))
+    text = set_in_latex(pdflatex, tmp_path, sorted(tmp_path.glob("*.tex")))
+    assert {"blimp-table4", "climp-table2", "methods-table3"} <= {exhibit.name for exhibit in exhibits}
+    assert text.count("Superlative") == 2  # its columns are broken into lines
+
+
+@pytest.mark.parametrize(("columns", "sideways"), [(6, False), (12, False), (24, True)])
+def test_many_columns_turn_their_headings_and_then_the_page(pdflatex, tmp_path, columns, sideways):
+    names = [f"meta-llama/Llama-3.{i}-8B-Instruct, in_template_lp" for i in range(columns)]
+    table = pd.DataFrame({"phenomenon": ["determiner_noun_agreement", "overall"], **dict.fromkeys(names, 0.123)})
+    (tmp_path / "t.tex").write_text(tex := Exhibit("t", "Models", "About.", table).latex("tab:t"))
+    assert ("landscape" in tex) == sideways
+    needed = re.search(r"usepackage\{(.*)\}", tex)[1].split(",")
+    for package, command in {"graphicx": "rotatebox", "longtable": "{longtable}", "pdflscape": "{landscape}"}.items():
+        assert (package in needed) == (command in tex)
+    set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
 
 
 def test_a_group_s_name_is_text(pdflatex, tmp_path):

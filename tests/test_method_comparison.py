@@ -7,6 +7,7 @@ from scipy import stats
 
 from analysis.collect import collect
 from analysis.method_comparison import (
+    accuracy_by_attractor,
     accuracy_by_difference,
     beside_prefix_methods,
     count_judgements,
@@ -16,6 +17,7 @@ from analysis.method_comparison import (
     score_files,
     shuffled_paradigms,
 )
+from analysis.score_exhibits import _attractors
 from conf import compose
 from corpora.errors import RunError
 from eval.benchmarks import load_benchmark
@@ -157,3 +159,30 @@ def test_a_damaged_file_is_one_line(study):
     path.write_bytes(whole[:200] + bytes(200) + whole[400:])
     with pytest.raises(RunError, match=r"lp\.parquet: damaged \(.*\); remove the file to score again"):
         count_judgements(score_files(study, "blimp"), "wrong")
+
+
+def test_attractors_are_of_the_best_template_and_of_all_three_kinds():
+    """Figure 4 of Ide et al. 2024: conditions of Warstadt et al. 2020, each a paradigm here."""
+    paradigms = {
+        "regular_plural_subject_verb_agreement_1": 0.9,
+        "distractor_agreement_relational_noun": 0.8,
+        "distractor_agreement_relative_clause": 0.4,
+        "wh_island": 0.1,
+    }
+    rows = [
+        ("r", method, repeat, paradigm, 10, 10 * (share - worse), 0, 0, 0, 0.0)
+        for method, repeats in {"lp": {"": 0.0}, "in_template_lp": {"bad": 0.1, "good": 0.05}}.items()
+        for repeat, worse in repeats.items()
+        for paradigm, share in paradigms.items()
+    ]
+    columns = ["run", "method", "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
+    counted = pd.DataFrame(rows, columns=columns)
+    found = accuracy_by_attractor(counted).set_index(["method", "condition"])["accuracy"]
+    assert found["lp"].to_dict() == pytest.approx({"no attractor": 0.9, "relational noun": 0.8, "relative clause": 0.4})
+    assert found["in_template_lp", "relative clause"] == pytest.approx(0.35)
+    exhibit = _attractors(counted, pd.Series({"r": "lstm_tiny"}))
+    table = exhibit.table.set_index(["method", "curve"])
+    assert table.loc[("lp", "lstm_tiny"), "loss"] == pytest.approx(0.3)
+    assert list(exhibit.charts) == ["lp", "in_template_lp"]
+    assert accuracy_by_attractor(counted[counted["paradigm"] != "distractor_agreement_relative_clause"]).empty
+    assert _attractors(counted[counted["method"] == "lp"], pd.Series({"r": "lstm_tiny"})) is None

@@ -76,6 +76,16 @@ def test_damage_is_told_in_one_line(tmp_path):
     pq.write_table(described, path)
     with pytest.raises(RunError, match=r"version 99 of the score files, this code reads 1"):
         read_scores(path)
+    there = tmp_path / "runs" / "mine" / "lstm-s1" / "scores" / "blimp+pairs-20" / "lp.parquet"
+    there.parent.mkdir(parents=True)
+    pq.write_table(described, there)
+    with pytest.raises(RunError) as error:
+        read_metadata(there)
+    told = str(error.value)
+    assert f"move {there.parent} out of the run's folder, as nothing that is there is overwritten" in told
+    assert "score again: python -m eval study=mine benchmark=blimp with the other settings of" in told
+    assert str(tmp_path / "runs" / "mine" / "lstm-s1" / "config.yaml") in told
+    assert "\n" not in told
     pq.write_table(described.replace_schema_metadata({"pairscale": '{"version": 1}'}), path)
     with pytest.raises(RunError, match=r"without the columns pair_id, .*"):
         read_scores(path)

@@ -120,6 +120,8 @@ def test_latex_escape_leaves_nothing_active(text):
         r"\ensuremath{-}",
         r"\ensuremath{\pm}",
         r"\ensuremath{\times}",
+        r"\ensuremath{\leq}",
+        r"\ensuremath{\geq}",
     ):
         escaped = escaped.replace(command, "")
     assert not re.search(r"(?<!\\)[&%$#_{}~^<>]", escaped)
