@@ -124,7 +124,7 @@ def test_nothing_there(tmp_path):
         load_benchmark(blimp(tmp_path))
     with pytest.raises(ConfigError, match=r"give benchmark\.path=FOLDER or benchmark\.dataset=NAME"):
         load_benchmark(BenchmarkConfig(name="blimp"))
-    with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of blimp, climp, pairs, toy"):
+    with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of blimp, climp, generated, pairs, toy"):
         BenchmarkConfig(name="mine", form="glue")
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(InputError, match=r"empty\.jsonl: holds no rows"):
