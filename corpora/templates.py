@@ -49,10 +49,10 @@ class Template:
     Raises InputError, naming the template, for what cannot be read or drawn.
     """
 
-    def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, file: str = "templates.yaml"):
-        """`file`: where its description stands, for errors."""
+    def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
+        """`where` its description stands, for errors; None: under its name in templates.yaml."""
         self.name = name
-        self._where = f"{file}: {name}"
+        self._where = where or f"templates.yaml: {name}"
         if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
             raise InputError(f"{self._where}: must have {', '.join(KEYS)}, with prefix {'|'.join(PREFIX_METHODS)}")
         self.phenomenon: str = description["phenomenon"]
@@ -68,9 +68,9 @@ class Template:
             raise NothingFits(f"{self._where}: {next(iter(self.left_out.values()))}")
 
     def pairs(
-        self, rng: random.Random, count: int, accept: Callable[[str, str], bool] = lambda good, bad: True
+        self, rng: random.Random, count: int, refused: Callable[[str, str], str | None] = lambda good, bad: None
     ) -> Iterator[dict[str, Any]]:
-        """`count` different pairs, without their numbers, that `accept` takes (good, bad).
+        """`count` different pairs, without their numbers, of which `refused` (good, bad) has no reason to be none.
 
         Raises Exhausted, saying what stood against it, where ATTEMPTS draws bring no new one.
         """
@@ -88,12 +88,12 @@ class Template:
                     against[str(error)] += 1
                     continue
                 sentence = written(good)
-                if reason := self._unfit(good, bad, sentence in seen):
+                if (reason := self._unfit(good, bad, sentence in seen)) or (
+                    reason := refused(sentence, bad_sentence := written(bad))
+                ):
                     against[reason] += 1
-                elif accept(sentence, bad_sentence := written(bad)):
-                    break
                 else:
-                    against["not among those that may be used"] += 1
+                    break
             else:
                 told = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
                 tried = f"of {against.total():,} further draws"

@@ -64,6 +64,10 @@ def documents(config: ToyCorpusConfig) -> Iterator[Document]:
         yield Document("toy", sentences)
 
 
+def _in_text(good: str, bad: str) -> str | None:
+    return None if reserved(good) else "that the text may hold"
+
+
 def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
     """Minimal pairs, `per_paradigm` different ones of each template, with the keys of BLiMP's JSON Lines.
 
@@ -71,5 +75,5 @@ def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
     """
     for template in toy_templates():
         rng = random.Random(f"{seed}:{template.name}")
-        for index, pair in enumerate(template.pairs(rng, per_paradigm, lambda good, bad: reserved(good))):
+        for index, pair in enumerate(template.pairs(rng, per_paradigm, _in_text)):
             yield {**pair, "pairID": str(index)}

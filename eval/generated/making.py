@@ -59,14 +59,17 @@ class Source:
     def pairs(self, template: Template, count: int) -> Iterator[dict[str, Any]]:
         """`count` pairs of a template. Raises Exhausted after the last one where there are fewer."""
         rng = random.Random(f"{self.config.seed}:{template.name}")
-        for number, pair in enumerate(template.pairs(rng, count, self._accepts)):
+        for number, pair in enumerate(template.pairs(rng, count, self._refused)):
             yield {**pair, "pairID": str(number)}
 
-    def _accepts(self, good: str, bad: str) -> bool:
+    def _refused(self, good: str, bad: str) -> str | None:
         if self.vocabulary is None:
-            return True
-        known = self.vocabulary.holds(good, bad)
-        return known and (not self.config.balance or self.vocabulary.balanced(good, bad))
+            return None
+        if unknown := self.vocabulary.lacks(good, bad):
+            return f"with '{unknown}', which the vocabulary lacks"
+        if self.config.balance and not self.vocabulary.balanced(good, bad):
+            return "of critical words that are not equally frequent"
+        return None
 
     @property
     def told(self) -> dict[str, Any]:

@@ -53,9 +53,10 @@ class Vocabulary:
         begins = first in self.counts or first[:1].upper() + first[1:] in self.counts
         return begins and all(word in self.counts for word in rest)
 
-    def holds(self, *sentences: str) -> bool:
-        """Whether all words of all sentences are in it, as they are written there."""
-        return all(word in self.counts for sentence in sentences for word in words(sentence, self.reference))
+    def lacks(self, *sentences: str) -> str | None:
+        """The first word of all sentences, as it is written there, that is not in it."""
+        found = (word for sentence in sentences for word in words(sentence, self.reference))
+        return next((word for word in found if word not in self.counts), None)
 
     def balanced(self, good: str, bad: str) -> bool:
         """Whether the rarest words that only one of two sentences has are within BALANCE in frequency.
