@@ -26,6 +26,8 @@ from eval.scores import read_scores, score_path
 GENERATED = "generated"
 FROZEN = ("blimp", "climp")
 _VOCABULARY = re.compile(r"(study|run)-k\d+|words-.+")  # the part of a label that says what words its pairs are made of
+SHARES = ["group", "level", "name", "from_words", "to_words", "runs", "slope_any", "slope_known", "share", "low",
+          "high", "bounded"]  # fmt: skip
 MIN_PAIRS = 50  # of a paradigm, matched, for it to be compared
 
 
@@ -140,13 +142,15 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
 def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     """What share of the early slope on pairs of any words (the first set) is gone where all are known (the second).
 
-    Early: the smaller half of the sizes of a group, two at least. One row per group, the whole and each phenomenon:
-    group, level, name, from_words, to_words, runs, slope_any, slope_known, share (1 - slope_known / slope_any), low,
-    high (Fieller 1954, with the covariance of the two slopes over runs), bounded (False: the slope on any words cannot
-    be told from none, so that a share of it says nothing, and there are no limits).
+    Early: the smaller half of the sizes of a group, two at least; a group of one size is left out. One row per group,
+    the whole and each phenomenon: group, level, name, from_words, to_words, runs, slope_any, slope_known, share (1 -
+    slope_known / slope_any), low, high (Fieller 1954, with the covariance of the two slopes over runs), bounded (False:
+    the slope on any words cannot be told from none, so that a share of it says nothing, and there are no limits).
     """
-    runs = matched.first.runs
-    early = [run for _, of_group in runs.groupby("group", sort=False) for run in _smaller_half(of_group).index]
+    by_group = [runs for _, runs in matched.first.runs.groupby("group", sort=False) if runs["size"].nunique() > 1]
+    early = [run for runs in by_group for run in _smaller_half(runs).index]
+    if not early:
+        return pd.DataFrame(columns=SHARES)
     any_words, known = (_of_runs(judged, early) for judged in (matched.first, matched.second))
     units = units_of(any_words.pairs)
     fits = [fit_groups(judged, units, config.interval) for judged in (any_words, known, _change(any_words, known))]
@@ -168,8 +172,7 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
         )  # fmt: skip
     table = pd.concat(rows, ignore_index=True)
     table = table[table["level"] != "paradigm"].reset_index(drop=True)
-    columns = ["group", "level", "name", "from_words", "to_words", "runs", "slope_any", "slope_known", "share", "low"]
-    return table[[*columns, "high", "bounded"]]
+    return table[SHARES]
 
 
 def _smaller_half(runs: pd.DataFrame) -> pd.DataFrame:

@@ -69,9 +69,8 @@ def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     )
     slopes = slopes_of_both(matched, config)
     found = [figure, _slopes(name, first, second, slopes)]
-    if of_vocabulary:
-        found.append(_share(name, vocabulary_share(matched, config)))
-    return found
+    shares = vocabulary_share(matched, config) if of_vocabulary else pd.DataFrame()
+    return [*found, _share(name, shares)] if len(shares) else found
 
 
 def _short(matched: Matched) -> str:
