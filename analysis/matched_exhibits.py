@@ -114,7 +114,7 @@ def _slopes(name: str, first: str, second: str, rows: pd.DataFrame) -> Exhibit:
 
 def _share(name: str, rows: pd.DataFrame) -> Exhibit:
     limits = [
-        f"[{low:.0%}, {high:.0%}]" if bounded and low == low else "no limits"
+        f"[{low:.0%}, {high:.0%}]" if bounded and low == low else "–"
         for low, high, bounded in zip(rows["low"], rows["high"], rows["bounded"], strict=True)
     ]
     table = pd.DataFrame(
@@ -122,7 +122,7 @@ def _share(name: str, rows: pd.DataFrame) -> Exhibit:
          "sizes": [f"{format_size(round(a))} to {format_size(round(b))}"
                    for a, b in zip(rows["from_words"], rows["to_words"], strict=True)],
          "slope, any words": rows["slope_any"], "slope, known words": rows["slope_known"],
-         "share of vocabulary": rows["share"], "interval": limits}
+         "share of vocabulary": rows["share"].where(rows["bounded"]), "interval": limits}
     )  # fmt: skip
     signed = ("slope, any words", "slope, known words")
     return Exhibit(
@@ -130,7 +130,8 @@ def _share(name: str, rows: pd.DataFrame) -> Exhibit:
         "How much of the early slope is vocabulary",
         "Over the smaller half of the sizes: what share of the slope on pairs of any words is gone on pairs of words "
         "that every sample holds (one minus the ratio of the slopes; below 0 where known words give the steeper one). "
-        "Interval: Fieller's theorem, paired by run; no limits where the slope on any words cannot be told from none.",
+        "Interval: Fieller's theorem, paired by run; where the slope on any words cannot be told from none there is no "
+        "share of it.",
         table,
         cells={"curve": as_it_is, "sizes": as_it_is, "interval": as_it_is, **dict.fromkeys(signed, slope_text),
                "share of vocabulary": _per_cent},
