@@ -12,8 +12,8 @@ from eval.benchmarks import load_benchmark
 from eval.config import DIAGNOSTICS
 
 LANGUAGES = {
-    "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "climp": "zh", "jblimp": "ja", "local": None,
-    "multiblimp": None, "rublimp": "ru", "sling": "zh", "toy": "en", "turblimp": "tr", "zhoblimp": "zh",
+    "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "climp": "zh", "generated": "en", "jblimp": "ja",
+    "local": None, "multiblimp": None, "rublimp": "ru", "sling": "zh", "toy": "en", "turblimp": "tr", "zhoblimp": "zh",
 }  # fmt: skip
 
 

@@ -19,7 +19,10 @@ _NO_AXIS = (
     "model.lmplz", "model.lmplz_memory",
 )  # fmt: skip
 _NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "dry_run_words_per_s", "corpus.path", "corpus.url")
-_SCORING_GROUPS = ("benchmark", "method", "policy", "scoring", "ties", "analysis", "published", "source", "project")
+_SCORING_GROUPS = (
+    "benchmark", "method", "policy", "scoring", "ties", "analysis", "published", "source", "project", "people",
+    "questionnaire",
+)  # fmt: skip
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
 
