@@ -15,14 +15,20 @@ stops() {
   environment "$1" | grep -q '^SLURM_JOB_ID='
 }
 
-pids=()
-for process in /proc/[0-9]*; do
-  if stops "${process#/proc/}"; then pids+=("${process#/proc/}"); fi
+# Again until none is left: what was about to be started while the others were listed comes after them.
+stopped=
+while true; do
+  pids=()
+  for process in /proc/[0-9]*; do
+    if stops "${process#/proc/}"; then pids+=("${process#/proc/}"); fi
+  done
+  if [ ${#pids[@]} -eq 0 ]; then break; fi
+  stopped=yes
+  kill -9 "${pids[@]}" 2>/dev/null || true # some end with others
+  for pid in "${pids[@]}"; do
+    while ours "$pid"; do sleep 0.05; done
+  done
 done
-if [ ${#pids[@]} -eq 0 ]; then exit; fi
-kill -9 "${pids[@]}" 2>/dev/null || true # some end with others
-for pid in "${pids[@]}"; do
-  while ours "$pid"; do sleep 0.05; done
-done
+if [ -z "$stopped" ]; then exit; fi
 rm -f "$folder"/run/*
 echo "stopped the SLURM in $folder" >&2
