@@ -23,6 +23,7 @@ Chart = Any  # Altair's classes of charts share no useful base
 # Okabe and Ito 2008: six hues that people with any colour vision tell apart; beyond six, another dash and shape.
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ([1, 0], [6, 3], [2, 2])
+OF_PAIRS = " · "  # between the name of a curve and that of the pairs it is about
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 GREY = "#8a8a8a"
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
@@ -43,19 +44,19 @@ SIZE_LABEL = (
 
 
 def style(names: Sequence[str]) -> pd.DataFrame:
-    """Colour, dash and shape of each name, in order: no two of the first eighteen share all three."""
-    return pd.DataFrame(
-        [
-            {
-                "name": name,
-                "colour": HUES[i % len(HUES)],
-                "dash": DASHES[i // len(HUES) % len(DASHES)],
-                "shape": SHAPES[(i + i // len(HUES)) % len(SHAPES)],
-            }
-            for i, name in enumerate(names)
-        ],
-        columns=["name", "colour", "dash", "shape"],
-    )
+    """Colour, dash and shape of each name, in order: no two of the first eighteen share all three.
+
+    Of names "curve · pairs" a curve has one colour and shape whatever pairs it is about, which have a dash each.
+    """
+    parts = [name.split(OF_PAIRS) for name in names]
+    curves, pairs = (list(dict.fromkeys(part[i] for part in parts)) for i in (0, -1))
+    rows = []
+    for name, part in zip(names, parts, strict=True):
+        i = curves.index(part[0])
+        dash = i // len(HUES) + (pairs.index(part[-1]) if len(part) > 1 else 0)
+        shape = SHAPES[(i + i // len(HUES)) % len(SHAPES)]
+        rows.append((name, HUES[i % len(HUES)], DASHES[dash % len(DASHES)], shape))
+    return pd.DataFrame(rows, columns=["name", "colour", "dash", "shape"])
 
 
 def group_looks(groups: Sequence[str]) -> tuple[alt.Color, alt.Shape]:

@@ -13,7 +13,7 @@ from analysis.collect import Study
 from analysis.config import CurvesConfig
 from analysis.curves import Curves, fit_curves
 from analysis.exhibits import Exhibit, as_it_is, count
-from analysis.figures import Chart, curves_together
+from analysis.figures import OF_PAIRS, Chart, curves_together
 from analysis.judgements import Judgements
 from analysis.matched import (
     GENERATED,
@@ -81,7 +81,7 @@ def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
     """Curves of both sets, each group under its own name and that of the set."""
     parts = []
     for judged in (matched.first, matched.second):
-        runs = judged.runs.assign(group=judged.runs["group"].astype(str) + f" \N{MIDDLE DOT} {judged.label}")
+        runs = judged.runs.assign(group=judged.runs["group"].astype(str) + OF_PAIRS + judged.label)
         parts.append(fit_curves(replace(judged, runs=runs, unk=np.zeros_like(judged.unk)), config))
     slopes, accuracies, points = (
         pd.concat([getattr(part, table) for part in parts], ignore_index=True)

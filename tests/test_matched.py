@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from analysis.collect import collect
+from analysis.figures import DASHES, HUES, OF_PAIRS, style
 from analysis.judgements import judgements
 from analysis.matched import companions, match, slopes_of_both, vocabulary_share
 from analysis.matched_exhibits import matched_exhibits
@@ -135,3 +136,11 @@ def test_their_exhibits(both):
     assert share.rows()[0][0] == "Overall"
     for exhibit in found[KNOWN]:
         assert all(specification["layer"] for specification in exhibit.specifications().values())
+
+
+def test_a_curve_has_one_colour_whatever_pairs_it_is_about():
+    names = [f"{curve}{OF_PAIRS}{pairs}" for pairs in ("blimp", KNOWN) for curve in ("lstm", "txl")]
+    look = style(names).set_index("name")
+    assert look["colour"].tolist() == [HUES[0], HUES[1]] * 2
+    assert look["dash"].tolist() == [DASHES[0]] * 2 + [DASHES[1]] * 2
+    assert not style([f"c{i}" for i in range(18)]).astype(str).duplicated(["colour", "dash", "shape"]).any()
