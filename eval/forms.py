@@ -240,13 +240,15 @@ def _blimp_pair(cells: Mapping[str, Any], where: str) -> Pair:
     for name in (pair_id, *_BLIMP_TEXTS):
         if name not in cells:
             raise InputError(f"{where}: without the field {name}; there are {', '.join(cells)}")
-    texts = {name: text_of(cells[name], where, name) for name in _BLIMP_TEXTS}
+    field = cells["field"]  # null where a benchmark has no fields, as generated pairs in Mandarin
+    texts = {name: text_of(cells[name], where, name) for name in _BLIMP_TEXTS if name != "field"}
     phenomenon = texts["linguistics_term"]
     return {
         "pair_id": name_of(cells[pair_id], where, pair_id),
         "paradigm": texts["UID"],
         "phenomenon": FOLDED_PHENOMENA.get(phenomenon, phenomenon),
-        "field": texts["field"].replace("/", "_"),  # the files have both syntax/semantics and syntax_semantics
+        # the files have both syntax/semantics and syntax_semantics
+        "field": None if field is None else text_of(field, where, "field").replace("/", "_"),
         "good": sentence_of(texts["sentence_good"], where, "sentence_good"),
         "bad": sentence_of(texts["sentence_bad"], where, "sentence_bad"),
         **{name: flag_of(cells.get(name), where, name) for name in FLAGS},
@@ -298,11 +300,7 @@ def generated(config: BenchmarkConfig) -> tuple[list[Found], Made]:
 
     made = make(config)
     rows = [row for pairs in made.pairs.values() for row in pairs]
-    return [(where := f"generated: {row['UID']} {row['pairID']}", _generated_pair(row, where)) for row in rows], made
-
-
-def _generated_pair(row: Mapping[str, Any], where: str) -> Pair:
-    return {**_blimp_pair({**row, "field": row["field"] or "-"}, where), "field": row["field"]}
+    return [(where := f"generated: {row['UID']} {row['pairID']}", _blimp_pair(row, where)) for row in rows], made
 
 
 FORM_READERS: dict[str, Callable[[BenchmarkConfig], Iterable[Found]]] = {

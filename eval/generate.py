@@ -47,6 +47,7 @@ def run(config: EvalConfig) -> None:
 def write(asked: BenchmarkConfig, folder: Path) -> None:
     """Write the pairs of each paradigm, and last the manifest; say what is not available."""
     made = make(asked)
+    (folder / "manifest.json").unlink(missing_ok=True)  # it comes last: what it says is there, or there is none
     files = {}
     for name, pairs in made.pairs.items():
         file = folder / f"{name}.jsonl"

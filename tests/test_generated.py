@@ -3,10 +3,12 @@
 The checkers of agreement read sentences by the tables of words alone; they know no template.
 """
 
+import json
 import random
 from collections import Counter
 from functools import lru_cache
 
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from corpora.templates import Exhausted
 from corpora.words import words
 from eval.benchmarks import load_benchmark
 from eval.config import BenchmarkConfig
+from eval.generate import write
 from eval.generated import FOLDER, grammar_of, paradigms_of, template_of
 from eval.generated.making import LEAST_PAIRS
 from eval.generated.vocabulary import Vocabulary, read_vocabulary
@@ -281,3 +284,14 @@ def test_values_that_do_not_fit(more, message):
     with pytest.raises(ConfigError) as raised:
         load_benchmark(config(**more))
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_files_of_pairs_are_read_back_as_a_benchmark_of_their_form(language, tmp_path):
+    asked = config(language=language, paradigms=paradigms_of(language)[:2], pairs=7)
+    write(asked, tmp_path)
+    there = load_benchmark(BenchmarkConfig(name="mine", form="blimp", path=str(tmp_path)))
+    made = load_benchmark(asked)
+    assert there.digest == made.digest
+    pd.testing.assert_frame_equal(there.pairs, made.pairs)
+    assert json.loads((tmp_path / "manifest.json").read_text())["license"] == "CC0-1.0"
