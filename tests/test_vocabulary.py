@@ -11,11 +11,12 @@ from analysis.judgements import judgements
 from analysis.unavailable import unavailable_exhibits
 from conf import compose
 from corpora.config import parse_size
-from corpora.errors import ConfigError, RunError
+from corpora.errors import ConfigError, InputError, RunError
 from corpora.prepare import prepare
 from corpora.words import words
 from eval.config import BenchmarkConfig
 from eval.generated.vocabulary import read_vocabulary, resolved, smallest_samples
+from eval.questionnaire.run import write_forms
 from eval.scores import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
 from tests.made_up_study import MadeUpStudy
 from train.grid import keep_grid
@@ -90,6 +91,15 @@ def test_a_runs_own_words(configs, tmp_path):
 def test_what_has_no_words(configs, tmp_path, more, change, error, message):
     with pytest.raises(error, match=message):
         with_words(dataclasses.asdict(configs["other"]) | change, tmp_path, **more)
+
+
+def test_a_questionnaire_is_made_of_a_studys_words_too(configs, tmp_path):
+    asked = [
+        "benchmark=generated", "benchmark.vocabulary=study", "study=s", f"paths.runs={tmp_path}/runs",
+        f"paths.store={tmp_path}/store", f"questionnaire.folder={tmp_path}/forms",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="no paradigm has 200 pairs"):  # the words of four sentences are too few
+        write_forms(compose("questionnaire", asked))
 
 
 def test_other_benchmarks_and_files_are_left_as_they_are(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from corpora.errors import ConfigError, InputError
 from corpora.files import write_json
 from eval.benchmarks import Benchmark, load_benchmark
 from eval.config import DiagnosticConfig, EvalConfig
+from eval.generated.vocabulary import resolved
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import FORMS_FILE, counted, read_sheets
 from eval.questionnaire.config import QuestionnaireConfig
@@ -26,8 +28,8 @@ FORMS_VERSION = 1
 def write_forms(config: EvalConfig) -> None:
     """Write an HTML file for each form, and questionnaire.json, which says what is on which.
 
-    Raises what load_benchmark, texts_of and deal raise, and InputError where the folder holds another questionnaire,
-    which people may be answering.
+    Raises what load_benchmark, resolved, texts_of and deal raise, and InputError where the folder holds another
+    questionnaire, which people may be answering.
     """
     asked, benchmark = _both(config)
     texts, language = texts_of(asked, config.benchmark.language)
@@ -77,7 +79,8 @@ def _both(config: EvalConfig) -> tuple[QuestionnaireConfig, Benchmark]:
     assert config.questionnaire is not None  # conf/questionnaire.yaml
     if isinstance(config.benchmark, DiagnosticConfig):
         raise ConfigError(f"benchmark={config.benchmark.name}: a diagnostic has no pairs for people to choose from")
-    return config.questionnaire, load_benchmark(config.benchmark)
+    pairs = resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
+    return config.questionnaire, load_benchmark(pairs)
 
 
 def _listed(forms: list[Form], benchmark: Benchmark, asked: QuestionnaireConfig) -> dict[str, Any]:
