@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -50,22 +51,24 @@ def is_restricted(label: str) -> bool:
 
 
 def companions(labels: Sequence[str]) -> list[tuple[str, str]]:
-    """Which scores are compared: each label of generated pairs with frozen ones, and restricted with unrestricted."""
+    """Which scores may be compared (`match`): frozen pairs with generated ones, any words with known words."""
     generated = [label for label in labels if label.partition("+")[0] == GENERATED]
-    restricted = [label for label in generated if is_restricted(label)]
-    frozen = [label for label in labels if label in FROZEN]
-    any_words = [label for label in generated if label not in restricted]
-    return [(a, b) for a in (*frozen, *any_words) for b in (*any_words, *restricted) if a != b and a not in restricted]
+    frozen = [label for label in labels if label.partition("+")[0] in FROZEN]
+    any_words = [label for label in generated if not is_restricted(label)]
+    known = [label for label in generated if is_restricted(label)]
+    return [*product(frozen, generated), *product(any_words, known)]
 
 
 def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Matched | None:
-    """The part of both that can be compared; None where they have no run or no paradigm in common.
+    """The part of both that can be compared; None where they have no run, no paradigm or no policy in common, or where
+    judgements of single pairs are not known.
 
     Of pairs of one length (words of both sentences) in a paradigm, those that are too many are left out at random.
     """
     runs = [run for run in first.runs.index if run in second.runs.index]
     common = sorted(set(first.pairs["paradigm"]) & set(second.pairs["paradigm"]))
-    if not runs or not common or first.of_paradigms or second.of_paradigms:
+    alike = all(first.policies[group] == second.policies[group] for group in first.policies if group in second.policies)
+    if not runs or not common or not alike or first.of_paradigms or second.of_paradigms:
         return None
     both = [_with_lengths(study, judged, runs[0]) for judged in (first, second)]
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import linregress, t
 
 from analysis.collect import collect
 from analysis.figures import DASHES, HUES, OF_PAIRS, style
@@ -51,10 +52,18 @@ def both(tmp_path):
 
 
 def test_which_scores_are_compared():
-    assert companions(["blimp", ANY, KNOWN, "blimp+context-eos-32", "toy"]) == [
-        ("blimp", ANY), ("blimp", KNOWN), (ANY, KNOWN)
+    context = "blimp+context-eos-32"  # whose other policy `match` finds
+    assert companions(["blimp", ANY, KNOWN, context, "toy"]) == [
+        ("blimp", ANY), ("blimp", KNOWN), (context, ANY), (context, KNOWN), (ANY, KNOWN)
     ]  # fmt: skip
     assert companions(["blimp", "climp"]) == []
+    assert companions(["generated+en", "generated+en+pairs-300"]) == []  # both of any words
+
+
+def test_another_policy_is_not_compared(both):
+    study, judged = both
+    policies = {group: policy | {"context": "eos"} for group, policy in judged[ANY].policies.items()}
+    assert match(study, judged["blimp"], replace(judged[ANY], policies=policies), 1) is None
 
 
 def test_as_many_pairs_of_each_length_in_each_paradigm(both):
@@ -84,8 +93,6 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
                  for name in part.pairs["paradigm"].unique()], axis=0)
         for part in (matched.first, matched.second)
     ]  # fmt: skip
-    from scipy.stats import linregress, t
-
     fits = [linregress(x, values) for values in (*y, y[1] - y[0])]
     assert [row["slope_first"], row["slope_second"], row["difference"]] == pytest.approx([f.slope for f in fits])
     half = t.ppf(0.975, len(x) - 2) * fits[2].stderr
