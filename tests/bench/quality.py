@@ -35,7 +35,7 @@ from corpora.prepare import HeldOut, Tokens, prepare  # noqa: E402
 from corpora.tokenizers import EOS, UNK  # noqa: E402
 from tests.bench.references import copied  # noqa: E402
 from train.batches import Batches  # noqa: E402
-from train.config import RunConfig  # noqa: E402
+from train.config import LstmConfig, RunConfig, TxlConfig  # noqa: E402
 from train.run import train_run  # noqa: E402
 
 RECIPES = {
@@ -81,28 +81,33 @@ def epochs(config: RunConfig) -> int:
 
 
 def lstm_command(config: RunConfig) -> list[str]:
+    model, recipe = config.model, config.recipe
+    assert isinstance(model, LstmConfig)
     values = {
-        "emsize": 128, "nhid": 128, "nlayers": 2, "dropout": 0.2, "batch_size": config.recipe.batch,
-        "bptt": config.recipe.bptt, "lr": config.recipe.lr, "clip": config.recipe.clip, "epochs": epochs(config),
-        "log-interval": 10**6, "save": "model.pt", "log": "log.txt",
+        "model": "LSTM", "emsize": model.embedding, "nhid": model.hidden, "nlayers": model.layers,
+        "dropout": model.dropout, "batch_size": recipe.batch, "bptt": recipe.bptt, "lr": recipe.lr, "clip": recipe.clip,
+        "epochs": epochs(config), "log-interval": 10**6, "save": "model.pt", "log": "log.txt",
     }  # fmt: skip
-    return [
-        "main.py",
-        "--model",
-        "LSTM",
-        *(word for name, value in values.items() for word in (f"--{name}", str(value))),
-    ]
+    return ["main.py", *options(values)]
 
 
 def txl_command(config: RunConfig, sample: Tokens) -> list[str]:
-    batches = Batches(sample, 1, config.recipe)
+    model, recipe = config.model, config.recipe
+    assert isinstance(model, TxlConfig)
+    batches = Batches(sample, 1, recipe)
     values = {
-        "n_layer": 4, "d_model": 128, "n_head": 4, "d_head": 32, "d_inner": 512, "dropout": 0.1, "dropatt": 0.0,
-        "init_std": 0.06, "optim": "adam", "lr": config.recipe.lr, "warmup_step": 0, "clip": config.recipe.clip,
-        "tgt_len": 64, "eval_tgt_len": 64, "mem_len": 64, "batch_size": config.recipe.batch, "dataset": "wt103",
-        "log-interval": 10**6, "max_step": len(batches), "eval-interval": batches.steps_per_epoch, "work_dir": "work",
+        "n_layer": model.layers, "d_model": model.d_model, "n_head": model.heads, "d_head": model.d_head,
+        "d_inner": model.d_inner, "dropout": model.dropout, "dropatt": model.attention_dropout,
+        "init_std": model.initial_sd, "mem_len": model.memory, "tgt_len": recipe.bptt, "eval_tgt_len": recipe.bptt,
+        "optim": "adam", "lr": recipe.lr, "warmup_step": 0, "clip": recipe.clip, "batch_size": recipe.batch,
+        "dataset": "wt103", "log-interval": 10**6, "max_step": len(batches), "eval-interval": batches.steps_per_epoch,
+        "work_dir": "work",
     }  # fmt: skip
-    return ["train.py", *(word for name, value in values.items() for word in (f"--{name}", str(value)))]
+    return ["train.py", *options(values)]
+
+
+def options(values: dict[str, object]) -> list[str]:
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
 
 def write_text(folder: Path, parts: dict[str, Tokens], ends: bool, vocabulary: int) -> None:
