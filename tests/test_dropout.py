@@ -7,16 +7,26 @@ from scipy import stats
 from train.dropout import Dropout
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.5])
-def test_elements_are_dropped_with_probability_p_and_the_others_scaled(p):
+def test_elements_are_dropped_with_probability_p_and_the_others_scaled(p, dtype):
     torch.manual_seed(1)
-    values = torch.ones(401, 1003)  # an odd number of elements
+    values = torch.ones(401, 1003, dtype=dtype)  # an odd number of elements
     dropped = Dropout(p)(values)
+    assert dropped.dtype == dtype
     zeros = int((dropped == 0).sum())
     assert stats.binomtest(zeros, values.numel(), p).pvalue > 1e-3
-    torch.testing.assert_close(dropped[dropped != 0], torch.full((values.numel() - zeros,), 1 / (1 - p)))
-    by_place = torch.stack([Dropout(p)(torch.ones(64)) == 0 for _ in range(4000)]).double().mean(0)
+    torch.testing.assert_close(dropped[dropped != 0], torch.full((values.numel() - zeros,), 1 / (1 - p), dtype=dtype))
+    by_place = torch.stack([Dropout(p)(torch.ones(64, dtype=dtype)) == 0 for _ in range(4000)]).double().mean(0)
     assert stats.kstest((by_place - p) / (p * (1 - p) / 4000) ** 0.5, "norm").pvalue > 1e-3  # halves of a draw alike
+
+
+@pytest.mark.parametrize(("p", "alive"), [(1e-9, 1.0), (1 - 1e-9, 0.0)])
+def test_probabilities_next_to_none_and_all(p, alive):
+    torch.manual_seed(1)
+    dropped = Dropout(p)(torch.ones(1000, dtype=torch.bfloat16))
+    assert (dropped != 0).double().mean().item() == alive
+    assert dropped.isfinite().all()
 
 
 def test_the_gradient_passes_where_the_value_did():

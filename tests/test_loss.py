@@ -21,9 +21,10 @@ def problem():
     return hidden, weight, bias, torch.randint(31, (23,))
 
 
-@pytest.mark.parametrize("rows", [1, 5, 23, 100])
-def test_value_and_gradients_equal_autograds(problem, rows, monkeypatch):
+@pytest.mark.parametrize(("rows", "block"), [(1, 1), (5, 2), (23, 4), (100, 1000)])
+def test_value_and_gradients_equal_autograds(problem, rows, block, monkeypatch):
     monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", rows * 8 * 31)
+    monkeypatch.setattr(train.loss, "BLOCK_BYTES", block * 8 * 31)
     hidden, weight, bias, targets = problem
     ours = cross_entropy(hidden, weight, bias, targets)
     theirs = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
@@ -34,9 +35,10 @@ def test_value_and_gradients_equal_autograds(problem, rows, monkeypatch):
         torch.testing.assert_close(ours_gradient, theirs_gradient, rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 100])
-def test_logprobs_of_all_tokens(problem, rows, monkeypatch):
+@pytest.mark.parametrize(("rows", "block"), [(1, 1), (5, 2), (100, 1000)])
+def test_logprobs_of_all_tokens(problem, rows, block, monkeypatch):
     monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 8 * 31)
+    monkeypatch.setattr(train.loss, "BLOCK_BYTES", block * 8 * 31)
     hidden, weight, bias, _ = problem
     expected = F.log_softmax(hidden @ weight.T + bias, dim=-1)
     torch.testing.assert_close(all_logprobs(hidden, weight, bias), expected.detach(), rtol=1e-12, atol=1e-14)
@@ -60,6 +62,7 @@ def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
 
 def test_several_tokens_may_follow_one_hidden_state(problem, monkeypatch):
     monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 8 * 31)
+    monkeypatch.setattr(train.loss, "BLOCK_BYTES", 2 * 8 * 31)
     hidden, weight, bias, targets = problem
     rows = torch.sort(torch.randint(len(hidden), (len(targets),), generator=torch.Generator().manual_seed(1))).values
     logprobs = token_logprobs(hidden, weight, bias, targets, rows)

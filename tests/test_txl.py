@@ -94,7 +94,10 @@ def test_equals_the_formulas_over_three_segments(values):
     memories = [[torch.zeros(0, 8, dtype=torch.float64)] * 2 for _ in range(2)]
     for _ in range(3):
         tokens = torch.randint(VOCABULARY, (2, 4))
+        with torch.no_grad():  # where torch's own attention is used
+            scored, _ = model(tokens, state)
         hidden, state = model(tokens, state)
+        torch.testing.assert_close(scored, hidden, rtol=1e-10, atol=1e-10)
         for column in range(2):
             expected, memories[column] = naive_forward(model, config, tokens[column], memories[column])
             torch.testing.assert_close(hidden[column], expected, rtol=1e-10, atol=1e-10)

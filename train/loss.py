@@ -3,7 +3,8 @@
 The logits of a batch (tokens x vocabulary) are the largest array of training by far: 4,480 tokens of 50,000 words take
 900 MB, and autograd keeps several such arrays. Here a chunk of tokens at a time gets its logits in one buffer that is
 used again, and in training that buffer is turned into the loss's gradient at once, so the backward pass only scales
-three small results. What is left besides the three matrix products are passes over the buffer, so there are few.
+three small results. What is left besides the three matrix products are passes over the buffer: on a CPU over a few rows
+at a time, which its cache holds from one pass to the next.
 
 Under autocast the matrix products run in its lower precision; softmax, sums and gradients are float32 (float64 where
 the hidden states are).
@@ -17,10 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Of logits at a time: smaller chunks re-read the weights too often, larger ones gain nothing. With a gradient, a chunk
+# Of products at a time: smaller chunks re-read the weights too often, larger ones gain nothing. With a gradient a chunk
 # reads and writes that of all weights, too.
 CHUNK_BYTES = 64 * 2**20
 GRADIENT_CHUNK_BYTES = 256 * 2**20
+BLOCK_BYTES = 4 * 2**20  # of logits that a CPU goes over at a time
 
 
 def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -46,10 +48,13 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
     if rows is None:
         rows = torch.arange(len(hidden), device=hidden.device)
-    for part, logits, _ in _logit_chunks(low, low_weight, bias, result.dtype, CHUNK_BYTES):
-        logprobs = torch.log_softmax(logits, dim=-1, out=logits)
-        first, last = torch.searchsorted(rows, torch.tensor([part.start, part.stop], device=rows.device)).tolist()
-        result[first:last] = logprobs[rows[first:last] - part.start, targets[first:last]]
+    for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
+        for block, logits in _logit_blocks(products, bias, result.dtype):
+            start = part.start + block.start
+            logprobs = torch.log_softmax(logits, dim=-1, out=logits)
+            ends = torch.tensor([start, start + len(logits)], device=rows.device)
+            first, last = torch.searchsorted(rows, ends).tolist()
+            result[first:last] = logprobs[rows[first:last] - start, targets[first:last]]
     return result
 
 
@@ -61,8 +66,9 @@ def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     low, low_weight, exact = hidden.to(_fast(hidden)), weight.to(_fast(weight)), _exact(hidden)
     result = torch.empty(len(hidden), len(weight), dtype=exact, device=hidden.device)
-    for part, logits, _ in _logit_chunks(low, low_weight, bias, exact, CHUNK_BYTES):
-        torch.log_softmax(logits, dim=-1, out=result[part])
+    for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
+        for block, logits in _logit_blocks(products, bias, exact):
+            torch.log_softmax(logits, dim=-1, out=result[part][block])
     return result
 
 
@@ -75,24 +81,29 @@ class _CrossEntropy(torch.autograd.Function):
         low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
         loss = torch.zeros((), dtype=exact, device=hidden.device)
         hidden_grad = torch.empty_like(low)
-        weight_grad = torch.zeros_like(weight, dtype=exact)
+        weight_grad: Tensor | None = None
         bias_grad = torch.zeros_like(bias, dtype=exact)
         with torch.autocast(hidden.device.type, enabled=False):
-            for part, logits, products in _logit_chunks(low, low_weight, bias, exact, GRADIENT_CHUNK_BYTES):
-                index = targets[part, None]
-                # ln p(target) is its logit less the largest one, plus ln p of that: p itself may be too small a number.
-                above = logits.gather(1, index) - logits.amax(1, keepdim=True)
-                gradient = torch.softmax(logits, dim=-1, out=logits)  # (n, V)
-                loss -= (above + gradient.amax(1, keepdim=True).log()).sum()
-                gradient.scatter_add_(1, index, gradient.new_full(index.shape, -1.0))
-                bias_grad += gradient.sum(0)
-                if products is not gradient:
-                    gradient = products.copy_(gradient)
-                torch.mm(gradient, low_weight, out=hidden_grad[part])
-                if low.dtype == exact:
-                    weight_grad.addmm_(gradient.T, low[part])
+            for part, products in _product_chunks(low, low_weight, GRADIENT_CHUNK_BYTES):
+                for rows, logits in _logit_blocks(products, bias, exact):
+                    index = targets[part][rows, None]
+                    # ln p(target) is its logit less the largest one, plus ln p of that: p may be too small a number.
+                    above = logits.gather(1, index) - logits.amax(1, keepdim=True)
+                    gradient = torch.softmax(logits, dim=-1, out=logits)
+                    loss -= (above + gradient.amax(1, keepdim=True).log()).sum()
+                    gradient.scatter_add_(1, index, gradient.new_full(index.shape, -1.0))
+                    bias_grad += gradient.sum(0)
+                    if low.dtype != exact:
+                        products[rows].copy_(gradient)
+                torch.mm(products, low_weight, out=hidden_grad[part])
+                if weight_grad is None:
+                    weight_grad = (products.T @ low[part]).to(exact)
+                elif low.dtype == exact:
+                    weight_grad.addmm_(products.T, low[part])
                 else:
-                    weight_grad += gradient.T @ low[part]
+                    weight_grad += products.T @ low[part]
+        if weight_grad is None:
+            weight_grad = torch.zeros_like(weight)
         ctx.save_for_backward(hidden_grad.to(hidden.dtype), weight_grad.to(weight.dtype), bias_grad.to(bias.dtype))
         return loss
 
@@ -118,31 +129,40 @@ def _fast(tensor: Tensor) -> torch.dtype:
 
 
 def chunk_bytes(tokens: int, vocabulary: int, bf16: bool) -> int:
-    """What training on so many tokens takes at a time for its logits, in float32 and, for bf16, in that too."""
-    logits = min(4 * tokens * vocabulary, GRADIENT_CHUNK_BYTES)
-    return logits + logits // 2 if bf16 else logits
+    """What training on so many tokens takes at a time for its logits on a CPU (on a GPU in bf16 three times that)."""
+    return min((2 if bf16 else 4) * tokens * vocabulary, GRADIENT_CHUNK_BYTES)
 
 
-def _logit_chunks(
-    hidden: Tensor, weight: Tensor, bias: Tensor, exact: torch.dtype, most_bytes: int
-) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """For each chunk its place, its logits (n, V), of `most_bytes` at most, and a buffer (n, V) of the products' type.
+def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator[tuple[slice, Tensor]]:
+    """For each chunk of tokens its place, and hidden @ weight.T (n, V) of it, of `most_bytes` at most.
 
-    The caller may overwrite both, as the next chunk does; where the types are the same, so are the two.
+    The caller may overwrite it, as the next chunk does.
     """
     count, vocabulary = len(hidden), len(weight)
-    chunks = -(-count * vocabulary * exact.itemsize // most_bytes)
-    size = -(-count // max(1, chunks))  # chunks of equal size, no small rest
-    whole = torch.empty(size, vocabulary, dtype=exact, device=hidden.device)
-    whole_products = whole if hidden.dtype == exact else torch.empty_like(whole, dtype=hidden.dtype)
-    bias = bias.to(exact)
-    for start in range(0, count, max(1, size)):
+    chunks = -(-count * vocabulary * hidden.dtype.itemsize // most_bytes)
+    size = max(1, -(-count // max(1, chunks)))  # chunks of equal size, no small rest
+    whole = torch.empty(min(size, count), vocabulary, dtype=hidden.dtype, device=hidden.device)
+    for start in range(0, count, size):
         part = slice(start, min(start + size, count))
-        logits = whole[: part.stop - part.start]
-        products = logits if whole_products is whole else whole_products[: len(logits)]
         with torch.autocast(hidden.device.type, enabled=False):
-            if products is logits:
-                torch.addmm(bias, hidden[part], weight.T, out=logits)
-            else:  # a sum of two types would make further copies
-                logits.copy_(torch.mm(hidden[part], weight.T, out=products)).add_(bias)
-        yield part, logits, products
+            yield part, torch.mm(hidden[part], weight.T, out=whole[: part.stop - start])
+
+
+def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+    """For each block of rows of `products` (n, V) its place, and its logits in type `exact`, which may be overwritten.
+
+    They take the place of the products where the types are the same. On a CPU all passes over a block stay in its
+    cache; a GPU has its rows at once.
+    """
+    count, vocabulary = products.shape
+    size = max(1, BLOCK_BYTES // (vocabulary * exact.itemsize)) if products.device.type == "cpu" else count
+    bias = bias.to(exact)
+    own = (
+        None
+        if products.dtype == exact
+        else torch.empty(min(size, count), vocabulary, dtype=exact, device=products.device)
+    )
+    for start in range(0, count, size):
+        rows = slice(start, min(start + size, count))
+        logits = products[rows] if own is None else own[: rows.stop - start].copy_(products[rows])
+        yield rows, logits.add_(bias)

@@ -64,7 +64,7 @@ class RelativeAttention(nn.Module):
     """Multi-head attention with the terms (a) to (d) of section 3.3.
 
     (a) content of query and key, (b) content of the query and distance, (c) bias u and content of the key, (d) bias v
-    and distance. Terms (a) and (c) are the product inside `scaled_dot_product_attention`, (b) and (d) its mask.
+    and distance. Terms (a) and (c) are one product, (b) and (d) are added to it.
     """
 
     def __init__(self, config: TxlConfig):
@@ -75,20 +75,36 @@ class RelativeAttention(nn.Module):
         self.key_value = nn.Linear(config.d_model, 2 * width, bias=False)
         self.distance = nn.Linear(config.d_model, width, bias=False)
         self.output = nn.Linear(width, config.d_model, bias=False)
-        self.attention_dropout = config.attention_dropout
+        self.dropout = Dropout(config.attention_dropout)
 
     def forward(
-        self, x: Tensor, past: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
+        self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
     ) -> Tensor:
-        """Attend from x (B, T, D) to past and x (B, L, D); `encodings` (R, D) of distances, u and v (H, 1, 1, d)."""
+        """Attend from x (B, T, D) to memory (B or 1, m, D) and x.
+
+        `encodings` (R, D) are those of distances, u and v (H, 1, 1, d) the biases.
+        """
         # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
         query = self._by_head(self.query(x))  # (H, B, T, d)
-        key, value = (self._by_head(part) for part in self.key_value(past).chunk(2, dim=-1))  # (H, B, L, d)
-        mask = scores(query + v, self._by_head(self.distance(encodings)))  # (H, B, T, L)
-        dropout = self.attention_dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(query + u, key, value, attn_mask=mask, dropout_p=dropout)
+        # Apart, as what is remembered needs no gradient of its own.
+        remembered = self.key_value(memory).expand(len(x), -1, -1)
+        key_value = torch.cat([remembered, self.key_value(x)], dim=1)
+        key, value = (self._by_head(part) for part in key_value.chunk(2, dim=-1))  # (H, B, L, d)
+        by_distance = scores(query + v.to(query), self._by_head(self.distance(encodings)))  # (H, B, T, L)
+        mixed = self._mix(query + u.to(query), key, value, by_distance)
         attended: Tensor = self.output(mixed.permute(1, 2, 0, 3).flatten(2))
         return attended
+
+    def _mix(self, query: Tensor, key: Tensor, value: Tensor, by_distance: Tensor) -> Tensor:
+        """Sums of values (H, B, L, d) that softmax(query @ key.T / sqrt(d) + by_distance) weights: (H, B, T, d)."""
+        if not by_distance.requires_grad:
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=by_distance)
+        # torch's own way with a gradient of the mask computes in float32 under autocast, too, and takes more passes.
+        heads, batch, length, size = query.shape
+        query, key, value, by_distance = (part.flatten(0, 1) for part in (query, key, value, by_distance))
+        scores = torch.baddbmm(by_distance, query, key.transpose(1, 2), alpha=1 / math.sqrt(size))
+        mixed = torch.bmm(self.dropout(scores.softmax(-1)), value)
+        return mixed.view(heads, batch, length, size)
 
     def _by_head(self, x: Tensor) -> Tensor:
         """(..., H * d) to (H, ..., d)."""
@@ -112,13 +128,13 @@ class Layer(nn.Module):
         self.pre_norm = config.pre_norm
 
     def forward(
-        self, x: Tensor, past: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
+        self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
     ) -> Tensor:
         if self.pre_norm:
-            past = self.attention_norm(past)
-            x = x + self.dropout(self.attention(past[:, -x.shape[1] :], past, encodings, scores, u, v))
+            read, remembered = self.attention_norm(x), self.attention_norm(memory)
+            x = x + self.dropout(self.attention(read, remembered, encodings, scores, u, v))
             return x + self._feed_forward(self.feed_forward_norm(x))
-        x = self.attention_norm(x + self.dropout(self.attention(x, past, encodings, scores, u, v)))
+        x = self.attention_norm(x + self.dropout(self.attention(x, memory, encodings, scores, u, v)))
         normed: Tensor = self.feed_forward_norm(x + self._feed_forward(x))
         return normed
 
@@ -168,10 +184,10 @@ class TransformerXL(LanguageModel):
         scores = partial(distance_scores, blocked=self._blocked(distances, length, x.dtype))
         memories = []
         for layer, memory in zip(self.layers, state, strict=True):
-            past = torch.cat([memory, x], dim=1)
-            # A copy, as a part of `past` would keep (and a checkpoint would store) all of it.
-            memories.append(past[:, max(0, keys - self.memory) :].detach().clone())
-            x = layer(x, past, encodings, scores, self.u, self.v)
+            # A copy, as a part of `x` would keep (and a checkpoint would store) all of it.
+            latest = [memory[:, max(0, keys - self.memory) :], x.detach()[:, max(0, length - self.memory) :]]
+            memories.append(torch.cat(latest, dim=1))
+            x = layer(x, memory, encodings, scores, self.u, self.v)
         return self.dropout(x), tuple(memories)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
@@ -189,8 +205,7 @@ class TransformerXL(LanguageModel):
         blocked = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)
         scores = partial(distance_scores_at, index=index.clamp(min=0), blocked=blocked)
         for layer, memory in zip(self.layers, state, strict=True):
-            past = torch.cat([memory.expand(batch, -1, -1), x], dim=1)
-            x = layer(x, past, encodings, scores, self.u, self.v)
+            x = layer(x, memory, encodings, scores, self.u, self.v)
         hidden: Tensor = self.dropout(x)
         return hidden
 
