@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import itertools
 import os
 import re
@@ -325,6 +326,9 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     if asked_for_help(sys.argv[1:]):
         show_help(command)
         sys.exit(0)
+    # Importing torch and Lightning makes a million objects that stay: looking for garbage among them again and again
+    # would take a fifth of the time to start.
+    gc.set_threshold(50_000, 20, 20)
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
     codes = []  # of what failed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import norm
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,7 +26,7 @@ def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[flo
     """Wilson's score interval of a share of `pairs` trials (Wilson 1927; Brown, Cai and DasGupta 2001, equation 4)."""
     if pairs == 0:
         return float("nan"), float("nan")
-    z = float(norm.ppf(0.5 + confidence / 2))
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
     centre = (accuracy + z * z / (2 * pairs)) / (1 + z * z / pairs)
     half = z / (1 + z * z / pairs) * np.sqrt(accuracy * (1 - accuracy) / pairs + z * z / (4 * pairs * pairs))
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
