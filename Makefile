@@ -59,6 +59,7 @@ bench: peers  ## speed of training, scoring (beside the peers) and commands, cov
 	$(BIN)/python tests/bench/peers.py --make $(BENCH)/models $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz)
 	$(BIN)/python tests/bench/peers.py --models $(BENCH)/models --json $(BENCH)/peers.json \
 	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
+	$(BIN)/python tests/bench/goals.py $(BENCH)
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50

@@ -1,0 +1,89 @@
+"""The project's goals of speed beside what speed.py and peers.py measured, one line each, from the files they write.
+
+    python tests/bench/goals.py [FOLDER]        reports/bench, where `make bench` puts them
+
+A figure is the median of its rounds. Those of scoring are goals for models of base size on whole paradigms of BLiMP.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+SHARE_OF_GAIN = 0.85  # of what reading every beginning once allows
+PEERS = {  # comparison of peers.py, our way, another: how many times as fast ours is to be
+    ("lp", "ours", "minicons"): 2.3,
+    ("lp", "ours", "lm-evaluation-harness"): 1.4,
+    ("lp", "ours in bf16", "minicons"): 4.0,
+    ("lp", "ours in bf16", "lm-evaluation-harness"): 2.5,
+    ("pll original", "ours", "minicons"): 1.5,
+    ("pll within_word_l2r", "ours", "minicons"): 1.5,
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One line: `at_most` says on which side of `goal` the figure is to be."""
+
+    name: str
+    figure: float
+    goal: float
+    unit: str
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.figure <= self.goal if self.at_most else self.figure >= self.goal
+
+    def row(self) -> list[str]:
+        side = "at most" if self.at_most else "at least"
+        return [self.name, f"{side} {self.goal:g} {self.unit}", f"{self.figure:.2f}", "met" if self.met else "missed"]
+
+
+def of_speed(found: dict[str, Any]) -> Iterator[Goal]:
+    """Goals that speed.json holds beside its figures."""
+    for case in found["training_and_scoring"]:
+        for other, goal in case["goals"].items():
+            if other in case["ratio"]:
+                unit = "of the limit" if other == "limit" else f"x the {other}"
+                yield Goal(case["name"], case["ratio"][other], goal, unit)
+    for command in found["commands"]:
+        if command["goal"] is not None:
+            yield Goal(command["name"], median(command["values"]), command["goal"], command["unit"], at_most=True)
+
+
+def of_peers(found: dict[str, dict[str, dict[str, float]]]) -> Iterator[Goal]:
+    """Goals beside the figures of peers.json."""
+    for (comparison, ours, other), goal in PEERS.items():
+        if comparison in found:
+            rates = found[comparison]
+            yield Goal(f"{comparison}, {ours}", rates[ours]["rate"] / rates[other]["rate"], goal, f"x {other}")
+    if "lp" in found:
+        alone = found["lp"]["ours, nothing shared"]
+        share = (alone["ratio"] - 1) / (alone["bound"] - 1)
+        yield Goal("lp, what beginnings in common gain", share, SHARE_OF_GAIN, "of the bound's gain")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("reports/bench"))
+    folder = parser.parse_args().folder
+    table = Table("", "goal", "measured", "", box=None)
+    for file, goals in (("speed.json", of_speed), ("peers.json", of_peers)):
+        path = folder / file
+        if not path.is_file():
+            sys.exit(f"{path}: not there; `make bench` writes it")
+        for goal in goals(json.loads(path.read_text())):
+            table.add_row(*goal.row())
+    Console(highlight=False, width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
