@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-slurm lint check peers bench faults lmplz system clean
+.PHONY: help venv demo test test-fast test-slurm lint check peers bench coverage faults lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -52,14 +52,20 @@ peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose sco
 
 # With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
 BENCH := reports/bench
-bench: peers  ## speed of training, scoring (beside the peers) and commands, coverage of intervals (tests/bench/README.md)
+bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour (tests/bench/README.md)
 	mkdir -p $(BENCH)
 	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny scoring commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
-	$(BIN)/python tests/bench/peers.py --make $(BENCH)/models $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz)
-	$(BIN)/python tests/bench/peers.py --models $(BENCH)/models --json $(BENCH)/peers.json \
+	for size in base small; do \
+	  $(BIN)/python tests/bench/peers.py --make $(BENCH)/$$size --size $$size \
+	    $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz) || exit 1; done
+	$(BIN)/python tests/bench/peers.py --models $(BENCH)/base --json $(BENCH)/peers.json --only lp pll --equal 200 \
+	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
+	$(BIN)/python tests/bench/peers.py --models $(BENCH)/small --json $(BENCH)/templates.json --only templates --equal 200 \
 	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
 	$(BIN)/python tests/bench/goals.py $(BENCH)
+
+coverage: venv  ## how often the intervals of the analysis hold the truth: seven CPU minutes (tests/bench/README.md)
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50

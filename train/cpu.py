@@ -8,7 +8,6 @@ import sys
 from train.config import TrainerConfig
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
-KEPT_BYTES = 2**31 - 1
 
 
 def set_up_cpu(trainer: TrainerConfig) -> None:
@@ -25,5 +24,5 @@ def set_up_cpu(trainer: TrainerConfig) -> None:
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "gnu_get_libc_version"):
-            libc.mallopt(M_MMAP_THRESHOLD, KEPT_BYTES)
-            libc.mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
+            libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1)
+            libc.mallopt(M_TRIM_THRESHOLD, -1)  # never

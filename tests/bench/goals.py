@@ -1,6 +1,6 @@
 """The project's goals of speed beside what speed.py and peers.py measured, one line each, from the files they write.
 
-    python tests/bench/goals.py [FOLDER]        reports/bench, where `make bench` puts them
+    python tests/bench/goals.py [FOLDER]        all .json files there; reports/bench, where `make bench` puts them
 
 A figure is the median of its rounds. Those of scoring are goals for models of base size on whole paradigms of BLiMP.
 """
@@ -76,11 +76,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=Path("reports/bench"))
     folder = parser.parse_args().folder
     table = Table("", "goal", "measured", "", box=None)
-    for file, goals in (("speed.json", of_speed), ("peers.json", of_peers)):
-        path = folder / file
-        if not path.is_file():
-            sys.exit(f"{path}: not there; `make bench` writes it")
-        for goal in goals(json.loads(path.read_text())):
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        sys.exit(f"{folder}: no .json file of speed.py or peers.py in there; `make bench` writes them")
+    for file in files:
+        found = json.loads(file.read_text())
+        for goal in of_speed(found) if "training_and_scoring" in found else of_peers(found):
             table.add_row(*goal.row())
     Console(highlight=False, width=120).print(table)
 

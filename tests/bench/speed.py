@@ -148,6 +148,7 @@ def took_table(figures: list[Took]) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "scoring", "commands"])
+    parser.add_argument("--models", nargs="+", choices=PUBLISHED, default=[*PUBLISHED], help="of the part published")
     parser.add_argument("--threads", type=int, default=1, help="of published and tiny training, and of scoring")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each turn, one piece of work at least")
@@ -166,7 +167,7 @@ def main() -> None:
     described = machine(arguments.threads)
     console.print(", ".join(f"{key} {value}" for key, value in described.items()))
     makers = {
-        "published": lambda: training_cases(PUBLISHED, VOCABULARY, checkouts),
+        "published": lambda: training_cases({m: PUBLISHED[m] for m in arguments.models}, VOCABULARY, checkouts),
         "tiny": lambda: training_cases(TINY, TINY_VOCABULARY, {}),
         "scoring": scoring_cases,
     }
