@@ -253,7 +253,7 @@ def test_the_interval_is_wilsons_of_as_many_independent_judgements(people_sd):
 def test_everybody_right_is_no_certainty():
     rows = drawn(np.random.default_rng(0), 20, 5, level=50)
     found = agreement(rows).iloc[-1]
-    assert (found["agreement"], found["majority"], found["high"]) == (1, 1, 1)
+    assert (found["agreement"], found["majority"], found["high"]) == pytest.approx((1, 1, 1))
     alpha = 2 * norm.sf(student.ppf(0.975, 4))
     assert found["low"] == pytest.approx(proportion_confint(100, 100, alpha, method="wilson")[0])
     assert found["error"] > 0
