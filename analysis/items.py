@@ -145,17 +145,19 @@ def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
     `after` what a model makes of the rest; a causal model has 0 in `before`.
     """
     tokens, _ = read_tokens(folder)
-    sentences = _sentences(items)
-    rows = []
-    for key, of_pair in tokens.groupby(["paradigm", "pair_id"], sort=False):
-        limits = dict(zip(("good", "bad"), differing_spans(*sentences[key]), strict=True))
-        sums = dict.fromkeys(PARTS, 0.0)
-        for side, start, logprob in of_pair[["side", "start", "logprob"]].itertuples(index=False):
-            first, last = limits[side]
-            part = PARTS[0] if start < first else PARTS[1] if start < last else PARTS[2]
-            sums[part] += logprob if side == "good" else -logprob
-        rows.append(dict(zip(("paradigm", "pair_id"), key, strict=True)) | sums)
-    return pd.DataFrame(rows, columns=["paradigm", "pair_id", *PARTS])
+    key, sentences = ["paradigm", "pair_id"], _sentences(items)
+    pairs = list(tokens[key].drop_duplicates().itertuples(index=False, name=None))
+    limits = pd.DataFrame(
+        [(*pair, side, *span) for pair in pairs
+         for side, span in zip(("good", "bad"), differing_spans(*sentences[pair]), strict=True)],
+        columns=[*key, "side", "first", "last"],
+    )  # fmt: skip
+    rows = tokens.merge(limits, on=[*key, "side"], how="left")
+    signed = rows["logprob"].where(rows["side"] == "good", -rows["logprob"])
+    inside = {"before": rows["start"] < rows["first"], "after": rows["start"] >= rows["last"]}
+    inside["differing"] = ~(inside["before"] | inside["after"])
+    sums = rows[key].assign(**{part: signed.where(inside[part], 0.0) for part in PARTS})
+    return sums.groupby(key, sort=False, as_index=False)[list(PARTS)].sum()
 
 
 def _sentences(items: pd.DataFrame) -> dict[Any, tuple[str, str]]:
