@@ -21,6 +21,12 @@ settings.register_profile("pairscale", deadline=None)
 settings.load_profile("pairscale")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that at the end of two processes none waits minutes for the other."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """Folder of the published benchmarks and real texts (PAIRSCALE_DATA)."""
