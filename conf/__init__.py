@@ -326,7 +326,7 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     if asked_for_help(sys.argv[1:]):
         show_help(command)
         sys.exit(0)
-    # Importing torch and Lightning makes a million objects that stay: looking for garbage among them again and again
+    # Importing torch and Lightning makes 400,000 objects that stay: looking for garbage among them again and again
     # would take a fifth of the time to start.
     gc.set_threshold(50_000, 20, 20)
     register()

@@ -84,6 +84,12 @@ def test_bf16_keeps_sums_in_float32():
     assert hidden.grad.dtype == weight.grad.dtype == torch.float32
 
 
+def test_who_reads_the_chunks_keeps_its_own_autocast():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for _ in train.loss._product_chunks(torch.ones(3, 2), torch.ones(4, 2), 4 * 4):
+            assert torch.is_autocast_enabled("cpu")
+
+
 def test_nothing_to_score_is_an_empty_answer():
     assert token_logprobs(
         torch.zeros(0, 4), torch.zeros(5, 4), torch.zeros(5), torch.zeros(0, dtype=torch.long)

@@ -156,6 +156,17 @@ def test_gradients_are_those_of_finite_differences():
     assert torch.autograd.gradcheck(hidden, [parameters[name] for name in names])
 
 
+def test_attention_is_dropped_in_training_with_and_without_a_gradient():
+    model, _ = tiny(attention_dropout=0.5)
+    tokens = torch.randint(VOCABULARY, (1, 6))
+    for gradient in (True, False):
+        with torch.set_grad_enabled(gradient):
+            one, other = (model.train()(tokens, model.initial_state(1))[0] for _ in range(2))
+            assert not torch.allclose(one, other)
+            one, other = (model.eval()(tokens, model.initial_state(1))[0] for _ in range(2))
+            assert torch.equal(one, other)
+
+
 def test_memory_gets_no_gradient_and_both_biases_do():
     model, _ = tiny()
     hidden, state = model(torch.randint(VOCABULARY, (1, 4)), model.initial_state(1))

@@ -145,7 +145,8 @@ def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator
     for start in range(0, count, size):
         part = slice(start, min(start + size, count))
         with torch.autocast(hidden.device.type, enabled=False):
-            yield part, torch.mm(hidden[part], weight.T, out=whole[: part.stop - start])
+            products = torch.mm(hidden[part], weight.T, out=whole[: part.stop - start])
+        yield part, products  # out here: no caller is to be left without its own autocast
 
 
 def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
