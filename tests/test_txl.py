@@ -167,6 +167,17 @@ def test_attention_is_dropped_in_training_with_and_without_a_gradient():
             assert torch.equal(one, other)
 
 
+def test_compiled_it_trains_on_texts_of_any_length():
+    """Traced with sizes that vary, as by trainer.compile=true; no code is generated, which takes minutes."""
+    model, _ = tiny(dropout=0.5, attention_dropout=0.5)
+    compiled = torch.compile(model.train(), backend="eager", dynamic=True)
+    state = model.initial_state(2)
+    for length in (4, 5):
+        hidden, state = compiled(torch.randint(VOCABULARY, (2, length)), state)
+        hidden.square().sum().backward()
+        assert hidden.isfinite().all()
+
+
 def test_memory_gets_no_gradient_and_both_biases_do():
     model, _ = tiny()
     hidden, state = model(torch.randint(VOCABULARY, (1, 4)), model.initial_state(1))

@@ -18,7 +18,8 @@ class Dropout(nn.Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """Zeros with probability p, else input / (1 - p), while training; the input otherwise. Any shape."""
-        if not self.training or self.p in (0.0, 1.0) or input.device.type != "cpu":
+        plain = torch.compiler.is_compiling()  # which draws masks in its own kernels
+        if plain or not self.training or self.p in (0.0, 1.0) or input.device.type != "cpu":
             return super().forward(input)
         integer, bits = INTEGERS[input.itemsize], 8 * input.itemsize
         dropped = min(round(self.p * 2**bits), 2**bits - 1)  # of 2^bits draws
