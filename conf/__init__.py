@@ -370,4 +370,5 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
         sys.exit(130)
     except (PairscaleError, HydraException, OmegaConfBaseException, OSError) as error:
         fail(error)
+    gc.freeze()  # Python looks for garbage at its end, too: among so many objects for a second
     sys.exit(min(codes, default=0))

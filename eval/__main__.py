@@ -47,7 +47,7 @@ def run(config: EvalConfig) -> None:
     else:
         from train.run import train_run
 
-        score_run(train_run(config), config)
+        score_run(train_run(config, command=True), config)
 
 
 def plan(config: EvalConfig) -> None:

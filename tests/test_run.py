@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tests.killed import killed_after
 from train.run import train_run
 from train.runs import RunFolder, run_id
 
+ROOT = Path(__file__).parents[1]
 SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
 MODELS = {
     "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
@@ -57,6 +60,36 @@ def _same_threads():
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+def test_a_command_imports_nothing_that_training_does_not_use_and_leaves_it_to_others(tmp_path):
+    code = """
+import sys
+from conf import compose
+from train.run import train_run
+train_run(compose("train", sys.argv[1:]), command=True)
+print({"transformers", "scipy", "pandas"} & set(sys.modules))
+import transformers
+from lightning_utilities.core.imports import RequirementCache, module_available, package_available
+print(all([module_available("scipy"), package_available("scipy"), RequirementCache("transformers>=4.4")]))
+"""
+    arguments = [sys.executable, "-c", code, *overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1")]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[-2:] == ["set()", "True"]
+
+
+def test_from_python_torchmetrics_is_whole_after_training(tmp_path):
+    code = """
+import sys
+from conf import compose
+from train.run import train_run
+train_run(compose("train", sys.argv[1:]))
+from torchmetrics.text import BERTScore
+print(BERTScore.__name__)
+"""
+    arguments = [sys.executable, "-c", code, *overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1")]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[-1] == "BERTScore"
 
 
 @pytest.mark.parametrize("model", ["lstm", "txl"])

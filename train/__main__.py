@@ -17,7 +17,7 @@ def run(config: RunConfig) -> None:
     else:
         from train.run import train_run
 
-        train_run(config)
+        train_run(config, command=True)
 
 
 planned = Plan()

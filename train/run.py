@@ -20,6 +20,7 @@ from corpora.seeds import derived_seed
 from corpora.text import text_manifest
 from train.config import NgramConfig, RunConfig, TxlConfig
 from train.differences import beside_others
+from train.lightning_import import import_lightning
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
 from train.tracking import Tracker, described, track_trained, tracked
@@ -32,8 +33,10 @@ LOG_POINTS = 200  # of the training loss over a run
 console = Console(stderr=True, highlight=False)
 
 
-def train_run(config: RunConfig) -> RunFolder:
+def train_run(config: RunConfig, command: bool = False) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped.
+
+    `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py).
 
     Returns its folder, whose manifest says "done". Raises RunError when another process is at work on it or its
     training diverges, WriteError where a disk is full, and whatever stops training, after noting the reason in the
@@ -88,7 +91,7 @@ def train_run(config: RunConfig) -> RunFolder:
                     from train.ranks import other_ranks
 
                     with other_ranks(config) as ranks:
-                        _train(config, folder, tracker, ranks)
+                        _train(config, folder, tracker, ranks, command)
                 if tracker is not None:
                     track_trained(tracker, config, folder)
         except Exception as error:
@@ -118,11 +121,13 @@ def _now() -> str:
 
 def train_rank(config: RunConfig, ranks: Ranks) -> None:
     """Take part in a run as one of its ranks but the first, which started this process (train/ranks.py)."""
-    _train(config, RunFolder.of(config), None, ranks)
+    _train(config, RunFolder.of(config), None, ranks, command=True)
 
 
-def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
+def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, command: bool) -> None:
     # Imported here so that a command that trains nothing starts at once.
+    if command:
+        import_lightning()
     import lightning as L
     import torch
 
