@@ -29,6 +29,11 @@ def test_probabilities_next_to_none_and_all(p, alive):
     assert dropped.isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_nothing_has_nothing_dropped(dtype):
+    assert Dropout(0.3)(torch.empty(0, 5, dtype=dtype)).shape == (0, 5)
+
+
 def test_the_gradient_passes_where_the_value_did():
     torch.manual_seed(1)
     values = torch.randn(30, 7, requires_grad=True)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.random import SFC64
 from torch import Tensor, nn
 
-LOWEST = -(2**63)  # from here up, random_ draws all 64 bits
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of an element
+
+
+def _random_words(count: int) -> Tensor:
+    """(count,) int64 of random bits: of numpy's SFC64, seeded by torch's generator, which is slower itself."""
+    seed = int(torch.empty((), dtype=torch.int64).random_())
+    return torch.from_numpy(SFC64(seed).random_raw(count).view(np.int64))
 
 
 class Dropout(nn.Dropout):
@@ -19,12 +26,11 @@ class Dropout(nn.Dropout):
     def forward(self, input: Tensor) -> Tensor:
         """Zeros with probability p, else input / (1 - p), while training; the input otherwise. Any shape."""
         plain = torch.compiler.is_compiling()  # which draws masks in its own kernels
-        if plain or not self.training or self.p in (0.0, 1.0) or input.device.type != "cpu":
+        if plain or not self.training or self.p in (0.0, 1.0) or input.device.type != "cpu" or not input.numel():
             return super().forward(input)
         integer, bits = INTEGERS[input.itemsize], 8 * input.itemsize
         dropped = min(round(self.p * 2**bits), 2**bits - 1)  # of 2^bits draws
-        drawn = torch.empty(-(-input.nbytes // 8), dtype=torch.int64).random_(LOWEST, None)
-        drawn = drawn.view(integer)[: input.numel()].view(input.shape)
+        drawn = _random_words(-(-input.nbytes // 8)).view(integer)[: input.numel()].view(input.shape)
         # Bits of the number 1 times 0 or 1 are those of 0 or 1: torch is slow to make floats of truth values.
         one = torch.ones((), dtype=input.dtype).view(integer)
         kept = drawn.ge_(dropped - 2 ** (bits - 1)).mul_(one).view(input.dtype)

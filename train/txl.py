@@ -85,13 +85,17 @@ class RelativeAttention(nn.Module):
         `encodings` (R, D) are those of distances, u and v (H, 1, 1, d) the biases.
         """
         # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
-        query = self._by_head(self.query(x))  # (H, B, T, d)
+        query = self.query(x)  # (B, T, H * d)
+        at_content, at_distance = (self._by_head(query + bias.flatten().to(query)) for bias in (u, v))  # (H, B, T, d)
         # Apart, as what is remembered needs no gradient of its own.
-        remembered = self.key_value(memory).expand(len(x), -1, -1)
-        key_value = torch.cat([remembered, self.key_value(x)], dim=1)
-        key, value = (self._by_head(part) for part in key_value.chunk(2, dim=-1))  # (H, B, L, d)
-        by_distance = scores(query + v.to(query), self._by_head(self.distance(encodings)))  # (H, B, T, L)
-        mixed = self._mix(query + u.to(query), key, value, by_distance)
+        remembered = self.key_value(memory).expand(len(x), -1, -1).chunk(2, dim=-1)
+        latest = self.key_value(x).chunk(2, dim=-1)
+        key, value = (
+            torch.cat([self._by_head(old), self._by_head(new)], dim=2)  # (H, B, L, d)
+            for old, new in zip(remembered, latest, strict=True)
+        )
+        by_distance = scores(at_distance, self._by_head(self.distance(encodings)))  # (H, B, T, L)
+        mixed = self._mix(at_content, key, value, by_distance)
         attended: Tensor = self.output(mixed.permute(1, 2, 0, 3).flatten(2))
         return attended
 
@@ -109,7 +113,7 @@ class RelativeAttention(nn.Module):
 
     def _by_head(self, x: Tensor) -> Tensor:
         """(..., H * d) to (H, ..., d)."""
-        return x.view(*x.shape[:-1], self.heads, -1).movedim(-2, 0)
+        return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads).movedim(-2, 0)
 
 
 class Layer(nn.Module):
