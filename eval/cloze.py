@@ -225,12 +225,10 @@ def _of_masked(scorer: MaskedScorer, asked: Asked, policy: PolicyConfig) -> tupl
 
 
 def _of_hub(scorer: CausalScorer | MaskedScorer, read: Read, plan: Plan) -> tuple[_Model, Plan]:
-    described = scorer.model.config
-    limit = getattr(described, "max_position_embeddings", None)
     longest = max((len(reading.ids) for stage in plan.stages for reading in stage), default=0)
-    if limit is not None and longest > limit:
-        raise InputError(f"{scorer.name} reads {limit} tokens at most; the longest context has {longest}")
-    vocabulary = int(described.get_text_config().vocab_size)
+    if scorer.positions is not None and longest > scorer.positions:
+        raise InputError(f"{scorer.name} reads {scorer.positions} tokens at most; the longest context has {longest}")
+    vocabulary = int(scorer.model.config.get_text_config().vocab_size)
     return _Model(read, vocabulary, hub_words(scorer.tokenizer, vocabulary)), plan
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ from eval.trees import Ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+CPU_TOKENS = 2048  # at a time: larger batches leave its cache between one layer's passes and the next
 
 
 class MaskedScorer:
@@ -40,7 +44,10 @@ class MaskedScorer:
         device: str = "cpu",
         progress: bool = False,
     ):
-        """Raises ConfigError for a tokenizer without a mask or without character offsets."""
+        """Raises ConfigError for a tokenizer without a mask or without character offsets.
+
+        On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
+        """
         check_fast(tokenizer, name)
         if tokenizer.mask_token_id is None:
             raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
@@ -50,52 +57,61 @@ class MaskedScorer:
         self.sample_words: int | None = None
         self.model = model.to(device).eval()  # type: ignore[arg-type]
         self.tokenizer = tokenizer
-        self.batch_tokens = batch_tokens
         self.device = torch.device(device)
+        self.batch_tokens = min(batch_tokens, CPU_TOKENS) if self.device.type == "cpu" else batch_tokens
         self.progress = progress
+        self.positions = _positions(self.model)
         self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
-        # Logits are needed at one position of each text: the others are left out just before the softmax weights.
-        model.get_output_embeddings().register_forward_pre_hook(self._select)  # type: ignore[no-untyped-call]
         self.pads = True  # whether texts of several lengths may be read together
         self.pads = self._ignores_padding()
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Scores in the order of `sentences`; each different sentence is read once, in a copy for each token."""
+        """Scores in the order of `sentences`; each different copy of them is read once."""
         if policy.context != "none":
             raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
         if policy.score_eos:
             raise ConfigError("policy.score_eos=true: a masked model predicts no end of a sentence")
+        if not sentences:
+            return []
         different = list(dict.fromkeys(sentences))
         texts = [_Hidden.of(self.tokenizer, sentence, policy.pll or "within_word_l2r") for sentence in different]
-        limit = getattr(self.model.config, "max_position_embeddings", None)
-        longest = max((len(text.ids) for text in texts), default=0)
-        if limit is not None and longest > limit:
-            raise InputError(f"{self.name} reads {limit} tokens at most; the longest text has {longest}")
+        longest = max(len(text.ids) for text in texts)
+        if self.positions is not None and longest > self.positions:
+            raise InputError(f"{self.name} reads {self.positions} tokens at most; the longest text has {longest}")
         found = dict(zip(different, self._logprobs(texts, policy), strict=True))
         return [found[sentence] for sentence in sentences]
 
     def _logprobs(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
-        owner = np.repeat(np.arange(len(texts)), [len(text.scored) for text in texts])  # of each copy
-        place = np.concatenate([np.empty(0, np.int64), *(np.arange(len(text.scored)) for text in texts)])
+        mask = int(self.tokenizer.mask_token_id)
+        counts = [len(text.scored) for text in texts]
+        owner = np.repeat(np.arange(len(texts)), counts)  # of each scored token
+        place = np.concatenate([np.arange(count) for count in counts])
+        targets = np.concatenate([text.ids[text.scored] for text in texts])
         logprobs = np.empty(len(owner))
-        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner]), self.batch_tokens))
+        # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are told
+        # apart by digests and made when they are read: those of long texts would fill the memory.
+        digests = [texts[i].copy(at, mask).digest() for i, at in zip(owner, place, strict=True)]
+        numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
+        copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
+        asking, asked = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
+        ends = np.cumsum(asked)
+        first = asking[ends - asked]  # of those that ask for each copy
+        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
         with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            for batch in tracked(batches, len(owner), self.name, self.progress, "masked copies"):
-                logprobs[batch] = self._read([texts[owner[i]].copy(place[i], self.tokenizer) for i in batch])
+            for batch in tracked(batches, len(first), self.name, self.progress, "masked copies"):
+                copies = [texts[owner[i]].copy(place[i], mask) for i in first[batch]]
+                lines = self.logprobs_at([one.ids for one in copies], [one.position for one in copies])
+                tokens = np.concatenate([asking[ends[number] - asked[number] : ends[number]] for number in batch])
+                rows = np.repeat(np.arange(len(batch)), asked[batch])
+                index = (torch.from_numpy(part).to(self.device) for part in (rows, targets[tokens]))
+                logprobs[tokens] = lines[tuple(index)].double().cpu().numpy()
         unk = self.tokenizer.unk_token_id
-        parts = np.split(logprobs, np.cumsum([len(text.scored) for text in texts])[:-1])
+        parts = np.split(logprobs, np.cumsum(counts)[:-1])
         return [
             TokenScores(part, text.spans, text.ids[text.scored] == (-1 if unk is None else unk))
             for part, text in zip(parts, texts, strict=True)
         ]
-
-    def _read(self, copies: list[tuple[Ids, int, int]]) -> npt.NDArray[np.float64]:
-        """ln p of the hidden token of each copy (tokens, its position, what it is)."""
-        lines = self.logprobs_at([ids for ids, _, _ in copies], [position for _, position, _ in copies])
-        targets = torch.tensor([target for _, _, target in copies], device=self.device)
-        nats: npt.NDArray[np.float64] = lines.gather(1, targets[:, None]).squeeze(1).double().cpu().numpy()
-        return nats
 
     def logprobs_at(self, texts: list[Ids], positions: list[int]) -> Tensor:
         """ln p in nats of every token at one position of each text, symbols around it included: (B, V), float32."""
@@ -116,7 +132,10 @@ class MaskedScorer:
         real = torch.arange(padded.shape[1]) < lengths[:, None]
         self._at = torch.tensor(positions, device=self.device)
         tokens, attended = torch.from_numpy(padded).to(self.device), real.long().to(self.device)
-        logits = self.model(input_ids=tokens, attention_mask=attended).logits
+        # Logits are needed at one position of each text: the others are left out just before the softmax weights.
+        head: nn.Module = self.model.get_output_embeddings()
+        with head.register_forward_pre_hook(self._select):
+            logits = self.model(input_ids=tokens, attention_mask=attended).logits
         if logits.shape[1] > 1:  # of a head that does not call its softmax weights, so nothing was left out
             logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
         logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
@@ -127,14 +146,24 @@ class MaskedScorer:
         mask = int(self.tokenizer.mask_token_id)
         short, long = (np.full(length, mask) for length in (4, 9))
         with torch.inference_mode():
-            alone = self._read([(short, 1, mask)])
-            beside = self._read([(short, 1, mask), (long, 1, mask)])
-        return bool(np.isclose(alone[0], beside[0], rtol=0, atol=1e-3 if self.model.dtype == torch.float32 else 0.1))
+            alone = self.logprobs_at([short], [1])[0, mask].item()
+            beside = self.logprobs_at([short, long], [1, 1])[0, mask].item()
+        return bool(np.isclose(alone, beside, rtol=0, atol=1e-3 if self.model.dtype == torch.float32 else 0.1))
 
     def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """(B, T, D) to (B, 1, D)."""
         hidden, *others = arguments
         return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
+
+
+def _positions(model: nn.Module) -> int | None:
+    """How many tokens the model reads at most. RoBERTa's first position is the one after that of padding."""
+    limit: int | None = getattr(model.config, "max_position_embeddings", None)
+    for name, module in model.named_modules():
+        if limit is not None and name.endswith("position_embeddings"):
+            padding = getattr(module, "padding_idx", None)
+            return limit if padding is None else limit - padding - 1
+    return limit
 
 
 @dataclass(frozen=True)
@@ -167,9 +196,20 @@ class _Hidden:
         spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
         return cls(np.asarray(found["input_ids"], dtype=np.int64), scored, spans, until)
 
-    def copy(self, place: int, tokenizer: PreTrainedTokenizerFast) -> tuple[Ids, int, int]:
-        """The tokens with the `place`-th scored one hidden, its position, and what it is."""
+    def copy(self, place: int, mask: int) -> _Copy:
+        """The tokens with the `place`-th scored one hidden, by token `mask`."""
         position = int(self.scored[place])
         ids = self.ids.copy()
-        ids[position : self.until[place]] = tokenizer.mask_token_id
-        return ids, position, int(self.ids[position])
+        ids[position : self.until[place]] = mask
+        return _Copy(ids, position)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A text in which tokens are hidden, and the position of the one that is asked for."""
+
+    ids: Ids  # (n,)
+    position: int
+
+    def digest(self) -> bytes:
+        return hashlib.blake2b(self.ids.tobytes(), digest_size=16, salt=self.position.to_bytes(16)).digest()

@@ -8,7 +8,7 @@ tokens count (`unk`) is decided where scores become judgements (eval/methods.py)
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -28,7 +28,7 @@ from train.export import LoadedModel, load_model
 from train.models import LanguageModel, State
 from train.runs import RunFolder
 
-Batch = TypeVar("Batch", Forest, list[int])
+Batch = TypeVar("Batch", bound=Sized)  # of as many units as it holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def tracked(
     """The batches, with progress in what they hold of the `total` where it is asked for."""
     if not progress:
         return batches
-    counted = ((len(batch.texts) if isinstance(batch, Forest) else len(batch), batch) for batch in batches)
+    counted = ((len(batch), batch) for batch in batches)
     return track(counted, f"scoring {name}", total, unit)
 
 

@@ -34,6 +34,9 @@ class Forest:
     asked: Ids  # (C,) where in rows and targets stand the tokens asked for of the first text, of the second, ...
     counts: Ids  # (n,) how many of each
 
+    def __len__(self) -> int:
+        return len(self.texts)
+
     def tensors(self, device: torch.device) -> tuple[Tensor, ...]:
         """Tokens, parents, depths, rows and targets on a device."""
         arrays = (self.tokens, self.parents, self.depths, self.rows, self.targets)

@@ -1,6 +1,5 @@
 """Next words against plain loops over the models' own logits, with small models and tokenizers of every kind."""
 
-import copy
 import math
 
 import numpy as np
@@ -188,7 +187,7 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     mask, unknown = tokenizer.mask_token_id, tokenizer.unk_token_id
     words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
     contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
-    scorer = MaskedScorer(copy.deepcopy(network), tokenizer, "m", batch_tokens)  # which changes its model's forward
+    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
     found = next_words(scorer, contexts, candidates, 3, policy(pll=pll))
     several = 0
     for context, asked, answer in zip(contexts, candidates, found, strict=True):

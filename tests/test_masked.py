@@ -39,12 +39,32 @@ def test_pll_equals_one_copy_at_a_time(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
     network = made(network, tokenizer)
-    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "sleeps sleepy cat."]
+    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "", "sleeps sleepy cat."]
     expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
     scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
     for found, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):
         assert found.logprobs == pytest.approx(logprobs, abs=1e-4)
         assert len(found.spans) == len(found.unk) == len(logprobs)
+
+
+@pytest.mark.parametrize("batch_tokens", [30, 5_000])
+@pytest.mark.parametrize("pll", ["original", "within_word_l2r"])
+def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
+    network, tokenizer = MASKED["bert"]
+    tokenizer = tokenizer()
+    network = made(network, tokenizer)
+    pair = ["the cat sees a dog .", "the cat sees the dog ."]
+    read = []
+    network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].tolist()), with_kwargs=True)
+    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    read.clear()
+    good, bad = scorer.score(pair, policy(pll=pll))
+    assert all(len(batch) * len(batch[0]) <= batch_tokens for batch in read)
+    copies = [tuple(row) for batch in read for row in batch]
+    assert len(good.logprobs) == len(bad.logprobs)
+    assert len(copies) == len(set(copies)) == 2 * len(good.logprobs) - 1
+    for found, sentence in zip((good, bad), pair, strict=True):
+        assert found.logprobs == pytest.approx(one_mask_at_a_time(network, tokenizer, sentence, pll), abs=1e-4)
 
 
 def test_the_two_kinds_of_pll_differ_within_words_only():
@@ -59,6 +79,33 @@ def test_the_two_kinds_of_pll_differ_within_words_only():
     assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-4)
     assert (np.abs(one.logprobs - other.logprobs)[~last] > 1e-4).all()
     assert np.array_equal(scorer.score([sentence], policy())[0].logprobs, other.logprobs)
+
+
+def test_a_batch_on_a_cpu_is_what_its_cache_holds():
+    tokenizer = word_pieces()
+    network = made(bert, tokenizer)
+    scorer = MaskedScorer(network, tokenizer, "m", 100_000)
+    read = []
+    network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].numel()), with_kwargs=True)
+    scorer.score([f"{'cat ' * count}." for count in range(50, 70)], policy())
+    assert 1_900 < max(read) <= 2_048
+
+
+@pytest.mark.parametrize("kind", MASKED)
+def test_a_text_may_be_as_long_as_the_positions_are(kind):
+    """RoBERTa's positions start after that of padding: the last ones of its table are not there."""
+    network, tokenizer = MASKED[kind]
+    tokenizer = tokenizer()
+    network = made(network, tokenizer)
+    scorer = MaskedScorer(network, tokenizer, "m", 5_000)
+    assert scorer.positions == 80 - (kind == "roberta") * (network.config.pad_token_id + 1)
+    around = len(tokenizer("").input_ids)
+    word = "the" if kind == "bert" else "t"
+    text = " ".join([word] * (scorer.positions - around)) if kind == "bert" else word * (scorer.positions - around)
+    assert len(tokenizer(text).input_ids) == scorer.positions
+    assert np.isfinite(scorer.score([text], policy(pll="original"))[0].logprobs).all()
+    with pytest.raises(InputError, match=f"m reads {scorer.positions} tokens at most; the longest text has"):
+        scorer.score([f"{text} {word}"], policy())
 
 
 def test_what_a_masked_model_cannot_do_is_one_line():
@@ -92,6 +139,7 @@ def test_heads_and_padding_of_other_kinds(network):
     tokenizer = word_pieces()
     plain = made(network, tokenizer)
     scorer = MaskedScorer(made(network, tokenizer), tokenizer, "m", 5_000)
+    assert scorer.pads == (network is not fnet)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The"]
     with torch.no_grad():
         for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):

@@ -51,6 +51,7 @@ from eval.pretrained import load_pretrained
 from eval.scorers import ModelScorer, load_scorer
 from eval.templates import templates_of
 from eval.trees import forests
+from train.cpu import set_up_cpu
 
 PARADIGMS = [
     "adjunct_island", "anaphor_number_agreement", "determiner_noun_agreement_1", "ellipsis_n_bar_1",
@@ -145,7 +146,7 @@ def unshared(way: Way, scorer: CausalScorer) -> Way:
     return Way("ours, nothing shared", sums, 1000)
 
 
-def minicons_way(model: str | torch.nn.Module, tokenizer: object, pll: str | None, batch: int, at_once: int) -> Way:
+def minicons_way(model: torch.nn.Module, tokenizer: object, pll: str | None, batch: int, at_once: int) -> Way:
     from minicons import scorer as minicons
 
     total = {"reduction": lambda scores: scores.sum(0).item()}
@@ -210,7 +211,8 @@ def judged_way(name: str, scorer: CausalScorer, method: str, shared: bool, at_on
 
 def compare(title: str, ways: list[Way], sentences: list[str], equal: int, rounds: int) -> dict[str, dict[str, float]]:
     """Largest difference of sums from the first way's, and sentences a second; prints the table."""
-    sample = [sentences[i] for i in np.random.default_rng(1).permutation(len(sentences))]
+    drawn = np.random.default_rng(1).permutation(len(sentences) // 2)
+    sample = [sentences[place] for pair in drawn for place in (2 * pair, 2 * pair + 1)]
     first, *others = ways
     expected = np.asarray(first.sums(sample[:equal]))
     found: dict[str, dict[str, float]] = {first.name: {"difference": 0.0}}
@@ -275,7 +277,7 @@ def main() -> None:
     parser.add_argument("--paradigms", nargs="+", default=PARADIGMS)
     parser.add_argument("--pairs", type=int, help="of each paradigm; all, as a thin sample shares little")
     parser.add_argument("--equal", type=int, default=1000, help="sentences whose sums are compared")
-    parser.add_argument("--sample", type=int, default=320, help="sentences of the peers in a round")
+    parser.add_argument("--sample", type=int, default=160, help="sentences of the peers in a round")
     parser.add_argument("--batch", type=int, default=32, help="sentences of the peers at a time")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
@@ -284,7 +286,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")  # the peers' own
     logging.disable(logging.WARNING)
-    torch.set_num_threads(arguments.threads)
+    set_up_cpu(compose("eval", [f"trainer.threads={arguments.threads}"]).trainer)
     if arguments.make:
         text = text_lines(arguments.text) if arguments.text else toy_lines()
         make(arguments.make, text, arguments.size)
@@ -296,7 +298,7 @@ def main() -> None:
     if arguments.pairs:
         chosen.append(f"benchmark.pairs={arguments.pairs}")
     pairs = load_benchmark(compose("eval", chosen).benchmark).pairs
-    sentences = [*pairs["good"], *pairs["bad"]]
+    sentences = pairs[["good", "bad"]].to_numpy().reshape(-1).tolist()  # the two of a pair are neighbours
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.models or Path(temporary)
         if not arguments.models:
@@ -309,7 +311,8 @@ def main() -> None:
 def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
     """All comparisons that are asked for, by name."""
     results = {}
-    equal, rounds, batch, at_once = arguments.equal, arguments.rounds, arguments.batch, arguments.sample
+    rounds, batch = arguments.rounds, arguments.batch
+    equal, at_once = (2 * (count // 2) for count in (arguments.equal, arguments.sample))  # whole pairs
     if "lp" in arguments.only:
         causal = load_scorer(folder / "causal")
         assert isinstance(causal, CausalScorer)
@@ -327,9 +330,8 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         masked = load_pretrained(config.model, config.scoring.batch_tokens)
         assert isinstance(masked, MaskedScorer)
         for pll in ("original", "within_word_l2r"):
-            # Its own model: minicons would otherwise be given logits of one position only.
-            peer = minicons_way(str(folder / "masked"), None, pll, max(1, batch // 4), at_once)
-            ways = [replace(our_way("ours", masked, pll=pll), at_once=at_once), peer]  # it shares nothing either
+            peer = minicons_way(masked.model, masked.tokenizer, pll, max(1, batch // 4), at_once)
+            ways = [replace(our_way("ours", masked, pll=pll), at_once=at_once), peer]
             results[f"pll {pll}"] = compare(f"PLL of a masked model, {pll}", ways, sentences, equal, rounds)
     if "lstm" in arguments.only and arguments.run:
         scorer = load_scorer(arguments.run)
