@@ -70,8 +70,9 @@ def overhead(rounds: int) -> list[Took]:
 
     What a run takes is a line over the epochs that it trains for and the pairs that it is scored on; two points of each
     give its value at zero. Alone, in a process of its own; and as a further run of a sweep, in a process that is there.
+    Beside them what importing torch and Lightning takes, which every process that trains has to.
     """
-    alone, further = [], []
+    alone, further, libraries = [], [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
@@ -81,8 +82,10 @@ def overhead(rounds: int) -> list[Took]:
             scoring = (_run(folder, "scored", 1, 50) - short) / 4
             alone.append(short - training - scoring)
             further.append((_run(folder, "several", 1, 10, "1,2,3,4,5") - short) / 4 - training - scoring)
+            libraries.append(measured("-c", "import torch, lightning")[0])
     return [
         Took("a run of its own, but for training and scoring", "s", alone, 5.0),
+        Took("importing torch and Lightning alone", "s", libraries),
         Took("a further run of a sweep, but for training and scoring", "s", further, 5.0),
     ]
 
