@@ -14,7 +14,7 @@ from corpora.errors import ConfigError, InputError
 from eval.config import PLAIN, PolicyConfig
 from eval.continuations import CausalAnswering
 from eval.hf_tokenizers import begin_symbol, check_fast, encoded, tokenizer_digest
-from eval.scorers import TokenScores, begun, resolved_score_eos, tracked, weights_digest
+from eval.scorers import TokenScores, begun, resolved_score_eos, tokens_at_once, tracked, weights_digest
 from eval.trees import Forest, Ids, forests
 from train.loss import token_logprobs
 from train.models import ancestors
@@ -46,6 +46,8 @@ class CausalScorer(CausalAnswering):
     ):
         """`begin` is the token that stands before a sentence where the tokenizer names none.
 
+        On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
+
         Raises ConfigError for a tokenizer without a begin symbol or without character offsets, and for a model that
         sees the tokens after the one that it predicts.
         """
@@ -57,8 +59,8 @@ class CausalScorer(CausalAnswering):
         self.model = model.to(device).eval()  # type: ignore[arg-type]
         self.tokenizer = tokenizer
         self.begin = begin_symbol(tokenizer, begin, name)
-        self.batch_tokens = batch_tokens
         self.device = torch.device(device)
+        self.batch_tokens = tokens_at_once(batch_tokens, self.device)
         self.progress = progress
         described = model.config.get_text_config()
         self.positions = getattr(described, "max_position_embeddings", None)

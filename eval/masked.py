@@ -15,14 +15,11 @@ from torch import Tensor, nn
 from corpora.errors import ConfigError, InputError
 from eval.config import PLAIN, PolicyConfig
 from eval.hf_tokenizers import check_fast, tokenizer_digest
-from eval.scorers import TokenScores, length_batches, tracked, weights_digest
+from eval.scorers import TokenScores, length_batches, tokens_at_once, tracked, weights_digest
 from eval.trees import Ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
-
-CPU_TOKENS = 2048  # at a time: larger batches leave its cache between one layer's passes and the next
 
 
 class MaskedScorer:
@@ -58,7 +55,7 @@ class MaskedScorer:
         self.model = model.to(device).eval()  # type: ignore[arg-type]
         self.tokenizer = tokenizer
         self.device = torch.device(device)
-        self.batch_tokens = min(batch_tokens, CPU_TOKENS) if self.device.type == "cpu" else batch_tokens
+        self.batch_tokens = tokens_at_once(batch_tokens, self.device)
         self.progress = progress
         self.positions = _positions(self.model)
         self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for

@@ -29,6 +29,7 @@ from train.models import LanguageModel, State
 from train.runs import RunFolder
 
 Batch = TypeVar("Batch", bound=Sized)  # of as many units as it holds
+CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,11 @@ def length_batches(lengths: Ids, batch_tokens: int, before: int = 0) -> Iterator
         count = max(1, batch_tokens // (before + int(lengths[order[start]])))
         yield order[start : start + count].tolist()
         start += count
+
+
+def tokens_at_once(batch_tokens: int, device: torch.device) -> int:
+    """`batch_tokens`, or on a CPU what one batch of a model as large as GPT-2 may have so that its cache holds it."""
+    return min(batch_tokens, CPU_TOKENS) if device.type == "cpu" else batch_tokens
 
 
 def begun(first: Sequence[int] | None, texts: int, before: int) -> Ids:

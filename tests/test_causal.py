@@ -54,6 +54,21 @@ def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, b
             assert len(found.spans) == len(found.unk) == len(ids)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_batch_on_a_cpu_is_what_its_cache_holds(shared):
+    tokenizer = byte_level()
+    network = made(gpt2, tokenizer)
+    scorer = CausalScorer(network, tokenizer, "m", 100_000)
+    assert scorer.reads_trees
+    scorer.reads_trees = shared
+    read = []
+    network.base_model.register_forward_pre_hook(
+        lambda _, __, named: read.append(named["input_ids"].numel()), with_kwargs=True
+    )
+    scorer.score([f"{one}{other}{'a' * 20}" for one in "bcdefghijklmn" for other in "bcdefghijklmn"], policy())
+    assert 1_500 < max(read) <= 2_048
+
+
 @pytest.mark.parametrize("model", MORE_MODELS)
 def test_models_of_every_kind_of_attention(model):
     tokenizer = byte_level()

@@ -7,7 +7,7 @@ import sys
 
 from train.config import TrainerConfig
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
 
 def set_up_cpu(trainer: TrainerConfig) -> None:
@@ -24,5 +24,6 @@ def set_up_cpu(trainer: TrainerConfig) -> None:
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "gnu_get_libc_version"):
-            libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1)
+            if not libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1):  # of an older glibc: 32 MB at most
+                libc.mallopt(M_MMAP_MAX, 0)
             libc.mallopt(M_TRIM_THRESHOLD, -1)  # never

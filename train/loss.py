@@ -6,8 +6,8 @@ used again, and in training that buffer is turned into the loss's gradient at on
 three small results. What is left besides the three matrix products are passes over the buffer: on a CPU over a few rows
 at a time, which its cache holds from one pass to the next.
 
-Under autocast the matrix products run in its lower precision; softmax, sums and gradients are float32 (float64 where
-the hidden states are).
+Under autocast the matrix products run in its lower precision, and what they read and make is rounded to it, gradients
+too; softmax and sums are float32 (float64 where the hidden states are).
 """
 
 from __future__ import annotations
@@ -46,14 +46,13 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     """
     result = torch.empty(len(targets), dtype=_exact(hidden), device=hidden.device)
     low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
-    if rows is None:
-        rows = torch.arange(len(hidden), device=hidden.device)
+    rows = torch.arange(len(hidden)) if rows is None else rows
+    places, rows = rows.cpu(), rows.to(hidden.device)  # once, as a GPU would be waited for at each block
     for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
         for block, logits in _logit_blocks(products, bias, result.dtype):
             start = part.start + block.start
             logprobs = torch.log_softmax(logits, dim=-1, out=logits)
-            ends = torch.tensor([start, start + len(logits)], device=rows.device)
-            first, last = torch.searchsorted(rows, ends).tolist()
+            first, last = torch.searchsorted(places, torch.tensor([start, start + len(logits)])).tolist()
             result[first:last] = logprobs[rows[first:last] - start, targets[first:last]]
     return result
 

@@ -30,7 +30,12 @@ class LstmLanguageModel(LanguageModel):
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         embedded = self.dropout(self.embed(tokens))  # (B, T, E)
-        hidden, (last_hidden, last_cell) = self.lstm(embedded, (state[0], state[1]))
+        if embedded.device.type == "cuda" and torch.is_autocast_enabled("cuda"):
+            # It would give the layers float16, also where bfloat16 was asked for: small gradients would become zero.
+            with torch.autocast("cuda", enabled=False):
+                hidden, (last_hidden, last_cell) = self.lstm(embedded.float(), (state[0].float(), state[1].float()))
+        else:
+            hidden, (last_hidden, last_cell) = self.lstm(embedded, (state[0], state[1]))
         return self.dropout(hidden), (last_hidden.detach(), last_cell.detach())
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:

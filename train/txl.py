@@ -103,7 +103,9 @@ class RelativeAttention(nn.Module):
         """Sums of values (H, B, L, d) that softmax(query @ key.T / sqrt(d) + by_distance) weights: (H, B, T, d)."""
         if not by_distance.requires_grad:
             dropped = self.dropout.p if self.training else 0.0
-            return F.scaled_dot_product_attention(query, key, value, attn_mask=by_distance, dropout_p=dropped)
+            # A GPU's kernels refuse a mask that begins at no multiple of 16 bytes, as this view of rows may.
+            mask = by_distance if by_distance.device.type == "cpu" else by_distance.contiguous()
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropped)
         # torch's own way with a gradient of the mask computes in float32 under autocast, too, and takes more passes.
         heads, batch, length, size = query.shape
         query, key, value, by_distance = (part.flatten(0, 1) for part in (query, key, value, by_distance))

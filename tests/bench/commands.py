@@ -27,6 +27,13 @@ from corpora.prepare import prepare
 sample = prepare(compose("train", sys.argv[1:])).sample()
 print(sample.words, int(sample.tokens[-1]))
 """
+LIBRARIES = """
+import gc
+gc.set_threshold(50_000, 20, 20)  # as conf.main does, and at its end
+from train.lightning_import import import_lightning
+import_lightning()
+gc.freeze()
+"""
 
 
 @dataclass
@@ -70,7 +77,7 @@ def overhead(rounds: int) -> list[Took]:
 
     What a run takes is a line over the epochs that it trains for and the pairs that it is scored on; two points of each
     give its value at zero. Alone, in a process of its own; and as a further run of a sweep, in a process that is there.
-    Beside them what importing torch and Lightning takes, which every process that trains has to.
+    Beside them what importing torch and Lightning takes a process that trains.
     """
     alone, further, libraries = [], [], []
     for _ in range(rounds):
@@ -82,7 +89,7 @@ def overhead(rounds: int) -> list[Took]:
             scoring = (_run(folder, "scored", 1, 50) - short) / 4
             alone.append(short - training - scoring)
             further.append((_run(folder, "several", 1, 10, "1,2,3,4,5") - short) / 4 - training - scoring)
-            libraries.append(measured("-c", "import torch, lightning")[0])
+            libraries.append(measured("-c", LIBRARIES)[0])
     return [
         Took("a run of its own, but for training and scoring", "s", alone, 5.0),
         Took("importing torch and Lightning alone", "s", libraries),

@@ -1,8 +1,8 @@
-"""The time that a training step cannot go below: its matrix products, recurrent layers and softmaxes alone.
+"""What a training step takes for its matrix products, recurrent layers and softmaxes alone: the limit of the rest.
 
 A step is run once under a dispatch mode that keeps every call of OPERATIONS with its arguments, forward and backward;
 the limit is how long just these calls take, one after another, on the same tensors. No dropout, no casts, no sums, no
-optimiser.
+optimiser. Another way to compute the same step may call other operations, and so have another limit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -48,6 +49,8 @@ def products_alone(step: Callable[[], float]) -> Callable[[], float]:
     def alone() -> float:
         for func, args, kwargs in calls:
             func(*args, **kwargs)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
         return units
 
     return alone

@@ -6,6 +6,7 @@
                 plain way (all logits at once), the limit (matrix products, recurrent layers and softmaxes alone) and,
                 where the environment has REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT, the authors' own scripts
     tiny        the same of the tiny models with 8,000 words
+    packed      several tiny models side by side (three and six to a GPU, or one to a core), beside one at a time
     scoring     our LSTM and Transformer-XL, beside one sentence at a time; peers.py has minicons and lm-eval
     commands    --help, and a run beyond its training and scoring
     corpus      the word-level store of --text, and a sample of it
@@ -40,6 +41,7 @@ from conf import compose  # noqa: E402
 from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
 from eval.scorers import ModelScorer  # noqa: E402
 from tests.bench.commands import Took, helps, overhead, preparation  # noqa: E402
+from tests.bench.packed import packed_cases  # noqa: E402
 from tests.bench.training import (  # noqa: E402
     PLAIN,
     PUBLISHED,
@@ -54,7 +56,7 @@ from train.cpu import set_up_cpu  # noqa: E402
 from train.export import LoadedModel  # noqa: E402
 from train.models import build_model  # noqa: E402
 
-PARTS = ("published", "tiny", "scoring", "commands", "corpus")
+PARTS = ("published", "tiny", "packed", "scoring", "commands", "corpus")
 SENTENCES = 1_000
 PLAIN_SENTENCES = 50  # the plain way is slow: a part of them tells
 console = Console(highlight=False, width=130)
@@ -169,6 +171,7 @@ def main() -> None:
     makers = {
         "published": lambda: training_cases({m: PUBLISHED[m] for m in arguments.models}, VOCABULARY, checkouts),
         "tiny": lambda: training_cases(TINY, TINY_VOCABULARY, {}),
+        "packed": lambda: packed_cases(TINY, TINY_VOCABULARY),
         "scoring": scoring_cases,
     }
     cases: list[Case] = []

@@ -26,16 +26,18 @@ class Case:
 
     def measure(self, rounds: int, seconds: float) -> Case:
         """Let all ways take `rounds` turns, after one that does not count."""
-        for way in self.ways.values():
-            way(0)
-        for _ in range(rounds):
-            for name, way in self.ways.items():
-                units, spent = way(seconds)
-                self.rates.setdefault(name, []).append(units / spent)
-        for way in self.ways.values():
-            if isinstance(way, Closing):
-                way.close()
-        self.ways = {}  # they hold models
+        try:
+            for way in self.ways.values():
+                way(0)
+            for _ in range(rounds):
+                for name, way in self.ways.items():
+                    units, spent = way(seconds)
+                    self.rates.setdefault(name, []).append(units / spent)
+        finally:
+            for way in self.ways.values():
+                if isinstance(way, Closing):
+                    way.close()
+            self.ways = {}  # they hold models
         return self
 
     def ratios(self) -> dict[str, list[float]]:

@@ -1,0 +1,47 @@
+"""Ways that take turns: rates, ratios round by round, and that what they hold is given back."""
+
+import pytest
+
+from tests.bench.packed import SideBySide
+from tests.bench.turns import OURS, Case
+
+
+class Made:
+    """Units a second as given, turn by turn; the first call warms up."""
+
+    def __init__(self, *rates):
+        self.rates = [1.0, *rates]
+        self.closed = False
+
+    def __call__(self, seconds):
+        return 2 * self.rates.pop(0), 2.0
+
+    def close(self):
+        self.closed = True
+
+
+def test_ratios_are_of_the_same_round():
+    ours, other = Made(4.0, 9.0), Made(2.0, 3.0)
+    case = Case("case", "tokens", {OURS: ours, "other": other}).measure(2, 1.0)
+    assert case.rates == {OURS: [4.0, 9.0], "other": [2.0, 3.0]}
+    assert case.ratios() == {"other": [2.0, 3.0]}
+    assert ours.closed
+    assert other.closed
+
+
+def test_what_a_way_holds_is_given_back_when_another_fails():
+    ours, other = Made(4.0), Made()
+    with pytest.raises(IndexError):
+        Case("case", "tokens", {OURS: ours, "other": other}).measure(1, 1.0)
+    assert ours.closed
+    assert other.closed
+
+
+def test_models_side_by_side_are_processes_that_end():
+    way = SideBySide(2, 1, ("lstm_tiny", 50, 2, False))
+    tokens, seconds = way(0)
+    assert tokens == 2 * 2 * 35
+    assert seconds == 1.0
+    assert way(0.1)[0] > 0
+    way.close()
+    assert [process.exitcode for process in way.processes] == [0, 0]
