@@ -175,12 +175,21 @@ def main() -> None:
         "scoring": scoring_cases,
     }
     cases: list[Case] = []
+    figures: list[Took] = []
+
+    def keep() -> None:
+        if arguments.json:
+            found = {"machine": described, "training_and_scoring": [case.record() for case in cases]}
+            found["commands"] = [figure.record() for figure in figures]
+            arguments.json.parent.mkdir(parents=True, exist_ok=True)
+            arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
     for part in arguments.parts:
         for case in makers[part]() if part in makers else []:
             with console.status(case.name):
                 cases.append(case.measure(arguments.rounds, arguments.seconds))
             console.print(ratios_table([case]))
-    figures: list[Took] = []
+            keep()  # an hour of figures is not lost with the next one
     if "commands" in arguments.parts:
         figures += [*helps(arguments.rounds), *overhead(min(3, arguments.rounds))]
     if "corpus" in arguments.parts:
@@ -188,11 +197,7 @@ def main() -> None:
     for table in (rates_table(cases), ratios_table(cases), took_table(figures)):
         if table.rows:
             console.print("", table)
-    if arguments.json:
-        found = {"machine": described, "training_and_scoring": [case.record() for case in cases]}
-        found["commands"] = [figure.record() for figure in figures]
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    keep()
 
 
 if __name__ == "__main__":
