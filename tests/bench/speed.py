@@ -22,7 +22,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -194,9 +194,11 @@ def main() -> None:
         figures += [*helps(arguments.rounds), *overhead(min(3, arguments.rounds))]
     if "corpus" in arguments.parts:
         figures += preparation(arguments.text, min(3, arguments.rounds))
-    for table in (rates_table(cases), ratios_table(cases), took_table(figures)):
-        if table.rows:
-            console.print("", table)
+    for _, grouped in groupby(cases, lambda case: tuple(case.rates)):  # of the same ways: columns without gaps
+        alike = list(grouped)
+        console.print("", rates_table(alike), "", ratios_table(alike))
+    if figures:
+        console.print("", took_table(figures))
     keep()
 
 
