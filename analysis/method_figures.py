@@ -104,11 +104,10 @@ def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     `accuracies`: as of analysis.method_comparison.accuracy_by_difference.
     """
     rows = accuracies.rename(columns={"method": "name", "difference": "at"})
-    ends = rows["at"].abs().max()
+    ends = int(rows["at"].abs().max())
     axis = alt.Axis(
         title="Tokens of the good sentence less those of the bad one",
-        tickMinStep=1,
-        labelSeparation=4,
+        values=sorted({sign * value for sign in (-1, 1) for value in (0, ends // 2, ends)}),  # apart on a phone, too
         grid=False,
         labelExpr=f"abs(datum.value) == {ends} ? (datum.value < 0 ? '≤ −' : '≥ ') + abs(datum.value) : "
         "replace(datum.label, '-', '−')",
