@@ -14,12 +14,15 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo "  PYTHON=python3.12 chooses the Python (3.11 or newer) that .venv is made with."
 
+# Python compiles what is imported, when it is: pip would compile all that it installs, which takes it half its time.
+PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
+
 # torch comes first and alone, so that a build of it that pip is pointed to (one without CUDA, say) is kept.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pairscale needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(PIP) torch==2.13.0
+	$(PIP) -e ".[dev]"
 	touch $@
 
 venv: $(VENV)/.installed  ## .venv with pairscale and all it needs
@@ -45,7 +48,7 @@ lint: venv  ## ruff and mypy
 check: lint test test-slurm  ## lint, then all tests
 
 $(VENV)/.peers: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[peers]"
+	$(PIP) -e ".[peers]"
 	touch $@
 
 peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
