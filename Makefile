@@ -14,8 +14,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo "  PYTHON=python3.12 chooses the Python (3.11 or newer) that .venv is made with."
 
-# Python compiles what is imported, when it is: pip would compile all that it installs, which takes it half its time.
-PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 # torch comes first and alone, so that a build of it that pip is pointed to (one without CUDA, say) is kept.
 $(VENV)/.installed: pyproject.toml constraints.txt
