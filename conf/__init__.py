@@ -173,19 +173,21 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
     if not is_experiment(experiment):
         known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
-    return _axes("train", [f"experiment={experiment}", *overrides])
+    return _axes("train", [f"experiment={experiment}", *overrides])[0]
 
 
-def _axes(command: str, overrides: list[str]) -> dict[str, list[str]]:
+def _axes(command: str, overrides: list[str]) -> tuple[dict[str, list[str]], DictConfig]:
     """All that a sweep of `overrides` sets: key -> its values; those of an experiment where they do not say otherwise.
 
-    Key by key in the order in which a command line would have them, `experiment` first.
+    Key by key in the order in which a command line would have them, `experiment` first. With the composed node of what
+    is not swept.
     """
     with _hydra():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which knows what a glob stands for
     given = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
     fixed = [parsed.input_line for parsed in given.values() if not parsed.is_sweep_override()]
-    params = composed(command, [str(line) for line in fixed]).hydra.sweeper.params or {}
+    node = composed(command, [str(line) for line in fixed])
+    params = node.hydra.sweeper.params or {}
     swept = {str(key): parser.parse_override(f"{key}={values}") for key, values in params.items()}
     axes = {}
     for key, parsed in (
@@ -195,7 +197,7 @@ def _axes(command: str, overrides: list[str]) -> dict[str, list[str]]:
             axes[key] = [str(value) for value in parsed.sweep_string_iterator()]
         else:
             axes[key] = [str(parsed.get_value_element_as_str())]
-    return axes
+    return axes, node
 
 
 def points(
@@ -208,7 +210,7 @@ def points(
     """
     refused = (PairscaleError, HydraException, OmegaConfBaseException) if skip_refused else ()
     try:
-        axes = _axes(command, overrides)
+        axes, common = _axes(command, overrides)
     except refused:
         return
     fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
@@ -216,7 +218,7 @@ def points(
     for values in itertools.product(*axes.values()):
         point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
         with suppress(*refused):
-            node = composed(command, [*fixed, *point])
+            node = composed(command, [*fixed, *point]) if point else common
             if OmegaConf.is_missing(node.corpus, "path"):
                 node.corpus.path = ""  # the user's to give, and not part of a run's identity
             config = to_config(node)
