@@ -16,6 +16,7 @@ from eval.continuations import CausalAnswering
 from eval.hf_tokenizers import begin_symbol, check_fast, encoded, tokenizer_digest
 from eval.scorers import TokenScores, begun, resolved_score_eos, tokens_at_once, tracked, weights_digest
 from eval.trees import Forest, Ids, forests
+from train.device import without_gradients
 from train.loss import token_logprobs
 from train.models import ancestors
 
@@ -67,9 +68,8 @@ class CausalScorer(CausalAnswering):
         self.window = getattr(described, "sliding_window", None) or None  # 0 says that there is none, too
         _check_causal(self.model, self.begin, name)
         self.head = _plain_head(self.model, self.begin)
-        self.reads_trees = _reads_trees(
-            self.model, self.begin, min(filter(None, (TREE_TOKENS, self.positions, self.window)))
-        )
+        longest = min(filter(None, (TREE_TOKENS, self.positions, self.window)))
+        self.reads_trees = _reads_trees(self.model, self.head, self.begin, longest)
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different string of tokens is read once."""
@@ -128,7 +128,7 @@ class CausalScorer(CausalAnswering):
         batches = forests(texts, begun(first, len(texts), len(before)), capacity, batch_tokens)
         results = [np.empty(0)] * len(targets)
         bf16 = policy.precision == "bf16"
-        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+        with without_gradients(self.device, bf16):
             told = self.name if capacity else f"{self.name}, each text alone"
             for forest in tracked(batches, len(texts), told, self.progress):
                 for text, values in forest.results(self._read(forest, shared=capacity > 0)):
@@ -181,11 +181,20 @@ def _as_trees(parents: Tensor, depths: Tensor, dtype: torch.dtype) -> dict[str, 
     return {"attention_mask": mask, "position_ids": depths}
 
 
-def _reads_trees(model: PreTrainedModel, token: int, longest: int) -> bool:
+def _reads_trees(model: PreTrainedModel, head: tuple[Tensor, Tensor] | None, token: int, longest: int) -> bool:
     """Whether the model follows a mask and positions that are given: some take their own from the order of tokens.
 
     It is asked on a tree as large as any, of two texts of up to `longest` tokens: what it sees may be narrower.
     """
+
+    def logprobs(tokens: Tensor, **given: Tensor) -> Tensor:
+        if head is None:
+            return model(input_ids=tokens, use_cache=False, **given).logits.float().log_softmax(-1)  # type: ignore[no-any-return]
+        # In float32: logits of -100, as GPT-2's are, have steps of half a nat in bfloat16.
+        weight, bias = (part.float() for part in head)
+        hidden = model.base_model(input_ids=tokens, use_cache=False, **given)[0].float()
+        return (hidden @ weight.T + bias).log_softmax(-1)  # type: ignore[no-any-return]
+
     length = max(2, min(longest, TREE_TOKENS // 2)) - 1
     texts = [np.concatenate([[token], ids]) for ids in _drawn(model, 2, length + 1)]
     (forest,) = forests(texts, np.asarray([1, 1]), 2 * TREE_TOKENS, 2 * TREE_TOKENS)
@@ -193,14 +202,13 @@ def _reads_trees(model: PreTrainedModel, token: int, longest: int) -> bool:
     after = forest.rows[forest.asked]  # the places of the first text, then of the second
     with torch.inference_mode():
         try:
-            given = _as_trees(parents, depths, model.dtype)
-            tree = model(input_ids=tokens, use_cache=False, **given).logits[0].float().log_softmax(-1)
+            tree = logprobs(tokens, **_as_trees(parents, depths, model.dtype))[0]
         except torch.OutOfMemoryError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError):
             return False  # of its signature or of the mask's shape: its texts are read alone, and it is said so
         read = torch.from_numpy(np.stack([texts[text] for text in forest.texts])[:, :-1]).to(model.device)
-        plain = model(input_ids=read, use_cache=False).logits.float().log_softmax(-1)  # (2, T, V)
+        plain = logprobs(read)  # (2, T, V)
     return _same(plain.flatten(0, 1), tree[torch.from_numpy(after).to(tree.device)], model)
 
 

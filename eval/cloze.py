@@ -36,6 +36,7 @@ from eval.readings import Plan, Reading, hidden_words, left_to_right, reading_ba
 from eval.scorers import ModelScorer, Scorer, tracked
 from eval.trees import Ids
 from eval.whole_words import hub_words, own_words
+from train.device import without_gradients
 from train.loss import CHUNK_BYTES, all_logprobs
 from train.models import LanguageModel, State
 
@@ -77,7 +78,7 @@ def next_words(
     stripped = [context.rstrip() for context in contexts]
     asked = list(dict.fromkeys((c, word) for c, words in zip(stripped, candidates, strict=True) for word in words))
     bf16 = policy.precision == "bf16"
-    with torch.inference_mode(), torch.autocast(scorer.device.type, torch.bfloat16, enabled=bf16):
+    with without_gradients(scorer.device, bf16):
         match scorer:
             case ModelScorer():
                 model, plan = _of_ours(scorer, asked, policy)

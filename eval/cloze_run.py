@@ -18,7 +18,7 @@ from eval.config import DiagnosticConfig, EvalConfig, PolicyConfig
 from eval.diagnostics import Diagnostic, load_diagnostic
 from eval.scores import score_label
 from train.config import TrainerConfig
-from train.cpu import set_up_cpu
+from train.device import set_up_cpu
 from train.runs import RunFolder
 
 if TYPE_CHECKING:

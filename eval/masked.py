@@ -17,6 +17,7 @@ from eval.config import PLAIN, PolicyConfig
 from eval.hf_tokenizers import check_fast, tokenizer_digest
 from eval.scorers import TokenScores, length_batches, tokens_at_once, tracked, weights_digest
 from eval.trees import Ids
+from train.device import without_gradients
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -95,7 +96,7 @@ class MaskedScorer:
         first = asking[ends - asked]  # of those that ask for each copy
         batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
-        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+        with without_gradients(self.device, bf16):
             for batch in tracked(batches, len(first), self.name, self.progress, "masked copies"):
                 copies = [texts[owner[i]].copy(place[i], mask) for i in first[batch]]
                 lines = self.logprobs_at([one.ids for one in copies], [one.position for one in copies])

@@ -33,7 +33,7 @@ from eval.scores import (
     write_tokens,
     write_unavailable,
 )
-from train.cpu import set_up_cpu
+from train.device import set_up_cpu
 from train.runs import RunFolder
 
 if TYPE_CHECKING:

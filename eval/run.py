@@ -35,8 +35,11 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.pretrained import load_pretrained
+    from train.device import device_of
 
-    scorer = load_pretrained(config.model, config.scoring.batch_tokens, _device(config), config.trainer.progress)
+    scorer = load_pretrained(
+        config.model, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress
+    )
     run = RunFolder.of(config)
     with run.locked():
         write_text(run.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
@@ -58,8 +61,11 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     if not run.done:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
+    from train.device import enough_memory
+
     trajectory: list[dict[str, Any]] = []
-    with run.locked(), _noted(run, config):
+    fewer = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
+    with run.locked(), _noted(run, config), enough_memory(fewer):
         work = _work(run, config, scorer)
         if isinstance(work, PairsWork) and (none := work.benchmark.unavailable):
             told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
@@ -140,9 +146,10 @@ def score_study(config: EvalConfig) -> None:
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:
     from eval.scorers import load_scorer
+    from train.device import device_of
 
     if scorer is None:
-        scorer = load_scorer(run, config.scoring.batch_tokens, _device(config), config.trainer.progress)
+        scorer = load_scorer(run, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
     if isinstance(config.benchmark, DiagnosticConfig):
         return ClozeWork.of(run, config, scorer)
     return PairsWork.of(run, config, scorer)
@@ -153,16 +160,13 @@ def _of_snapshots(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
     if not config.scoring.snapshots:
         return
     from eval.scorers import ModelScorer
+    from train.device import device_of
     from train.snapshots import load_snapshot
 
     for step in run.snapshots:
         loaded = load_snapshot(run, step)
         name = f"{run.path.name} after {loaded.info['words_seen']:,} words"
-        scorer = ModelScorer(loaded, name, config.scoring.batch_tokens, _device(config), config.trainer.progress)
+        scorer = ModelScorer(
+            loaded, name, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress
+        )
         yield PairsWork.of(run, config, scorer, loaded.info)
-
-
-def _device(config: EvalConfig) -> str:
-    import torch
-
-    return "cuda" if config.trainer.accelerator in ("auto", "gpu") and torch.cuda.is_available() else "cpu"

@@ -24,6 +24,7 @@ from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PLAIN, PolicyConfig, PretrainedConfig
 from eval.continuations import ModelAnswering
 from eval.trees import Forest, Ids, forests
+from train.device import without_gradients
 from train.export import LoadedModel, load_model
 from train.models import LanguageModel, State
 from train.runs import RunFolder
@@ -109,7 +110,7 @@ class ModelScorer(ModelAnswering):
         batches = forests(texts, begun(first, len(texts), 1), capacity, self.batch_tokens)
         results = [np.empty(0)] * len(texts)
         bf16 = policy.precision == "bf16"
-        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+        with without_gradients(self.device, bf16):
             context = self._context_state(policy)
             for forest in tracked(batches, len(texts), self.name, self.progress):
                 for text, values in forest.results(self._read(forest, context)):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from corpora.errors import ConfigError, InputError
 from eval.causal import CausalScorer
@@ -84,6 +85,21 @@ def test_trees_are_read_only_by_models_that_follow_a_mask_and_positions():
     reads = {name: CausalScorer(made(model, tokenizer), tokenizer, "m", 100).reads_trees
              for name, model in (MODELS | MORE_MODELS).items()}  # fmt: skip
     assert {name for name, can in reads.items() if not can} == {"bloom", "mamba"}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtype):
+    """As those of GPT-2 do: at -40 two numbers of bfloat16 are a quarter of a nat apart."""
+    torch.manual_seed(1)
+    size = {"n_embd": 128, "n_layer": 2, "n_head": 2, "n_positions": 300}
+    network = GPT2LMHeadModel(GPT2Config(vocab_size=300, bos_token_id=0, eos_token_id=0, **size)).eval()
+    with torch.no_grad():
+        shared = torch.nn.functional.normalize(torch.randn(128), dim=0)
+        network.transformer.wte.weight.normal_(std=0.15).add_(shared)
+        network.transformer.ln_f.bias.add_(-40 * shared)
+    scorer = CausalScorer(network.to(dtype), byte_level(), "m", 100)
+    assert scorer.head is not None
+    assert scorer.reads_trees
 
 
 def test_the_head_is_taken_alone_only_where_it_makes_the_logits():

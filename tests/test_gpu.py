@@ -1,30 +1,29 @@
 """What a GPU computes, beside the CPU: training steps, validation, scoring. Skipped where there is none."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from conf import compose
 from eval.scorers import ModelScorer
 from tests.bench.training import step
 from tests.made_up_models import LSTM, TXL, made_up_model
 from tests.made_up_pretrained import bert, byte_level, gpt2, made, policy, word_pieces
+from tests.test_run import overrides
+from train.device import set_up_gpu, without_gradients
 from train.models import build_model
+from train.module import LanguageModelling
+from train.run import train_run
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
 ]
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "the cat sees the dog ."]
-
-
-@pytest.fixture(autouse=True)
-def _exact_products():
-    """float32 products in float32: TF32's differ by 1e-3."""
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    yield
-    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 @pytest.mark.parametrize("length", [1, 7, 64, 127, 128])
@@ -35,8 +34,8 @@ def test_without_a_gradient_hidden_states_are_those_of_the_cpu(model, length):
     net = build_model(compose("train", [f"model={model}"]).model, 100).eval()
     tokens = torch.randint(100, (3, 2 * length))
     found = {}
-    with torch.no_grad():
-        for device in ("cpu", "cuda"):
+    for device in ("cpu", "cuda"):
+        with without_gradients(torch.device(device), bf16=False):
             net = net.to(device)
             state, parts = net.initial_state(3), []
             for part in tokens.to(device).split(length, dim=1):  # the second has memory
@@ -55,6 +54,7 @@ def test_gradients_in_bf16_are_those_of_float32_but_for_its_noise(model):
     found = []
     for bf16 in (False, True):
         net.zero_grad()
+        set_up_gpu(bf16)
         with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
             hidden, state = net(tokens[:, :-1], net.initial_state(4))
             loss = net.loss(hidden.flatten(0, 1), tokens[:, 1:].flatten())
@@ -99,6 +99,29 @@ def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
         for device in ("cpu", "cuda")
     }
     assert_alike(scores, precision)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("model", ["lstm", "txl"])
+def test_a_run_that_was_stopped_ends_bit_identical_to_one_left_alone(tmp_path, monkeypatch, model, precision):
+    def config(runs):
+        more = ["trainer.accelerator=gpu", f"precision={precision}", "model.dropout=0.2"]
+        return compose("train", overrides(tmp_path, model, runs, *more))
+
+    alone = train_run(config("alone"))
+    step = LanguageModelling.training_step
+
+    def stopped(self, batch, batch_idx):
+        if self.global_step == 20:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(LanguageModelling, "training_step", stopped)
+    with pytest.raises(SystemExit):
+        train_run(config("stopped"))
+    monkeypatch.undo()
+    weights = [load_file(run.weights) for run in (alone, train_run(config("stopped")))]
+    assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
 
 
 def assert_alike(scores, precision):

@@ -57,7 +57,7 @@ def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, a
     assert alone.metrics.read_bytes() == folder.metrics.read_bytes()
 
 
-@pytest.mark.parametrize(("number", "code"), [("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM)])
+@pytest.mark.parametrize(("number", "code"), [("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM), ("INT", 130)])
 def test_a_signal_saves_and_ends(store, tmp_path, alone, number, code):
     process, folder = start(store, tmp_path / "runs")
     process.kill(getattr(signal, f"SIG{number}"))

@@ -1,6 +1,5 @@
 """One run on several devices, as two CPU processes: the numbers of one process, exact resume, and no process left."""
 
-import os
 from pathlib import Path
 
 import pandas as pd
@@ -96,15 +95,3 @@ def test_what_cannot_be_shared_out_is_refused(tmp_path, more, told):
     with pytest.raises(Exception, match=r"trainer\.devices") as caught:
         compose("train", [*on(tmp_path, 1, "runs", "lstm"), *more])
     assert told in (describe(caught.value) or "")
-
-
-def test_more_devices_than_gpus_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    config = compose("train", on(tmp_path, 2, "runs", "lstm", "trainer.accelerator=gpu"))
-    before = dict(os.environ)
-    from train.ranks import Ranks
-    from train.run import _strategy
-
-    with pytest.raises(Exception, match=r"trainer\.devices=2: there are 0 GPUs here"):
-        _strategy(config, Ranks(0, 2))
-    assert dict(os.environ) == before

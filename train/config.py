@@ -12,6 +12,7 @@ from omegaconf import MISSING
 from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, parse_size
 from corpora.errors import ConfigError, check_above, check_choice
 
+ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
 EXPORTS = ("best", "last")
 LOGGERS = ("csv", "wandb", "tensorboard")
@@ -285,7 +286,7 @@ class LoggerConfig:
 class TrainerConfig:
     """The machine's side of training."""
 
-    accelerator: str = MISSING  # auto, cpu, gpu
+    accelerator: str = MISSING  # auto: a GPU where there is one
     threads: int | None = None  # null: what torch takes
     compile: bool = MISSING
     progress: bool = MISSING
@@ -293,6 +294,8 @@ class TrainerConfig:
     snapshots: Any = None  # of the weights: how many, or at which words seen (train/snapshots.py); null: none
 
     def __post_init__(self) -> None:
+        check_choice("trainer.accelerator", self.accelerator, ACCELERATORS)
+        check_above("trainer.threads", self.threads, 0)
         check_above("trainer.devices", self.devices, 0)
         match self.snapshots:
             case list() if self.snapshots:

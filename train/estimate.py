@@ -16,7 +16,7 @@ from corpora.prepare import known_filter, known_sizes
 from corpora.progress import clock
 from train.batches import Batches
 from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
-from train.cpu import set_up_cpu
+from train.device import set_up_cpu, set_up_gpu
 from train.loss import chunk_bytes
 from train.models import build_model, parameter_count
 from train.recipes import build_optimizer
@@ -221,7 +221,9 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     if key in _speeds:
         return _speeds[key]
     set_up_cpu(config.trainer)
-    use_gpu = config.trainer.accelerator in ("auto", "gpu") and torch.cuda.is_available()
+    set_up_gpu(config.precision == "bf16")
+    # What is asked for may be elsewhere: a login node has no GPU.
+    use_gpu = config.trainer.accelerator != "cpu" and torch.cuda.is_available()
     device = torch.device("cuda" if use_gpu else "cpu")
     model = build_model(config.model, vocabulary).to(device)
     optimizer = build_optimizer(config.recipe, model.parameters())

@@ -96,9 +96,7 @@ class LanguageModelling(L.LightningModule):
             self.carried = tuple(part.to(self.device) for part in self.carried)
         if self._generators is not None:
             torch.set_rng_state(self._generators["cpu"])
-            if self._generators["cuda"] and self.ranks.size == 1:
-                torch.cuda.set_rng_state_all(self._generators["cuda"])
-            elif self._generators["cuda"]:
+            if self._generators["cuda"] and self.device.type == "cuda":
                 torch.cuda.set_rng_state(self._generators["cuda"][0], self.device)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
@@ -218,10 +216,8 @@ class LanguageModelling(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Called on all ranks, of which the first writes what all of them carry."""
-        cuda = []
-        if torch.cuda.is_available():
-            one = self.ranks.size == 1
-            cuda = torch.cuda.get_rng_state_all() if one else [torch.cuda.get_rng_state(self.device)]
+        # That of its own GPU, whatever others there are: where it goes on there may be fewer.
+        cuda = [torch.cuda.get_rng_state(self.device)] if self.device.type == "cuda" else []
         own = {
             "carried": self.carried,
             "best": self.best,

@@ -3,6 +3,7 @@
 What clusters send, and what a run does with it at the end of the step that it is in (before training and after it
 nothing is caught here: there is nothing to save):
 
+    INT          somebody pressed Ctrl-C: save and end; a second one ends at once
     USR1, USR2   the time limit is near: save, then call the handler that was there before training (submitit's starts
                  the job again); where there was none, end with exit code START_AGAIN, on which slurm/run.sbatch does
     TERM         in a SLURM job the warning of a preemption or of the end: save and go on, as SLURM takes a process that
@@ -24,7 +25,7 @@ import lightning as L
 
 from corpora.errors import START_AGAIN
 
-SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
 # Of several processes that train one run only one may have been told yet: they ask each other every so many steps.
 AGREE_STEPS = 10
 
@@ -48,6 +49,8 @@ class Preemption(L.Callback):
             signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if number == self.caught == signal.SIGINT:
+            raise KeyboardInterrupt
         self.caught = number
 
     def asked(self, trainer: L.Trainer) -> bool:
@@ -66,7 +69,7 @@ class Preemption(L.Callback):
         name = signal.Signals(number).name
         if number == signal.SIGTERM and "SLURM_JOB_ID" in os.environ:
             _say(f"{name}: saved, and training goes on until SLURM ends this job")
-        elif number == signal.SIGTERM:
+        elif number in (signal.SIGTERM, signal.SIGINT):
             _say(f"{name}: saved; the same command goes on from here")
             raise SystemExit(128 + number)
         elif callable(self._before[number]):

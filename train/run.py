@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.config import parse_size, written
-from corpora.errors import ConfigError, RunError, WriteError
+from corpora.errors import RunError, WriteError
 from corpora.files import write_text
 from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
@@ -134,7 +134,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from corpora.prepare import prepare
     from train.batches import Batches
     from train.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
-    from train.cpu import set_up_cpu
+    from train.device import device_of, enough_memory, set_up_cpu, set_up_gpu
     from train.export import save_model
     from train.loggers import loggers
     from train.metrics import MetricsFile
@@ -146,11 +146,13 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from train.snapshots import Snapshots
 
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its banners say nothing about the run
+    device = device_of(config.trainer, ranks.size)
     corpus = prepare(config)
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
     torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
     set_up_cpu(config.trainer)
+    set_up_gpu(config.precision == "bf16")
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
     part = "training" if ranks.first else f"training of rank {ranks.rank}"
@@ -200,7 +202,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
             warnings.filterwarnings("ignore", category=category, module="lightning")
         progress = TrainingProgress(folder, batches, show=config.trainer.progress)
         trainer = L.Trainer(
-            accelerator=config.trainer.accelerator,
+            accelerator=device,
             devices=ranks.size,
             strategy=_strategy(config, ranks),
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
@@ -217,7 +219,6 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         started_on = folder.read_manifest().get("sample_digest")
         if resume and started_on not in (None, sample.digest):
             raise RunError(f"{resume}: of a run on another sample of text; remove the run's folder to start again")
-        device = str(trainer.strategy.root_device)
         if ranks.first:
             folder.update_manifest(
                 **info,
@@ -226,7 +227,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
                 vocabulary=len(corpus.tokenizer),
                 tokens=len(sample.tokens),
                 corpus=corpus.manifest,
-                machine=machine(device, torch.get_num_threads()),
+                machine=machine(str(trainer.strategy.root_device), torch.get_num_threads()),
                 steps=len(batches),
             )
         if config.trainer.compile:
@@ -235,7 +236,8 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         earlier = folder.read_manifest().get("wall_s", 0)
         started = time.monotonic()
         try:
-            trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
+            with enough_memory("trainer.devices=2 shares the columns of a step out, recipe.batch makes fewer of them"):
+                trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
         except (*UNREADABLE, OSError) as error:
             if resume and trainer.global_step == 0:
                 reason = " ".join(str(error).split())[:300]
@@ -244,8 +246,10 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
                     f"{folder.manifest.name}, or remove {folder.checkpoint_folder} to start again"
                 ) from error
             raise
-        if trainer.interrupted:
-            raise KeyboardInterrupt
+        except SystemExit as ended:  # Lightning's, without a word
+            if isinstance(ended.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
     if not ranks.first:
         return
     assert module.last is not None
@@ -285,17 +289,11 @@ def step_intervals(config: RunConfig, steps_per_epoch: int, total_steps: int, sa
 
 
 def _strategy(config: RunConfig, ranks: Ranks) -> Any:
-    """Lightning's; ConfigError where there are fewer GPUs than `trainer.devices`."""
+    """Lightning's."""
     if ranks.size == 1:
         return "auto"
-    import torch
     from lightning.pytorch.strategies import DDPStrategy
 
-    gpus = torch.cuda.device_count() if config.trainer.accelerator != "cpu" else 0
-    if config.trainer.accelerator != "cpu" and gpus < ranks.size:
-        raise ConfigError(
-            f"trainer.devices={ranks.size}: there are {gpus} GPUs here; trainer.accelerator=cpu takes processes instead"
-        )
     # A softmax over clusters leaves out those that no word of a step is in.
     return DDPStrategy(find_unused_parameters=isinstance(config.model, TxlConfig) and config.model.adaptive)
 

@@ -104,7 +104,8 @@ class RelativeAttention(nn.Module):
         if not by_distance.requires_grad:
             dropped = self.dropout.p if self.training else 0.0
             # A GPU's kernels refuse a mask that begins at no multiple of 16 bytes, as this view of rows may.
-            mask = by_distance if by_distance.device.type == "cpu" else by_distance.contiguous()
+            whole = torch.contiguous_format
+            mask = by_distance if by_distance.device.type == "cpu" else by_distance.clone(memory_format=whole)
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropped)
         # torch's own way with a gradient of the mask computes in float32 under autocast, too, and takes more passes.
         heads, batch, length, size = query.shape

@@ -37,7 +37,8 @@ class LocalLauncher(Launcher):
 
     def __init__(self, jobs: int | None, per_gpu: int, gpus: list[int] | None, threads: int | None, logs: str) -> None:
         self.gpus = _visible_gpus() if gpus is None else [str(gpu) for gpu in gpus]
-        cores = len(os.sched_getaffinity(0))
+        # macOS has no set of cores that a process may use.
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.jobs = jobs or (per_gpu * len(self.gpus) if self.gpus else max(1, cores // (threads or 1)))
         self.threads = threads or max(1, cores // self.jobs)
         self.logs = Path(logs)

@@ -51,7 +51,7 @@ from eval.pretrained import load_pretrained
 from eval.scorers import ModelScorer, load_scorer
 from eval.templates import templates_of
 from eval.trees import forests
-from train.cpu import set_up_cpu
+from train.device import set_up_cpu
 
 PARADIGMS = [
     "adjunct_island", "anaphor_number_agreement", "determiner_noun_agreement_1", "ellipsis_n_bar_1",

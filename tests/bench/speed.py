@@ -52,7 +52,7 @@ from tests.bench.training import (  # noqa: E402
     zipf,
 )
 from tests.bench.turns import OURS, Case, Way, repeated  # noqa: E402
-from train.cpu import set_up_cpu  # noqa: E402
+from train.device import set_up_cpu  # noqa: E402
 from train.export import LoadedModel  # noqa: E402
 from train.models import build_model  # noqa: E402
 

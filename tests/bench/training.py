@@ -15,6 +15,7 @@ from conf import compose
 from tests.bench.limit import products_alone
 from tests.bench.references import AUTHORS
 from tests.bench.turns import OURS, Case, Way, repeated
+from train.device import set_up_gpu
 from train.models import build_model
 from train.recipes import build_optimizer
 
@@ -70,6 +71,7 @@ def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss 
     def one() -> float:
         nonlocal state
         targets = tokens[:, 1:].reshape(-1)
+        set_up_gpu(bf16)
         with torch.autocast(device, dtype=torch.bfloat16, enabled=bf16):
             hidden, state = net(tokens[:, :-1], state)
             hidden = hidden.flatten(0, 1)
