@@ -21,6 +21,7 @@ from train.metrics import exported_validation
 from train.runs import DONE, RunFolder, study_runs
 
 MISSING = "missing"
+DAMAGED = "damaged"
 PRETRAINED = "pretrained"
 PROBLEMS = ("run", "status", "reason")
 _ONE_TRAINING = (
@@ -75,13 +76,17 @@ class RunRecord:
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
     """The runs of a study; `expected` (of conf.asked_runs) declares those that there should be.
 
-    Raises RunError when there is no such study, a manifest is broken, or no run is done. Where all that is done comes
-    trained and has no place on a curve, `runs` is empty.
+    A run whose files are damaged is one of its problems. Raises RunError when there is no such study or no
+    run is done. Where all that is done comes trained and has no place on a curve, `runs` is empty.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
-    found = assemble(
-        study, {name: _read(folder) for name, folder in folders.items()}, expected or {}, str(Path(runs) / study)
-    )
+    records, damaged = {}, []
+    for name, folder in folders.items():
+        try:
+            records[name] = _read(folder)
+        except RunError as error:  # of this run's files: the others can be analysed
+            damaged.append({"run": name, "status": DAMAGED, "reason": str(error)})
+    found = assemble(study, records, expected or {}, str(Path(runs) / study), damaged)
     found.folders = folders
     return found
 
@@ -117,7 +122,8 @@ def assemble(
     rows = rows or revisions
     problems += _missing(expected, [*records, *(problem["run"] for problem in problems)])
     if not rows and not unplaced:
-        listed = "; ".join(f"{p['run']} {p['status']}" for p in problems[:5]) or "the folder is empty"
+        told_of = [p["reason"] if p["status"] == DAMAGED else f"{p['run']} {p['status']}" for p in problems[:5]]
+        listed = "; ".join(told_of) or "the folder is empty"
         raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
     told_of_problems = pd.DataFrame(problems, columns=list(PROBLEMS))
     beside = _unplaced({name: records[name] for name in unplaced})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, check_above, check_choice
 from eval.config import EvalConfig
 
 INTERVALS = ("auto", "bootstrap", "t")
@@ -28,6 +28,7 @@ class CurvesConfig:
         check_choice("analysis.interval", self.interval, INTERVALS)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
+        check_above("analysis.resamples", self.resamples, 0)
 
 
 @dataclass

@@ -33,6 +33,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
+from conf.errors import check_keys, describe
 from conf.help import asked_for_help, show_help
 from conf.launchers.local import LocalLauncher
 from conf.launchers.slurm import SlurmLauncher
@@ -45,7 +46,6 @@ from corpora.config import (
     ToyCorpusConfig,
 )
 from corpora.errors import ConfigError, PairscaleError
-from corpora.files import REFUSED
 from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
 from eval.questionnaire.config import QuestionnaireConfig, TextConfig
 from train.config import (
@@ -95,7 +95,10 @@ _SCHEMAS: dict[str, dict[str, type]] = {
 
 
 def to_config(node: DictConfig) -> AnalysisConfig:
-    """Plain dataclasses of a composed configuration. Raises ConfigError for values that are missing or out of range."""
+    """Plain dataclasses of a composed configuration.
+
+    Raises ConfigError for values that are missing or out of range, and for keys that there are none of.
+    """
     node = copy.deepcopy(node)
     with open_dict(node):
         node.pop("hydra", None)
@@ -104,6 +107,7 @@ def to_config(node: DictConfig) -> AnalysisConfig:
         raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=VALUE")
     config = OmegaConf.to_object(node)
     assert isinstance(config, AnalysisConfig)
+    check_keys(config)
     return config
 
 
@@ -296,26 +300,6 @@ def _is_dry_sweep(words: list[str]) -> bool:
     """Whether a command line asks what a sweep would take. Hydra itself takes a fifth of a second for each run."""
     one_grid = not any(word.startswith("experiment=") and "," in word for word in words)
     return "dry_run=true" in words and _is_sweep(words) and one_grid
-
-
-def describe(error: BaseException) -> str | None:
-    """The one line that a user needs of an error that they can mend; None for a fault of the program."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, PairscaleError):
-            return str(cause)
-        if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
-            return f"{cause.filename or 'a file'}: {os.strerror(cause.errno)}; {REFUSED[cause.errno]}"
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, (HydraException, OmegaConfBaseException)):
-        text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
-        lines = [line.strip() for line in text.splitlines()]
-        told = [line for line in lines if line and not line.startswith(_NOISE) and not line.endswith("_schema")]
-        return "; ".join(dict.fromkeys(told)).replace(":;", ":")
-    return None
-
-
-_NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
 
 def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[], None] = lambda: None) -> NoReturn:

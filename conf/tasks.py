@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 import conf
 from analysis.config import AnalysisConfig
+from conf.errors import describe
 from corpora.errors import PairscaleError
 
 
@@ -39,7 +40,7 @@ if __name__ == "__main__":
     try:
         keep_tasks(Path(sys.argv[1]))
     except (PairscaleError, HydraException, OmegaConfBaseException, OSError) as error:
-        line = conf.describe(error)
+        line = describe(error)
         if line is None:
             raise
         print(f"conf.tasks: {line}", file=sys.stderr)

@@ -211,6 +211,8 @@ class CorporaConfig:
     dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ConfigError(f"seed={self.seed}: must be 0 or more")
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
                 f"tokenizer=word: would cut the words of the pretokenised corpus={self.corpus.name} again, <unk> "

@@ -56,6 +56,12 @@ def check_above(key: str, value: float | None, limit: float) -> None:
         raise ConfigError(f"{key}={value}: must be above {limit}")
 
 
+def check_share(key: str, value: float) -> None:
+    """Raise ConfigError unless `value` is a probability below 1; `key` is the dotted configuration key."""
+    if not 0 <= value < 1:
+        raise ConfigError(f"{key}={value}: must be 0 or more and below 1")
+
+
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError unless `value` is one of `allowed`; `key` is the dotted configuration key."""
     if value not in allowed:

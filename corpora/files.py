@@ -31,6 +31,7 @@ REFUSED = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EROFS: _CLOSED,
+    errno.ENOTDIR: _CLOSED,
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
 }  # what a disk says that a user can mend

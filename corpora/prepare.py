@@ -19,7 +19,7 @@ from corpora.files import only_process, sha256_json
 from corpora.filters import Filter, filter_manifest, write_filter
 from corpora.gulordava import published_vocabulary
 from corpora.progress import Share, track
-from corpora.samples import Sample, beginning, describe, draw_sample
+from corpora.samples import Sample, beginning, check_available, describe, draw_sample
 from corpora.seeds import permutation
 from corpora.sources import describe_source, documents
 from corpora.store import TokenStore, store_manifest, write_token_store
@@ -140,8 +140,8 @@ class Corpus:
         available = self.text.split_sentences(split)
         if not len(available):
             raise InputError(
-                f"corpus {self.config.corpus.name}: no {split} text among {len(self.text.splits)} documents; "
-                "corpus.document_sentences=100 makes documents of a text without empty lines"
+                f"corpus {self.config.corpus.name}: no {split} text among {len(self.text.splits)} documents; remove "
+                f"{self.text.folder.parent} to prepare it again"
             )
         order = available[permutation(len(available), self.config.corpus.split.seed)]
         ends = np.cumsum(self.text.words[order].astype(np.int64))
@@ -246,12 +246,18 @@ class KnownSizes:
 
 
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
-    """Sizes read from the stores of a configuration; None where they are not prepared or fitted on the sample."""
+    """Sizes read from the stores of a configuration; None where they are not prepared or fitted on the sample.
+
+    Raises ConfigError where the text is prepared and holds less than the sample.
+    """
     try:
-        text = text_manifest(corpus_folder(config) / "text")
+        train = text_manifest(corpus_folder(config) / "text")["splits"]["train"]
+    except StoreError:
+        return None
+    check_available(config.sample, config.corpus.name, train[config.sample.count])
+    try:
         tokens = store_manifest(tokenizer_folder(config))
     except StoreError:
         return None
-    train = text["splits"]["train"]
     per_unit = {unit: train["words"] / train[unit] for unit in ("words", "characters", "sentences")}
     return KnownSizes(tokens["vocabulary"], tokens["tokens_per_word"], per_unit)

@@ -42,6 +42,16 @@ class Sample:
         return len(self.indices) + (self.cut is not None)
 
 
+def check_available(config: SampleConfig, corpus: str, available: int, filtered: bool = False) -> None:
+    """Raise ConfigError where a train split that holds `available` units is smaller than the sample."""
+    if config.number > available:
+        beside = " beside the sentences that match corpus.filter" if filtered else ""
+        raise ConfigError(
+            f"sample.size={config.size}: more {config.count} than the train split of {corpus} holds{beside} "
+            f"({available:,})"
+        )
+
+
 def draw_sample(
     text: TextStore, config: SampleConfig, seed: int, filtered: npt.NDArray[np.bool_] | None = None
 ) -> Sample:
@@ -64,12 +74,7 @@ def draw_sample(
     sizes = np.asarray(text.units(config.count))[order].astype(np.int64)
     ends = np.cumsum(sizes)
     available = int(ends[-1]) if len(ends) else 0
-    if config.number > available:
-        beside = "" if filtered is None else " beside the sentences that match corpus.filter"
-        raise ConfigError(
-            f"sample.size={config.size}: more {config.count} than the train split of {text.folder.parent.name} holds"
-            f"{beside} ({available:,})"
-        )
+    check_available(config, text.folder.parent.name, available, filtered is not None)
     whole = int(np.searchsorted(ends, config.number, side="right"))
     left = config.number - (int(ends[whole - 1]) if whole else 0)
     indices = order[:whole]

@@ -33,6 +33,7 @@ from corpora.words import count_characters, count_words
 
 SPLITS = ("train", "valid", "test")
 TEXT_VERSION = 1
+ENOUGH_DOCUMENTS = 500  # for a share of .02 to hold some of them almost certainly
 TEXT_KEYS = ("sentences", "splits", "reference", "digest", "text_digest")  # that readers of a manifest rely on
 
 
@@ -119,7 +120,7 @@ def write_text_store(
 ) -> None:
     """Write a text store; `description` (where the text came from) goes into the manifest.
 
-    Raises InputError when there is no sentence, or none in the train split.
+    Raises InputError when there is no sentence in the train split, or none to validate with.
     """
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
     first, splits = array("Q", [0]), array("B")
@@ -149,11 +150,14 @@ def write_text_store(
             total["documents"] += 1
             total["sentences"] += len(sentences)
             sources[document.source] = sources.get(document.source, 0) + 1
-    if not totals["train"]["sentences"]:
-        raise InputError(
-            f"{description.get('source', folder)}: no text for training in {len(splits)} documents; "
-            "corpus.document_sentences=100 makes documents of a text without empty lines"
-        )
+    for name, use in (("train", "training"), ("valid", "validation")):
+        if not totals[name]["sentences"]:
+            shorter = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS)
+            raise InputError(
+                f"{description.get('source', folder)}: no text for {use} among {len(splits)} documents, of which "
+                f"shares are drawn (corpus.split.valid={split.valid:g}, test={split.test:g}); "
+                f"corpus.document_sentences={shorter} cuts them into more, corpus.split.valid=0.2 takes a larger share"
+            )
     digest = text_digest.copy()
     arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}
     for name, values in arrays.items():
@@ -183,9 +187,11 @@ def read_manifest(folder: Path, version: int, keys: tuple[str, ...]) -> dict[str
     """manifest.json of a store, which must have `keys`. Raises StoreError in one line."""
     path = folder / "manifest.json"
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"{path}: cannot be read ({error}); remove {folder} to prepare it again") from None
+    if not isinstance(manifest, dict):
+        raise StoreError(f"{path}: no manifest in it; remove {folder} to prepare it again")
     if manifest.get("version") != version:
         raise StoreError(f"{path}: version {manifest.get('version')}, this code reads {version}; remove {folder}")
     missing = [key for key in keys if key not in manifest]

@@ -167,6 +167,8 @@ def _places(there: tuple[str, ...], columns: ColumnsConfig, where: str) -> Place
     where none is there for the sentences.
     """
     told = f"there are: {', '.join(there)}"
+    if other := [mark for mark in ";\t|" if len(there) == 1 and mark in there[0]]:
+        told += f"; benchmark.delimiter={other[0]!r} parts them there"
     places: dict[str, tuple[str, ...]] = {}
     for name in vars(columns):
         asked = getattr(columns, name)

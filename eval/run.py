@@ -119,7 +119,12 @@ def score_study(config: EvalConfig) -> None:
     """
     done, failed = [], 0
     for run in study_runs(config.paths.runs, config.study or ""):
-        manifest = run.read_manifest()
+        try:
+            manifest = run.read_manifest()
+        except RunError as error:
+            console.print(f"not scored: {error}", markup=False)
+            failed += 1
+            continue
         if manifest.get("status") == DONE:
             done.append(run)
         else:
@@ -127,6 +132,7 @@ def score_study(config: EvalConfig) -> None:
             console.print(f"not scored: {run.path.name}: {told}", markup=False)
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
+    asked = len(done) + failed
     for run in done:
         try:
             if config.dry_run:
@@ -141,7 +147,7 @@ def score_study(config: EvalConfig) -> None:
             console.print(f"not scored: {error}", markup=False)
             failed += 1
     if failed:
-        raise RunError(f"study={config.study}: {failed} of {len(done)} runs could not be scored (said above)")
+        raise RunError(f"study={config.study}: {failed} of {asked} runs could not be scored (said above)")
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:

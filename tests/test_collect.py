@@ -197,14 +197,26 @@ def test_errors_that_a_user_can_mend(written, tmp_path):
         collect(runs, "other")
     with pytest.raises(RunError, match=r"analysis.method=pen_lp: no run .* methods there: lp"):
         judgements(collect(runs, "made_up"), "blimp", "pen_lp", "wrong")
-    folders[0].config.write_text("a: [")
-    with pytest.raises(RunError, match=r"config\.yaml: not readable as YAML"):
-        collect(runs, "made_up")
     for folder in folders:
         folder.config.write_text(yaml.safe_dump({}))
         folder.update_manifest(status="unfinished")
     with pytest.raises(RunError, match=r"no run in .* is done"):
         collect(runs, "made_up")
+
+
+def test_a_run_whose_files_are_damaged_is_listed_and_hides_no_other(written):
+    _, runs, folders = written
+    whole = collect(runs, "made_up")
+    folders[0].config.write_text("a: [")
+    folders[1].manifest.write_text("[]")
+    study = collect(runs, "made_up")
+    assert [*study.runs.index] == [
+        run for run in whole.runs.index if run not in (folders[0].path.name, folders[1].path.name)
+    ]
+    told = dict(study.problems[["run", "reason"]].to_numpy().tolist())
+    assert set(study.problems["status"]) == {"damaged"}
+    assert "config.yaml: not readable as YAML" in told[folders[0].path.name]
+    assert "manifest.json: no manifest of a run in it" in told[folders[1].path.name]
 
 
 def test_a_model_that_comes_trained_is_listed_and_on_no_curve(written):

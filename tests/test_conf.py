@@ -14,7 +14,8 @@ from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conf import FOLDER, compose, describe, expected_runs, grid
+from conf import FOLDER, compose, expected_runs, grid
+from conf.errors import describe
 from conf.help import NO_GROUPS, groups
 from corpora.config import format_size, parse_size
 from corpora.errors import ConfigError
@@ -106,10 +107,16 @@ def test_each_model_has_the_recipe_of_its_name():
 @pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("model.hiden=3", "Key 'hiden' not in 'LstmConfig'"),
-        ("sample.sise=1M", "Key 'sise' not in 'SampleConfig'"),
+        ("model.hiden=3", "model.hiden: no such key; did you mean hidden? there are dropout, embedding, hidden,"),
+        ("sample.sise=1M", "sample.sise: no such key; did you mean size? there are count, nested, seed, size, unit"),
+        ("recipe.budget.q=1", "recipe.budget.q: no such key; there are epochs, words"),
+        ("modell=lstm", "modell: no such key; did you mean model? there are analysis, benchmark, corpus,"),
+        ("+foo=3", "foo: no such key; there are analysis,"),
+        ("+model.hiden=3", "model.hiden: no such key; did you mean hidden?"),
+        ("method=[lpp]", "method=lpp: none of that name; did you mean lp? there are ab_prompt,"),
+        ("experiment=demos", "experiment=demos: none of that name; did you mean demo? there are blimp_cpu,"),
         ("model.layers=two", "Value 'two' of type 'str' could not be converted to Integer"),
-        ("model=gru", "Could not find 'model/gru'"),
+        ("model=gru", "model=gru: none of that name; there are hf_causal, hf_masked,"),
         ("sample.unit=line", "sample.unit=line: must be one of document, sentence"),
         ("sample.size=1/3M", "sample.size=1/3M: must be a whole number above 0"),
         ("precision=fp16", "precision=fp16: must be one of bf16, fp32"),
@@ -119,6 +126,13 @@ def test_each_model_has_the_recipe_of_its_name():
         ("corpus.split.valid=0", "corpus.split: valid=0.0"),
         ("corpus=gulordava_en", "tokenizer=word: would cut the words of the pretokenised corpus=gulordava_en again"),
         ("model.layers=0", "model.layers=0: must be above 0"),
+        ("model.dropout=1.5", "model.dropout=1.5: must be 0 or more and below 1"),
+        ("model=txl model.attention_dropout=-0.1", "model.attention_dropout=-0.1: must be 0 or more and below 1"),
+        ("trainer.threads=0", "trainer.threads=0: must be above 0"),
+        ("trainer.accelerator=tpu", "trainer.accelerator=tpu: must be one of auto, cpu, gpu"),
+        ("seed=-1", "seed=-1: must be 0 or more"),
+        ("study=../x", "study=../x: names a folder of paths.runs; must begin with a letter or digit, no / in it"),
+        ("study=a/b", "study=a/b: names a folder"),
         ("recipe.lr=-1", "recipe.lr=-1.0: must be above 0"),
         ("recipe.clip=0", "recipe.clip=0.0: must be above 0"),
         ("recipe.divide_by=1", "recipe.divide_by=1.0: must be above 1"),
@@ -277,7 +291,7 @@ def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "Key 'hiden' not in 'LstmConfig'" in done.stderr
+    assert "model.hiden: no such key; did you mean hidden?" in done.stderr
 
 
 def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were():

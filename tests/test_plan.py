@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from conf import compose, describe, expected_runs, points
+from conf import compose, expected_runs, points
+from conf.errors import describe
 from eval.__main__ import plan as planned_by_eval
 from eval.__main__ import planned
 from train.batches import Batches

@@ -7,7 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from conf import compose, describe
+from conf import compose
+from conf.errors import describe
 from corpora.errors import RunError
 from tests.commands import completed
 from tests.killed import children_of, killed_after

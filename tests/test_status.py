@@ -11,7 +11,6 @@ import yaml
 
 from analysis.status.report import MARKS, grid, report
 from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, run_states
-from corpora.errors import RunError
 from eval.scores import score_path
 from tests.made_up_study import MadeUpStudy
 from train.axes import in_order
@@ -128,11 +127,22 @@ def test_one_reason_is_told_once(study):
     assert all(text.count(folder.path.name) == 1 for folder in (folders[1], *folders[6:]))
 
 
-def test_a_broken_configuration_is_told_in_one_line(study):
-    _, path, folders, _ = study
+@pytest.mark.parametrize("was_asked", [True, False])
+def test_a_run_whose_files_are_damaged_has_failed_and_hides_no_other(study, was_asked):
+    _, path, folders, asked = study
+    asked = asked if was_asked else {}
+    others = {folder.path.name for folder in folders[3:]}
+    before = {state.run: state for state in run_states(path, asked) if state.run in others}
     folders[0].config.write_text("a: [")
-    with pytest.raises(RunError, match=r"config\.yaml: no configuration of a run"):
-        run_states(path, {})
+    folders[1].config.write_text("")
+    folders[2].manifest.write_text("[]")
+    states = {state.run: state for state in run_states(path, asked)}
+    damaged = [states[folder.path.name] for folder in folders[:3]]
+    assert [state.state for state in damaged] == [BROKEN] * 3
+    told = ["config.yaml: no configuration", "config.yaml: no configuration", "manifest.json: no manifest of a run"]
+    assert all(text in state.reason for text, state in zip(told, damaged, strict=True))
+    assert {run: state for run, state in states.items() if run in others} == before
+    assert len(report("made_up", list(states.values()), 80)) > 10
 
 
 def test_numbers_in_names_go_by_size():

@@ -12,7 +12,7 @@ import pytest
 from conf import compose
 from corpora.config import CorporaConfig, SplitConfig
 from corpora.documents import Document
-from corpora.errors import InputError, StoreError
+from corpora.errors import ConfigError, InputError, StoreError
 from corpora.prepare import Corpus, known_sizes, prepare
 from corpora.samples import ranges
 from corpora.text import TextStore, split_of, write_text_store
@@ -118,13 +118,13 @@ def test_held_out_text_is_drawn_once_for_all_runs(path):
     assert everything.words == corpus.text.manifest["splits"]["valid"]["words"]
 
 
-def test_a_text_of_one_document_says_how_to_part_it(tmp_path):
+def test_a_text_of_few_documents_says_how_to_part_it_and_is_not_kept(tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("\n".join(SENTENCES), encoding="utf-8")
-    corpus = prepare(config(file))
-    with pytest.raises(InputError, match=r"no valid text among 1 documents; corpus\.document_sentences=100"):
-        corpus.held_out("valid", 100)
-    parted = prepare(config(file, "corpus.name=parted", "corpus.document_sentences=5", "corpus.split.valid=0.1"))
+    told = r"no text for validation among 1 documents, .*valid=0\.02.*; corpus\.document_sentences=1 cuts them"
+    with pytest.raises(InputError, match=told):
+        prepare(config(file))
+    parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
     assert parted.held_out("valid", 100).words > 0
 
 
@@ -175,7 +175,7 @@ def test_a_damaged_text_is_not_encoded(path):
 
 def test_no_text_for_training(tmp_path):
     documents = [Document("a", ["x y"], "valid"), Document("a", [])]
-    with pytest.raises(InputError, match="no text for training in 1 documents"):
+    with pytest.raises(InputError, match="no text for training among 1 documents"):
         write_text_store(tmp_path, documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {})
     with pytest.raises(StoreError, match="cannot be read"):
         TextStore(tmp_path)
@@ -189,6 +189,13 @@ def test_a_manifest_that_lacks_something_is_one_line(path):
     manifest.write_text(json.dumps(known))
     with pytest.raises(StoreError, match=r"manifest\.json: without text_digest; remove .*text to prepare it again"):
         prepare(config(path))
+
+
+def test_a_sample_larger_than_a_prepared_text_is_told_before_anything_is_drawn(path):
+    assert known_sizes(config(path, "sample.size=1M")) is None
+    available = prepare(config(path)).text.manifest["splits"]["train"]["words"]
+    with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than the train split .* \({available:,}\)"):
+        known_sizes(config(path, "sample.size=1M"))
 
 
 def test_known_sizes_before_and_after(path):

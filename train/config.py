@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, parse_size
-from corpora.errors import ConfigError, check_above, check_choice
+from corpora.errors import ConfigError, check_above, check_choice, check_share
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
@@ -52,6 +52,7 @@ class LstmConfig(ModelConfig):
             )
         for name in ("embedding", "hidden", "layers"):
             check_above(f"model.{name}", getattr(self, name), 0)
+        check_share("model.dropout", self.dropout)
 
 
 @dataclass
@@ -98,6 +99,8 @@ class TxlConfig(ModelConfig):
             )
         for name in ("layers", "d_model", "heads", "d_head", "d_inner", "initial_sd", "embedding", "div_val"):
             check_above(f"model.{name}", getattr(self, name), 0)
+        for name in ("dropout", "attention_dropout"):
+            check_share(f"model.{name}", getattr(self, name))
         if list(self.cutoffs) != sorted({cutoff for cutoff in self.cutoffs if cutoff > 0}):
             raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words above 0, rising")
         if self.widths[-1] < 1:
@@ -335,6 +338,10 @@ class RunConfig(CorporaConfig):
                     "{lstm_blimp:40000,txl:12000}"
                 )
         check_choice("precision", self.precision, PRECISIONS)
+        if self.study is not None and not re.fullmatch(r"\w[^/\\]*", self.study):
+            raise ConfigError(
+                f"study={self.study}: names a folder of paths.runs; must begin with a letter or digit, no / in it"
+            )
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "

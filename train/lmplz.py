@@ -8,6 +8,7 @@ the programs go into the virtual environment that runs this (outside of one, int
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import signal
@@ -173,4 +174,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    shape = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(prog="python -m train.lmplz", description=__doc__, formatter_class=shape).parse_args()
     sys.exit(main())

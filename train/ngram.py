@@ -147,7 +147,7 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         best_nats_per_word=perplexity.nats / perplexity.words,
     )
     if config.trainer.progress:
-        told = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f}"
+        told = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f} a word"
         if substituted:
             told += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
         console.print(f"estimated {folder.path.name} in {seconds:.0f} s: {told}", markup=False, soft_wrap=True)

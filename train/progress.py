@@ -86,7 +86,7 @@ class TrainingProgress(L.Callback):
             loss = module.interval_loss.item() / module.interval_tokens
             text += f", loss {loss:.3f} nats/token ({math.exp(min(loss, 50)):,.1f})"
         if module.last is not None:
-            text += f", valid perplexity {module.last.value:,.1f}"
+            text += f", valid perplexity {module.last.value:,.1f} a word"
         return text
 
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:

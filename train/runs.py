@@ -186,13 +186,15 @@ class RunFolder:
     def read_manifest(self) -> dict[str, Any]:
         """Contents of manifest.json ({} where there is none). Raises RunError if it cannot be read."""
         try:
-            manifest: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
+            manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except ValueError as error:
             raise RunError(
                 f"{self.manifest}: not readable as JSON ({error}); remove the run's folder to train it again"
             ) from None
+        if not isinstance(manifest, dict):
+            raise RunError(f"{self.manifest}: no manifest of a run in it; remove the run's folder to train it again")
         if manifest.get("version") != MANIFEST_VERSION:
             raise RunError(f"{self.manifest}: version {manifest.get('version')}, this code reads {MANIFEST_VERSION}")
         return manifest

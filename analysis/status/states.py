@@ -55,10 +55,15 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
     """All runs in a study's `folder` and those that were `asked` for, by run id.
 
     A run has to be scored on the benchmarks that were asked of it, or of others where it was not asked for; on any
-    where none was. Raises RunError for files that are broken.
+    where none was. One whose files are damaged has failed.
     """
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
-    there = {name: _read_config(run) for name, run in folders.items()}
+    there, damaged = {}, {}
+    for name, run in folders.items():
+        try:
+            there[name] = _read_config(run)
+        except RunError as error:
+            damaged[name] = str(error)
     configs = {name: one.config for name, one in asked.items()} | there
     benchmarks = frozenset[str]().union(*(one.benchmarks for one in asked.values()))
     given = {name for name, config in configs.items() if "path" in config["model"] or "checkpoint" in config["model"]}
@@ -71,11 +76,17 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
             else None
         )
         cell = cell or (config["model"]["name"], PRETRAINED, 0)
-        if name in folders:
+        if name in there:
             wanted = asked[name].benchmarks if name in asked else benchmarks
-            states.append(_state(folders[name], cell, config, wanted))
+            try:
+                states.append(_state(folders[name], cell, config, wanted))
+            except RunError as error:
+                states.append(RunState(name, name, BROKEN, *cell, reason=str(error)))
+        elif name in damaged:
+            states.append(RunState(name, name, BROKEN, *cell, reason=damaged.pop(name)))
         else:
             states.append(RunState(name, asked[name].point, MISSING, *cell, words=_words(config)))
+    states += [RunState(name, name, BROKEN, name, PRETRAINED, 0, reason=reason) for name, reason in damaged.items()]
     return _estimated(states)
 
 
@@ -83,6 +94,8 @@ def _read_config(run: RunFolder) -> dict[str, Any]:
     try:
         with run.config.open(encoding="utf-8") as file:
             config = yaml.load(file, Loader)
+        if config is None:
+            raise KeyError("it is empty")
         return {"model": config["model"], "sample": config["sample"], "seed": config["seed"], **config}
     except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
         reason = str(error).splitlines()[0]

@@ -1,0 +1,64 @@
+"""Errors of a command line as the one line that a user needs: of ours, of Hydra and OmegaConf, of a disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from corpora.errors import ConfigError, PairscaleError
+from corpora.files import REFUSED
+
+FOLDER = Path(__file__).parent
+_NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
+_NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
+
+
+def describe(error: BaseException) -> str | None:
+    """The one line that a user needs of an error that they can mend; None for a fault of the program."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, PairscaleError):
+            return str(cause)
+        if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
+            return f"{cause.filename or 'a file'}: {os.strerror(cause.errno)}; {REFUSED[cause.errno]}"
+        if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
+            return _no_such_key(str(cause.full_key), cause.object_type)
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (HydraException, OmegaConfBaseException)):
+        if missing := _NO_OPTION.search(str(error)):
+            group, option = missing["group"], missing["option"]
+            there = sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
+            return f"{group}={option}: none of that name; {_among(option, there)}"
+        text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
+        lines = [line.strip() for line in text.splitlines()]
+        told = [line for line in lines if line and not line.startswith(_NOISE)]
+        return "; ".join(dict.fromkeys(told)).replace(":;", ":")
+    return None
+
+
+def check_keys(config: Any, where: str = "") -> None:
+    """Raise ConfigError for a key that `+` put into a configuration and nothing reads."""
+    if dataclasses.is_dataclass(config) and not isinstance(config, type):
+        known = {part.name for part in dataclasses.fields(config)}
+        for key in sorted(vars(config).keys() - known):
+            raise ConfigError(_no_such_key(f"{where}{key}", type(config)))
+        for name in sorted(known):
+            check_keys(getattr(config, name), f"{where}{name}.")
+
+
+def _no_such_key(key: str, owner: Any) -> str:
+    known = sorted(part.name for part in dataclasses.fields(owner))
+    return f"{key}: no such key; {_among(key.rpartition('.')[2], known)}"
+
+
+def _among(given: str, there: list[str]) -> str:
+    """What there is, and which of it may have been meant."""
+    close = difflib.get_close_matches(given, there, 1)
+    return f"{f'did you mean {close[0]}? ' if close else ''}there are {', '.join(there)}"
