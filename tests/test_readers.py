@@ -187,7 +187,7 @@ BAD_FILES = {
     "only a header": ("a.csv", b"good,bad\n", r"a\.csv: holds no rows"),
     "only empty lines": ("a.jsonl", b"\n \n", r"a\.jsonl: holds no rows"),
     "no column": ("a.csv", b"good,worse\na,b\n", r"no column bad or .* for the bad sentence; there are: good, w"),
-    "another separator": ("a.csv", b"good;bad\na;b\n", r"are: good;bad; benchmark\.delimiter=';' parts them there; give "),
+    "another separator": ("a.csv", b"good;bad\na;b\n", r"are: good;bad; benchmark\.delimiter=';' parts them there"),
     "two that may be it": ("a.csv", b"good,bad,sentence_bad\na,b,c\n", r"the columns bad and sentence_bad may both"),
     "an empty sentence": ("a.csv", CSV + b"A cat., ,2\n", r"a\.csv: line 3: bad is ' ', must be text"),
     "an empty paradigm": ("a.csv", b"good,bad,paradigm\na,b,\n", r"line 2: paradigm is '', must be text or a whole"),
