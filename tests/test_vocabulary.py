@@ -27,7 +27,7 @@ SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a 
 @pytest.fixture
 def configs(tmp_path):
     """Runs of a study over a text, whose grid is kept: three, and one of another model with a sample of the first."""
-    text = "\n\n".join("\n".join([SENTENCES[i % 4], SENTENCES[i * 7 % 4]]) for i in range(400))
+    text = "\n\n".join("\n".join(SENTENCES[i // 4**k % 4] for k in range(5)) for i in range(400))
     (tmp_path / "text.txt").write_text(text + "\n")
     given = [
         "study=s", "corpus=local", "corpus.name=mine", f"corpus.path={tmp_path}/text.txt", "tokenizer=word",

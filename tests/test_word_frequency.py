@@ -32,7 +32,7 @@ SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a 
 
 @pytest.fixture
 def store(tmp_path):
-    text = "\n\n".join("\n".join([SENTENCES[i % 4], SENTENCES[i * 7 % 4]]) for i in range(400))
+    text = "\n\n".join("\n".join(SENTENCES[i // 4**k % 4] for k in range(5)) for i in range(400))
     (tmp_path / "text.txt").write_text(text + "\n")
     return tmp_path / "store"
 
