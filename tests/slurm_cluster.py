@@ -125,8 +125,8 @@ class Cluster:
                 yield int(process.name), command, values
 
 
-def wait_until(true: Callable[[], bool], what: str, seconds: float = 240) -> None:
-    """Wait for what comes within seconds on an idle machine."""
+def wait_until(true: Callable[[], bool], what: str, seconds: float = 600) -> None:
+    """Wait for what comes within seconds on an idle machine, and within minutes on one that other tests use."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"waited {seconds} s for {what}"

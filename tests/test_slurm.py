@@ -69,9 +69,9 @@ def walk(cluster, tmp_path_factory):
                 lambda name=name: int(cluster.jobs()[tasks[name]]["restarts"]) > 0, f"the {name} run to be requeued"
             )
         assert not any(run.done for run in runs.values()), "a run ended before it was disturbed"
-        hold.unlink()
         cluster.run("scontrol", "update", f"JobId={tasks['limited']}", "TimeLimit=30")
-        said += [cluster.submit(*arguments), cluster.submit(*arguments)]
+        said += [cluster.submit(*arguments), cluster.submit(*arguments)]  # while none can end
+        hold.unlink()
         wait_until(lambda: not cluster.live(), "the end of all jobs")
         undisturbed.result()
     said.append(cluster.submit(*arguments))
