@@ -36,7 +36,7 @@ test: venv  ## the tests
 test-fast: venv  ## the tests but the slow ones, for while one works: some minutes on two cores
 	$(PYTEST) -n 2 --dist worksteal -m "not slurm and not slow"
 
-test-slurm: venv  ## the tests on a SLURM of this machine, alone, as they wait for jobs (root; make system)
+test-slurm: venv  ## the tests on a SLURM of this machine, which mostly wait for its jobs (root; make system)
 	$(PYTEST) -m slurm
 
 lint: venv  ## ruff and mypy
