@@ -54,7 +54,7 @@ peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose sco
 
 # With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
 BENCH := reports/bench
-bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour (tests/bench/README.md)
+bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour and a half (tests/bench/README.md)
 	mkdir -p $(BENCH)
 	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny packed scoring commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)

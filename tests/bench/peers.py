@@ -40,6 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import eval.causal
 from conf import compose
+from corpora.progress import track
 from corpora.sources import lines
 from corpora.toy import documents
 from eval.benchmarks import load_benchmark
@@ -219,8 +220,9 @@ def compare(title: str, ways: list[Way], sentences: list[str], equal: int, round
     for way in others:
         found[way.name] = {"difference": float(np.abs(np.asarray(way.sums(sample[:equal])) - expected).max())}
     rates: dict[str, list[float]] = {way.name: [] for way in ways}
-    for _, way in itertools.product(range(rounds), ways):
-        part = sentences if way.at_once is None else sample[: way.at_once]
+    parts = [(way, sentences if way.at_once is None else sample[: way.at_once]) for way in ways]
+    turns = [(len(part), (way, part)) for _ in range(rounds) for way, part in parts]
+    for way, part in track(turns, title, sum(size for size, _ in turns), "sentences"):
         started = time.perf_counter()
         way.sums(part)
         rates[way.name].append(len(part) / (time.perf_counter() - started))
