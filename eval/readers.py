@@ -125,7 +125,7 @@ def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Pat
 def _matching(folder: Path, patterns: list[str]) -> list[Path]:
     try:
         found = {file for pattern in patterns for file in folder.glob(pattern)}
-    except (NotImplementedError, ValueError) as error:
+    except (NotImplementedError, ValueError) as error:  # what Path.glob raises for absolute and for empty patterns
         raise ConfigError(f"benchmark.files={patterns}: must be patterns below the folder ({error})") from None
     return sorted(file for file in found if not file.name.startswith("."))  # ._x is a Mac's note on x
 

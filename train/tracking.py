@@ -137,7 +137,7 @@ def tracked(
             open_run.define_metric("*", step_metric="words_seen")
         try:
             yield Tracker(open_run)
-        except BaseException:
+        except BaseException:  # Ctrl-C and a signal, too: W&B is told, and they go on up
             open_run.finish(exit_code=1)
             raise
         open_run.finish()
