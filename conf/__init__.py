@@ -33,7 +33,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
-from conf.errors import check_keys, describe
+from conf.errors import check_keys, describe, describe_fault, one_line
 from conf.help import asked_for_help, show_help
 from conf.launchers.local import LocalLauncher
 from conf.launchers.slurm import SlurmLauncher
@@ -306,7 +306,8 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     """Compose the configuration from the command line, run, `finish` after all runs of a sweep, and exit.
 
     Exit codes: 0, 2 for what a user can mend (one line on stderr), 75 where that is only another process at work on the
-    run, 1 with a traceback for a fault of the program, 130 for an interrupt; train/preemption.py has those of signals.
+    run, 1 for a fault of the program (one line, with the file that holds its traceback), 130 for an interrupt;
+    train/preemption.py has those of signals.
     In a sweep a run that fails does not stop the others; the exit code tells.
     """
     if asked_for_help(sys.argv[1:]):
@@ -319,17 +320,19 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
     codes = []  # of what failed
 
-    def fail(error: BaseException) -> None:
+    def fail(error: Exception) -> None:
         line = describe(error)
         if line is None:
-            raise error
-        codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
-        print(f"pairscale {command}: {line}", file=sys.stderr)
+            codes.append(1)
+            line = describe_fault(error)
+        else:
+            codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
+        print(f"pairscale {command}: {one_line(line)}", file=sys.stderr)
 
     def attempt(config: Callable[[], AnalysisConfig]) -> None:
         try:
             run(config())
-        except (PairscaleError, OmegaConfBaseException, OSError) as error:
+        except Exception as error:
             fail(error)
             if "SUBMITIT_EXECUTOR" in os.environ:  # a job of its own, which tells by failing
                 raise
@@ -354,7 +357,7 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     except KeyboardInterrupt:
         print(f"pairscale {command}: interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         sys.exit(130)
-    except (PairscaleError, HydraException, OmegaConfBaseException, OSError) as error:
+    except Exception as error:
         fail(error)
     gc.freeze()  # Python looks for garbage at its end, too: among so many objects for a second
     sys.exit(min(codes, default=0))

@@ -1,4 +1,4 @@
-"""Errors of a command line as the one line that a user needs: of ours, of Hydra and OmegaConf, of a disk."""
+"""Errors of a command line as the one line that a user needs: ours, of Hydra and OmegaConf, of a disk; faults."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import dataclasses
 import difflib
 import os
 import re
+import shlex
+import sys
+import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ from corpora.files import REFUSED
 
 FOLDER = Path(__file__).parent
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
+TRACEBACK = "PAIRSCALE_TRACEBACK"  # environment variable: show tracebacks on stderr, too
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
 
 
@@ -41,6 +46,31 @@ def describe(error: BaseException) -> str | None:
         told = [line for line in lines if line and not line.startswith(_NOISE)]
         return "; ".join(dict.fromkeys(told)).replace(":;", ":")
     return None
+
+
+def describe_fault(error: BaseException) -> str:
+    """Return the one line for a fault of the program, and save its traceback to a file that the line names.
+
+    The file is in the folder for temporary files. With the environment variable PAIRSCALE_TRACEBACK the traceback is
+    shown as well.
+    """
+    lines = "".join(traceback.format_exception(error))
+    if os.environ.get(TRACEBACK):
+        print(lines, end="", file=sys.stderr)
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="pairscale-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+    ) as file:
+        file.write(f"{shlex.join(sys.argv)}\n{lines}")
+    message = f"{error}"[:500]
+    return (
+        f"unexpected {type(error).__name__}: {message} (a fault of pairscale; the traceback is in {file.name}; "
+        "please report it)"
+    )
+
+
+def one_line(text: str) -> str:
+    """Return `text` without line breaks, control characters and half characters, which a message may quote."""
+    return "".join(character if character.isprintable() else " " for character in text).strip()
 
 
 def check_keys(config: Any, where: str = "") -> None:
