@@ -216,7 +216,7 @@ def test_a_run_whose_files_are_damaged_is_listed_and_hides_no_other(written):
     told = dict(study.problems[["run", "reason"]].to_numpy().tolist())
     assert set(study.problems["status"]) == {"damaged"}
     assert "config.yaml: not readable as YAML" in told[folders[0].path.name]
-    assert "manifest.json: no manifest of a run in it" in told[folders[1].path.name]
+    assert "manifest.json: $: expected object, got array" in told[folders[1].path.name]
 
 
 def test_a_model_that_comes_trained_is_listed_and_on_no_curve(written):

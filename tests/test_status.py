@@ -139,7 +139,7 @@ def test_a_run_whose_files_are_damaged_has_failed_and_hides_no_other(study, was_
     states = {state.run: state for state in run_states(path, asked)}
     damaged = [states[folder.path.name] for folder in folders[:3]]
     assert [state.state for state in damaged] == [BROKEN] * 3
-    told = ["config.yaml: no configuration", "config.yaml: no configuration", "manifest.json: no manifest of a run"]
+    told = ["config.yaml: not readable as YAML", "config.yaml: $: expected object", "manifest.json: $: expected object"]
     assert all(text in state.reason for text, state in zip(told, damaged, strict=True))
     assert {run: state for run, state in states.items() if run in others} == before
     assert len(report("made_up", list(states.values()), 80)) > 10

@@ -18,19 +18,20 @@ from __future__ import annotations
 import dataclasses
 import errno
 import fcntl
-import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
-import yaml
+import msgspec
 
-from corpora.errors import RunError, RunInUse
+from corpora.config import parse_size
+from corpora.errors import ConfigError, RunError, RunInUse
 from corpora.files import only_process, sha256_json, write_json
+from corpora.schema import Count, FolderName, NonNegative, Positive, Share, parse_json, read_json, read_yaml
 from train.config import RunConfig
 
 MANIFEST_VERSION = 1
@@ -40,7 +41,118 @@ FAILED = "failed"
 FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest
 _CHECKPOINT = re.compile(r"(\d+)-[0-9a-f]{16}\.ckpt")
 _SNAPSHOT = re.compile(r"(\d+)-[0-9a-f]{16}\.safetensors")
+_AGAIN = "remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # a lock is waited for: `in_use` may hold it for a moment
+
+
+class _Sample(TypedDict, total=False):
+    digest: str
+    words: Positive
+    overlap: Share | None
+
+
+class _Corpus(TypedDict, total=False):
+    name: FolderName
+    text: str  # digest, as tokenizer
+    tokenizer: str
+    reference: str
+    vocabulary: Positive
+    sample: _Sample
+
+
+class _Git(TypedDict, total=False):
+    commit: str | None
+    difference: str | None
+
+
+class Manifest(TypedDict, total=False):
+    """Schema of manifest.json: what is read back of it. All keys may be missing, as a run that begins has few."""
+
+    version: int
+    status: Literal["done", "unfinished", "failed"]
+    reason: str | None
+    config_digest: str
+    started: str
+    ended: str
+    attempts: Count
+    git: _Git | None
+    earlier_git: list[_Git]
+    versions: dict[str, str | None]
+    machine: dict[str, Any]
+    corpus: _Corpus
+    source: dict[str, str]  # of an imported model
+    sample_words: Positive
+    sample_digest: str
+    digest: str  # of the weights of a model that comes trained
+    tokenizer_digest: str
+    tokens: Count | None  # of the sample; of a model that comes trained: of its training text, null: unknown
+    step: Count | None
+    vocabulary: Positive
+    parameters: Positive
+    steps: Count
+    words_seen: Count
+    words_per_s: NonNegative | None
+    wall_s: NonNegative
+    export: str
+    last: dict[str, float]  # columns of metrics.csv; NaN where a perplexity is not defined
+    best_nats_per_word: NonNegative
+    damaged_checkpoints: list[str]
+    scoring_failed: dict[str, str]  # label of a benchmark -> why
+
+
+class _StoredModel(TypedDict):
+    name: FolderName
+    path: NotRequired[str]
+    checkpoint: NotRequired[str]
+
+
+class _StoredCorpus(TypedDict, total=False):
+    name: FolderName
+    reference: str
+
+
+class _StoredSample(TypedDict, total=False):
+    size: str
+    count: str
+    nested: bool
+    seed: Count | None
+
+
+class _StoredTokenizer(TypedDict, total=False):
+    name: FolderName
+    fit_on: str
+
+
+class _StoredBudget(TypedDict, total=False):
+    epochs: NonNegative | None
+    words: str | None
+
+
+class _StoredRecipe(TypedDict, total=False):
+    budget: _StoredBudget | None
+    export: str
+    bptt: Count
+
+
+class StoredConfig(TypedDict):
+    """Schema of config.yaml: what is read back of a run's configuration, whatever else it holds."""
+
+    model: _StoredModel
+    sample: _StoredSample
+    seed: Count
+    study: NotRequired[str | None]
+    corpus: NotRequired[_StoredCorpus]
+    tokenizer: NotRequired[_StoredTokenizer]
+    recipe: NotRequired[_StoredRecipe | None]
+
+
+class TrainingState(msgspec.Struct, frozen=True):
+    """Schema of progress.json: words seen so far, `words` at the end, speed of this attempt, `at`: when that was."""
+
+    words_seen: Count | None = None
+    words: NonNegative | None = None
+    words_per_s: NonNegative | None = None
+    at: str | None = None
 
 
 def _numbers(value: Any) -> Any:
@@ -169,47 +281,31 @@ class RunFolder:
         return self.path / "scores" / benchmark
 
     def read_config(self) -> dict[str, Any]:
-        """Contents of config.yaml as plain data, whatever tags are in it. Raises RunError if it cannot be read."""
-        again = "remove the run's folder to train it again"
+        """Return config.yaml as plain data, with the keys and types of StoredConfig. Raises RunError."""
+        config = read_yaml(self.config, StoredConfig, RunError, _AGAIN)
         try:
-            config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise RunError(f"{self.config}: missing; {again}") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise RunError(
-                f"{self.config}: not readable as YAML ({' '.join(str(error).split())[:200]}); {again}"
-            ) from None
-        if not isinstance(config, dict):
-            raise RunError(f"{self.config}: no configuration of a run in it; {again}")
-        return config
+            parse_size(config.get("sample", {}).get("size", "1"))
+        except ConfigError as error:
+            raise RunError(f"{self.config}: {error}; {_AGAIN}") from None
+        return cast(dict[str, Any], config)
 
     def read_manifest(self) -> dict[str, Any]:
-        """Contents of manifest.json ({} where there is none). Raises RunError if it cannot be read."""
-        try:
-            manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        """Return manifest.json, with the keys and types of Manifest; {} where there is none. Raises RunError."""
+        if not self.manifest.exists():
             return {}
-        except ValueError as error:
-            raise RunError(
-                f"{self.manifest}: not readable as JSON ({error}); remove the run's folder to train it again"
-            ) from None
-        if not isinstance(manifest, dict):
-            raise RunError(f"{self.manifest}: no manifest of a run in it; remove the run's folder to train it again")
-        if manifest.get("version") != MANIFEST_VERSION:
-            raise RunError(f"{self.manifest}: version {manifest.get('version')}, this code reads {MANIFEST_VERSION}")
-        return manifest
+        return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, _AGAIN, MANIFEST_VERSION))
 
     def update_manifest(self, **values: Any) -> None:
         """Add `values` to manifest.json."""
         write_json(self.manifest, {"version": MANIFEST_VERSION, **self.read_manifest(), **values})
 
-    def read_progress(self) -> dict[str, Any]:
-        """words_seen so far and `words` at the end, words_per_s of this attempt, `at` (when that was); {} before."""
+    def read_progress(self) -> TrainingState:
+        """Return how far training is; an empty state before its first seconds. Raises RunError."""
         try:
-            progress: dict[str, Any] = json.loads(self.progress.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):  # it is told to people only: a broken one is as good as none
-            return {}
-        return progress
+            text = self.progress.read_bytes()
+        except FileNotFoundError:
+            return TrainingState()
+        return parse_json(text, TrainingState, self.progress, RunError, "remove it: training writes it anew")
 
     @property
     def done(self) -> bool:

@@ -10,20 +10,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import yaml
-
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
 from train.axes import labels
 from train.grid import Asked
-from train.runs import DONE, FAILED, RunFolder
+from train.runs import DONE, FAILED, RunFolder, TrainingState
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
 STATES = (SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING)
 PRETRAINED = "given"  # in the place of a size: the model came trained
 NO_SCORES = {"items", "tokens", "topk"}  # files beside scores
-
-Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times as fast
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
     there, damaged = {}, {}
     for name, run in folders.items():
         try:
-            there[name] = _read_config(run)
+            there[name] = run.read_config()
         except RunError as error:
             damaged[name] = str(error)
     configs = {name: one.config for name, one in asked.items()} | there
@@ -90,26 +86,14 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
     return _estimated(states)
 
 
-def _read_config(run: RunFolder) -> dict[str, Any]:
-    try:
-        with run.config.open(encoding="utf-8") as file:
-            config = yaml.load(file, Loader)
-        if config is None:
-            raise KeyError("it is empty")
-        return {"model": config["model"], "sample": config["sample"], "seed": config["seed"], **config}
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(f"{run.config}: no configuration of a run ({reason}); remove the run's folder") from None
-
-
 def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], wanted: Set[str]) -> RunState:
     manifest = run.read_manifest()
     scored = _benchmarks(run)
     status = manifest.get("status")
     done = status == DONE
-    progress = {} if done else run.read_progress()
-    seen, rate = progress.get("words_seen"), progress.get("words_per_s")
-    words = manifest.get("words_seen") if done else progress.get("words") or _words(config)
+    progress = TrainingState() if done else run.read_progress()
+    seen, rate = progress.words_seen, progress.words_per_s
+    words = manifest.get("words_seen") if done else progress.words or _words(config)
     failures = dict(manifest.get("scoring_failed") or {})
     reason = doing = ""
     if run.in_use:

@@ -1,0 +1,113 @@
+"""Files that are read back: what is no JSON, no YAML or not of the schema is one line with the file and the place."""
+
+import json
+import math
+from typing import NotRequired, TypedDict
+
+import msgspec
+import pytest
+import yaml
+
+from corpora.errors import RunError
+from corpora.schema import Digest, Finite, FolderName, Positive, load_yaml, parse_json, read_json, read_yaml
+
+
+class Part(TypedDict):
+    words: Positive
+    loss: NotRequired[Finite]
+
+
+class Whole(TypedDict):
+    version: int
+    part: Part
+    digest: NotRequired[Digest]
+    name: NotRequired[FolderName]
+
+
+class Struct(msgspec.Struct):
+    words: Positive
+    seed: int = 1
+
+
+def parsed(text):
+    return parse_json(text, Whole, "FILE", RunError, "remove it", version=1)
+
+
+def test_what_is_of_the_schema_is_given_as_it_stands():
+    text = '{"version": 1, "part": {"words": 3, "newer": [1]}, "name": "Wikipedia 中文+"}'
+    assert parsed(text) == json.loads(text)
+    assert parse_json('{"words": 2, "newer": 1}', Struct, "FILE", RunError, "") == Struct(2)
+
+
+WRONG = {
+    "": "not readable as JSON (Expecting value: line 1 column 1 (char 0))",
+    "[]": "$: expected object, got array",
+    "null": "$: expected object, got null",
+    "[" * 100_000: "not readable as JSON (nested too deeply)",
+    '{"version": 1': "not readable as JSON (Expecting ',' delimiter: line 1 column 14 (char 13))",
+    '{"version": 2, "part": 1}': "version 2, this code reads 1",
+    '{"part": {"words": 3}}': "version None, this code reads 1",
+    '{"version": 1}': "$: object missing required field part",
+    '{"version": 1, "part": {"words": "3"}}': "$.part.words: expected int, got str",
+    '{"version": 1, "part": {"words": true}}': "$.part.words: expected int, got bool",
+    '{"version": 1, "part": {"words": 3.0}}': "$.part.words: expected int, got float",
+    '{"version": 1, "part": {"words": -3}}': "$.part.words: expected int >= 1, got -3",
+    '{"version": 1, "part": {"words": 1, "loss": NaN}}': "$.part.loss: expected a finite number, got nan",
+    '{"version": 1, "part": {"words": 1, "loss": -Infinity}}': "$.part.loss: expected a finite number, got -inf",
+    '{"version": 1, "part": {"words": 1}, "digest": "ab"}': "$.digest: expected 64 hexadecimal digits, got 'ab'",
+    '{"version": 1, "part": {"words": 1}, "name": "\\ud800"}': "not readable as JSON (half a character",
+    **{
+        json.dumps({"version": 1, "part": {"words": 1}, "name": name}): "$.name: expected a name of a folder, without /"
+        for name in ("..", "../x", "a/b", "a\\b", "a\nb", "", "x" * 300)
+    },
+}
+
+
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:60])
+def test_what_is_not_is_one_line(text):
+    with pytest.raises(RunError) as caught:
+        parsed(text)
+    assert str(caught.value).startswith(f"FILE: {WRONG[text]}")
+    assert str(caught.value).endswith("; remove it")
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_of_thousands_of_digits_are_one_line():
+    with pytest.raises(RunError, match=r"FILE: not readable as JSON \(Exceeds the limit"):
+        parsed('{"version": ' + "9" * 5000 + "}")
+    with pytest.raises(RunError, match=r"FILE: \$.part.words: expected int <= 9223372036854775807"):
+        parsed('{"version": 1, "part": {"words": ' + "9" * 100 + "}}")
+
+
+def test_both_halves_of_a_character_are_one():
+    assert parsed('{"version": 1, "part": {"words": 1}, "name": "\\ud83d\\ude00"}')["name"] == "😀"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: [", "[" * 1000, "- " * 1000, "[a, " * 60, "&a [*a]", "a: &a [1]\nb: [*a, *a]", "a: !!python/name:os.system",
+     "a: 2001-99-99", "a: " + "9" * 5000, "a: \x01"],
+    ids=lambda text: text[:20],
+)  # fmt: skip
+def test_yaml_that_is_none_runs_code_or_has_no_end(text, tmp_path):
+    with pytest.raises((yaml.YAMLError, ValueError)):
+        load_yaml(text)
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"config.yaml: not readable as YAML \(.*\); remove it$"):
+        read_yaml(tmp_path / "config.yaml", Whole, RunError, "remove it")
+
+
+def test_plain_yaml_is_that_of_safe_load():
+    text = "a: {b: [1, 2.5, yes, null, '3', 1e3], c: !!str 4}\nd: |\n  text\n  over lines\n"
+    assert load_yaml(text) == yaml.safe_load(text)
+    assert math.isinf(load_yaml(".inf"))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(RunError, match=r"x.json: missing; remove it"):
+        read_json(tmp_path / "x.json", Whole, RunError, "remove it")
+    with pytest.raises(RunError, match=r"cannot be read \(Is a directory\); remove it"):
+        read_json(tmp_path, Whole, RunError, "remove it")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(RunError, match=r"binary: not readable as JSON \('utf-8' codec"):
+        read_json(tmp_path / "binary", Whole, RunError, "remove it")
