@@ -15,19 +15,23 @@ import pandas as pd
 
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.figures import GREY, HUES, MARGIN, SHAPES, Chart
-from analysis.tables import slope_text, title
+from analysis.tables import p_text, slope_text, table_digits, title
 
 ALPHA = 0.05
 COMPARISONS = "comparisons"
 
 
-def curve_exhibits(tables: Mapping[str, pd.DataFrame], people: str = "") -> list[Exhibit]:
-    """Exhibits of one benchmark; `tables`: of analysis.curve_tables.curve_tables; `people`: who, if not published."""
+def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
+    """Exhibits of one benchmark; `tables`: of analysis.curve_tables.curve_tables; `people`: who, if not published.
+
+    `confidence`: of the intervals in `tables`.
+    """
+    intervals = f"{confidence:.0%} intervals"
     made: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
-        "words-to-people": partial(_people, people=people),
-        "slope-differences": _differences,
+        "words-to-people": partial(_people, intervals=intervals, people=people),
+        "slope-differences": partial(_differences, intervals=intervals),
         "shapes": _shapes,
-        "mixed-model": _logits,
+        "mixed-model": partial(_logits, intervals=intervals),
     }
     found = [make(tables[name]) for name, make in made.items() if name in tables and len(tables[name])]
     return [exhibit for exhibit in found if exhibit is not None]
@@ -41,7 +45,7 @@ def _strong(rows: pd.DataFrame) -> tuple[int, ...]:
     return tuple(np.flatnonzero(rows["level"] == "overall").tolist())
 
 
-def _people(rows: pd.DataFrame, people: str) -> Exhibit | None:
+def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
     rows = rows[rows["people"].notna() & rows["last_accuracy"].notna()].reset_index(
         drop=True
     )  # a curve of one size has none
@@ -56,8 +60,8 @@ def _people(rows: pd.DataFrame, people: str) -> Exhibit | None:
         "people",
         "Words to reach people",
         "How much text it would take until accuracy is that of people, if the curve went on as it is fitted: nothing "
-        "says that it does. Limits by Fieller's theorem (of other shapes than a line by profile likelihood), with the "
-        "sampling error of people's accuracy; unbounded where the interval of the slope holds 0."
+        f"says that it does. {intervals} by Fieller's theorem (of other shapes than a line by profile likelihood), "
+        "with the sampling error of people's accuracy; unbounded where that of the slope holds 0."
         + (f" People: {people}." if people else ""),
         table,
         cells={"curve": as_it_is, "fit": as_it_is, "words": as_it_is},
@@ -65,11 +69,12 @@ def _people(rows: pd.DataFrame, people: str) -> Exhibit | None:
     )
 
 
-def _differences(rows: pd.DataFrame) -> Exhibit | None:
+def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
     rows = rows[rows["difference"].notna() & (rows["level"] != "paradigm")].reset_index(drop=True)
     if rows.empty:
         return None
     pair = rows["group"] + " − " + rows["other"]
+    number = partial(slope_text, digits=table_digits(rows["low"], rows["high"]))
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "slope of": pair, "difference": rows["difference"], "low": rows["low"],
          "high": rows["high"], "p": rows["p"], "p (Holm)": rows["p_holm"]}
@@ -78,21 +83,16 @@ def _differences(rows: pd.DataFrame) -> Exhibit | None:
         COMPARISONS,
         "Slopes compared",
         "Difference of slopes (accuracy per doubling) of every two curves, or, where studies are compared, of every "
-        "two of different studies, with intervals for these pairs. p (Holm) is "
+        f"two of different studies, with {intervals} for these pairs. p (Holm) is "
         "corrected for the number of all comparisons of phenomena, and of the whole, of this benchmark; filled marks "
         f"are below {ALPHA}.",
         table,
-        cells={"slope of": as_it_is, "difference": slope_text, "low": slope_text, "high": slope_text,
+        cells={"slope of": as_it_is, "difference": number, "low": number, "high": number,
                "p": p_text, "p (Holm)": p_text},
         charts={"slopes": lambda width: difference_chart(rows.assign(pair=pair), width=width)},
         strong=_strong(rows),
         folded=True,
     )  # fmt: skip
-
-
-def p_text(value: float) -> str:
-    """.034; below .001 as such"""
-    return "–" if np.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
 def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
@@ -165,7 +165,7 @@ def _above(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.1f}"
 
 
-def _logits(rows: pd.DataFrame) -> Exhibit | None:
+def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
     rows = rows.reset_index(drop=True)
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "curve": rows["group"], "log-odds per doubling": rows["slope"],
@@ -176,8 +176,8 @@ def _logits(rows: pd.DataFrame) -> Exhibit | None:
         "logits",
         "A mixed model of logits",
         "Empirical logits of runs and paradigms on log2 of the words (restricted maximum likelihood, statsmodels). "
-        "Paradigms are random here: the interval is over new paradigms of the same phenomenon, and so wider than that "
-        "of the curves, whose paradigms are fixed.",
+        f"Paradigms are random here: the {intervals} are over new paradigms of the same phenomenon, and so wider "
+        "than those of the curves, whose paradigms are fixed.",
         table,
         cells={"curve": as_it_is, "random effects": as_it_is, "note": as_it_is, "paradigms": count,
                "log-odds per doubling": _signed, "low": _signed, "high": _signed},

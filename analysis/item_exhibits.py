@@ -52,7 +52,7 @@ def _disagreement(judged: Judgements) -> Exhibit | None:
     return Exhibit(
         "disagreement",
         "Runs that differ in their seed alone",
-        "Share of pairs that two runs of one size judge differently; two coins would disagree about half of them.",
+        "Share of pairs that two runs of one size judge differently; two that guess disagree on half of them.",
         table,
         cells={"curve": as_it_is},
         strong=tuple(np.flatnonzero(wide["level"] == "overall").tolist()),

@@ -86,14 +86,24 @@ class Judgements:
 
     @property
     def unit(self) -> str:
-        """What the curves' x counts: "words"; "characters" or "tokens" where they are the reference of all runs."""
-        references = set(self.runs["reference"])
-        return references.pop() if references in ({"characters"}, {"tokens"}) else "words"
+        """The unit of the curves' x, as of `unit_of`."""
+        return unit_of(self.runs)
 
     @property
     def unk_free(self) -> npt.NDArray[np.bool_]:
         """(P,) pairs without <unk> in any of the runs compared."""
         return np.logical_not(self.unk.any(axis=0))
+
+
+def unit_of(runs: pd.DataFrame) -> str:
+    """What sizes of runs count: "words"; "characters" or "tokens" where they are the reference of all runs."""
+    references = set(runs["reference"])
+    return str(references.pop()) if references in ({"characters"}, {"tokens"}) else "words"
+
+
+def sized(size: str, unit: str) -> str:
+    """A size with what it counts: "125k words"; one that names its unit, such as "4k sentences", stays as it is."""
+    return size if " " in size else f"{size} {unit}"
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
@@ -294,12 +304,15 @@ def _some(runs: Sequence[Any]) -> str:
 
 
 def _uneven(runs: pd.DataFrame) -> list[str]:
-    """Notes on sizes that lack seeds which other sizes of the same group have."""
-    notes = []
+    """A note on each group that lacks, at some size, seeds which it has at others."""
+    notes, unit = [], unit_of(runs)
     for group, part in runs.groupby("group", sort=True):
         seeds = set(part["seed"])
+        missing = []
         for size, at_size in part.groupby("size", sort=False):
-            lacking = sorted(seeds - set(at_size["seed"]))
-            if lacking:
-                notes.append(f"{group}: no scored run at {size} with seed {', '.join(map(str, lacking))}.")
+            if lacking := sorted(seeds - set(at_size["seed"])):
+                plural = "s" if len(lacking) > 1 else ""
+                missing.append(f"{sized(str(size), unit)} with seed{plural} {', '.join(map(str, lacking))}")
+        if missing:
+            notes.append(f"{group}: no scored run at {'; at '.join(missing)}.")
     return notes

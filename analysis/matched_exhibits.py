@@ -25,7 +25,8 @@ from analysis.matched import (
     slopes_of_both,
     vocabulary_share,
 )
-from analysis.tables import interval_text, slope_text
+from analysis.sentences import plural
+from analysis.tables import interval_text, slope_text, table_digits
 from corpora.config import format_size
 
 
@@ -47,8 +48,8 @@ def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     compared = matched.paradigms[matched.paradigms["matched"] > 0]
     left_out = matched.paradigms[matched.paradigms["matched"] == 0]["paradigm"].tolist()
     told = (
-        f"{first} beside {second}, judged by the same runs: the {len(compared)} paradigms that both have, and of each "
-        f"as many pairs of each length in words ({compared['matched'].sum():,} pairs of each set)"
+        f"{first} beside {second}, judged by the same runs: {plural(len(compared), 'paradigm')} that both have, of "
+        f"each as many pairs of each length in words ({compared['matched'].sum():,} pairs of each set)"
     )
     if left_out:
         told += f"; fewer than {MIN_PAIRS} such pairs, so left out: {', '.join(left_out)}"
@@ -62,15 +63,16 @@ def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     figure = Exhibit(
         name,
         heading,
-        f"{told}. Lines: means over runs; bands: intervals over runs; small marks: runs.",
+        f"{told}. Lines: means over runs; bands: {config.confidence:.0%} intervals over runs; small marks: runs.",
         charts={str(i): partial(draw, str(unit)) for i, unit in enumerate(ordered["name"])},
         columns=4,
         legend=[str(group) for group in curves.slopes["group"].unique()],
     )
     slopes = slopes_of_both(matched, config)
-    found = [figure, _slopes(name, first, second, slopes)]
+    interval = f"{config.confidence:.0%} interval"
+    found = [figure, _slopes(name, first, second, slopes, interval)]
     shares = vocabulary_share(matched, config) if of_vocabulary else pd.DataFrame()
-    return [*found, _share(name, shares)] if len(shares) else found
+    return [*found, _share(name, shares, interval)] if len(shares) else found
 
 
 def _short(matched: Matched) -> str:
@@ -90,14 +92,16 @@ def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
     return Curves(slopes, accuracies, points)
 
 
-def _slopes(name: str, first: str, second: str, rows: pd.DataFrame) -> Exhibit:
+def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: str) -> Exhibit:
     rows = rows[rows["level"] != "paradigm"].reset_index(drop=True)
+    digits = table_digits(rows["low"], rows["high"])
+    limits = partial(interval_text, digits=digits)
     table = pd.DataFrame(
         {"phenomenon": rows["name"], "curve": rows["group"], "pairs": rows["n_pairs"],
          f"accuracy, {first}": rows["accuracy_first"], f"accuracy, {second}": rows["accuracy_second"],
          f"slope, {first}": rows["slope_first"], f"slope, {second}": rows["slope_second"],
-         "difference": rows["difference"], "interval": list(map(interval_text, rows["low"], rows["high"])),
-         "new pairs too": list(map(interval_text, rows["low_new_pairs"], rows["high_new_pairs"]))}
+         "difference": rows["difference"], interval: list(map(limits, rows["low"], rows["high"])),
+         "new pairs too": list(map(limits, rows["low_new_pairs"], rows["high_new_pairs"]))}
     )  # fmt: skip
     signed = (f"slope, {first}", f"slope, {second}", "difference")
     return Exhibit(
@@ -106,13 +110,13 @@ def _slopes(name: str, first: str, second: str, rows: pd.DataFrame) -> Exhibit:
         "Accuracy is the mean over all runs, a slope accuracy per doubling of the text; difference: the second slope "
         "minus the first, its interval paired by run, and with both sets of pairs drawn anew.",
         table,
-        cells={"curve": as_it_is, "pairs": count, "interval": as_it_is, "new pairs too": as_it_is,
-               **dict.fromkeys(signed, slope_text)},
+        cells={"curve": as_it_is, "pairs": count, interval: as_it_is, "new pairs too": as_it_is,
+               **dict.fromkeys(signed, partial(slope_text, digits=digits))},
         strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
     )  # fmt: skip
 
 
-def _share(name: str, rows: pd.DataFrame) -> Exhibit:
+def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
     limits = [
         f"[{low:.0%}, {high:.0%}]" if bounded and low == low else "–"
         for low, high, bounded in zip(rows["low"], rows["high"], rows["bounded"], strict=True)
@@ -122,7 +126,7 @@ def _share(name: str, rows: pd.DataFrame) -> Exhibit:
          "sizes": [f"{format_size(round(a))} to {format_size(round(b))}"
                    for a, b in zip(rows["from_words"], rows["to_words"], strict=True)],
          "slope, any words": rows["slope_any"], "slope, known words": rows["slope_known"],
-         "share of vocabulary": rows["share"].where(rows["bounded"]), "interval": limits}
+         "share of vocabulary": rows["share"].where(rows["bounded"]), interval: limits}
     )  # fmt: skip
     signed = ("slope, any words", "slope, known words")
     return Exhibit(
@@ -133,7 +137,7 @@ def _share(name: str, rows: pd.DataFrame) -> Exhibit:
         "Interval: Fieller's theorem, paired by run; where the slope on any words cannot be told from none there is no "
         "share of it.",
         table,
-        cells={"curve": as_it_is, "sizes": as_it_is, "interval": as_it_is, **dict.fromkeys(signed, slope_text),
+        cells={"curve": as_it_is, "sizes": as_it_is, interval: as_it_is, **dict.fromkeys(signed, slope_text),
                "share of vocabulary": _per_cent},
         strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
     )  # fmt: skip

@@ -215,7 +215,7 @@ def _exhibits(
         Exhibit(
             "paradigms",
             "Accuracy by paradigm",
-            f"Accuracy on the {len(every)} paradigms{theirs}.",
+            f"Accuracy on {plural(len(every), 'paradigm')}{theirs}.",
             every,
             folded=True,
         ),

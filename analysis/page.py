@@ -18,7 +18,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.figures import schema_version
-from analysis.tables import accuracy_text, interval_text, slope_text, title
+from analysis.tables import accuracy_text, interval_text, p_text, slope_text, title
 from corpora.config import format_size
 from corpora.files import write_text
 
@@ -43,7 +43,9 @@ def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters.update(accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text))
+    environment.filters.update(
+        accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text), p=p_text
+    )
     environment.filters.update(minus=_signed, title=title, number=_number, duration=_duration, size=_size)
     environment.globals.update(file=file, packed=packed)
     css = _asset("theme.css", "eval") + _asset("report.css")
@@ -64,7 +66,7 @@ def _asset(name: str, package: str = "analysis") -> str:
 
 def _minus(write: Callable[..., str]) -> Callable[..., str]:
     """The same text with a minus sign in place of the hyphen."""
-    return lambda *values: write(*values).replace("-", "\N{MINUS SIGN}")
+    return lambda *values, **more: write(*values, **more).replace("-", "\N{MINUS SIGN}")
 
 
 def _signed(text: str) -> str:

@@ -36,7 +36,10 @@ from analysis.studies import SEPARATOR
 from analysis.study_exhibits import study_exhibits
 from analysis.tables import (
     published_perplexity,
+    rank_text,
+    slope_name,
     slope_table,
+    table_digits,
     title,
     write_csv,
     write_latex,
@@ -62,8 +65,8 @@ class Section:
 
     curves: its slopes have the columns of tables.with_published. published: accuracies of others on this benchmark
     (eval.published): level, name, model, accuracy; empty where there are none. more: further exhibits. first: those
-    that stand before the curves. found: findings (of whom, what) beside those on each curve. asked: people who
-    answered a questionnaire; the people of `published` are they then.
+    that stand before the curves. found: findings (about whom, what). asked: people who answered a questionnaire; the
+    people of `published` are they then.
     """
 
     judged: Judgements
@@ -122,22 +125,22 @@ def write_report(
     sections: Sequence[Section],
     config: CurvesConfig,
     ties: str,
-    experiments: Sequence[str],
+    commands: Sequence[str],
     source: Sequence[str] = (),
     tables: Sequence[TableSection] = (),
 ) -> Path:
     """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; returns its path.
 
     `study`: its name, or those of several joined by studies.SEPARATOR (their runs tell in the column `study`).
-    `experiments`: studies of whose name there is an experiment in conf/experiment/, to make their runs again from.
+    `commands`: those that asked for the runs (conf.asked_commands), which make them again.
     `source`: what the command line says of where the study was read from, unless that is run folders, and of people.
     Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process id {os.getpid()} gave way)")
-        commands = _commands(study, _studies(study, sections), experiments, config, ties, source)
-        return _write_report(folder, study, sections, tables, config, ties, commands)
+        again = [*commands, _analysis_command(study, config, ties, source)]
+        return _write_report(folder, study, sections, tables, config, ties, again)
 
 
 def _write_report(
@@ -214,7 +217,8 @@ def _write_files(folder: Path, section: Section, figures: set[str], config: Curv
         table = slope_table(curves, pairs)
         name = f"{label}-slopes" if pairs == ALL_PAIRS else f"{label}-slopes-without-unk"
         write_csv(folder / f"{name}.csv", table.assign(**made_by))
-        write_latex(folder / f"{name}.tex", table, _caption(section, pairs, config, ties), f"tab:{name}")
+        caption = _caption(section, pairs, config, ties)
+        write_latex(folder / f"{name}.tex", table, caption, f"tab:{name}", config.confidence)
     write_csv(folder / f"{label}-paradigms.csv", slope_table(curves, level="paradigm").assign(**made_by))
     write_csv(folder / f"{label}-accuracies.csv", curves.accuracies.assign(**made_by))
     write_csv(folder / f"{label}-points.csv", curves.points.assign(**made_by))
@@ -245,6 +249,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
     paradigms = slope_table(curves, level="paradigm")
     phenomena = curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()
     look = style([title(name) for name in phenomena])
+    of_paradigms = paradigms[paradigms["level"] == "paradigm"]
     return {
         "label": section.label,
         "file": file_label(section, config),
@@ -252,15 +257,20 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "extent": sentences.extent(judged.runs),
         "people": section.asked.label if section.asked else "",
         "pairs": judged.n_pairs,
-        "findings": [*section.found, *sentences.findings(curves)],
-        "warnings": sentences.warnings(judged),
+        "findings": section.found,
+        "warnings": sentences.warnings(judged, ties),
         "methods": sentences.methods(judged, curves, config, ties) + ([section.asked.told()] if section.asked else []),
         "confidence": f"{config.confidence:.0%}",
         "groups": _groups(section),
         "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}],
         "sizes": [str(column).removeprefix("accuracy ") for column in table if str(column).startswith("accuracy ")],
-        "slopes": _records(table),
-        "paradigms": _records(paradigms[paradigms["level"] == "paradigm"]),
+        "slopes": _records(table.assign(rank_text=table.apply(rank_text, axis=1))),
+        "paradigms": _records(of_paradigms.assign(rank_text="")),
+        "paradigm_count": f"All {sentences.plural(of_paradigms['name'].nunique(), 'paradigm')}",
+        "slope_name": slope_name(table),
+        "digits": table_digits(table["low"], table["high"]),
+        "ranked": bool(table["r2"].notna().any()),
+        "fit_tested": "lack_of_fit" in table,
         "published_slopes": "published_slope" in table and bool(table["published_slope"].notna().any()),
         "has_slopes": bool(table["slope"].notna().any()),
         "notes": sorted({f"{row['group']}: {row['note']}" for row in _records(table) if row["note"]}),
@@ -381,18 +391,6 @@ def _compared(folder: Path, study: str, sections: Sequence[Section]) -> list[dic
     ]
 
 
-def _commands(
-    study: str,
-    names: Sequence[str],
-    experiments: Sequence[str],
-    config: CurvesConfig,
-    ties: str,
-    source: Sequence[str],
-) -> list[str]:
-    named = shlex.quote(study)
-    make = [
-        f"python -m eval {'-m experiment' if name in experiments else 'study'}={shlex.quote(name)}" for name in names
-    ]
+def _analysis_command(study: str, config: CurvesConfig, ties: str, source: Sequence[str]) -> str:
     chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config).items()]
-    read = map(shlex.quote, source)
-    return [*make, " ".join([f"python -m analysis study={named}", *read, *chosen, f"ties={ties}"])]
+    return shlex.join(["python", "-m", "analysis", f"study={study}", *source, *chosen, f"ties={ties}"])

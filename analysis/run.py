@@ -24,6 +24,7 @@ from analysis.curve_tables import context_changes, curve_tables, write_curve_tab
 from analysis.curves import ALL_PAIRS, fit_curves
 from analysis.diagnostic_exhibits import diagnostic_exhibits
 from analysis.diagnostics import diagnosed
+from analysis.findings import comparisons, findings
 from analysis.frequency_exhibits import frequency_exhibits
 from analysis.judgements import is_diagnostic, judgements, labels_of, no_such_scores
 from analysis.matched_exhibits import matched_exhibits
@@ -33,9 +34,9 @@ from analysis.people import options, people_of, read_people
 from analysis.report import DIAGNOSTICS, Section, TableSection, write_report
 from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.score_exhibits import score_exhibits
-from analysis.sentences import warnings
+from analysis.sentences import extent, warnings
 from analysis.studies import combine, common_labels, names_of
-from analysis.study_comparison import study_findings, together_exhibits
+from analysis.study_comparison import together_exhibits
 from analysis.tables import slope_table, terminal_table, with_published
 from analysis.track import track_analysis
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements
@@ -97,7 +98,7 @@ def analyse(config: AnalysisConfig) -> None:
             [*sections.values()],
             config.analysis,
             config.ties,
-            [name for name in names if conf.is_experiment(name)],
+            [command for name in names for command in conf.asked_commands(config.paths.runs, name)],
             [*source, *options(config)],
             without_curves,
         )
@@ -141,19 +142,31 @@ def _on_curves(
             from_scores += unavailable_exhibits(study, judged)
     with quiet.status(f"{label}: reading trajectories"):
         trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
-    found = curve_exhibits(tables, people.label if people else "")
+    found = curve_exhibits(tables, config.analysis.confidence, people.label if people else "")
     more = [*found, *([trajectory] if trajectory else []), *from_scores]
     section = Section(judged, curves, published, more, asked=people)
+    confidence = config.analysis.confidence
+    compared = comparisons(tables["slope-differences"], judged.unit, confidence)
+    section.found = [*findings(curves, judged.unit, confidence), *compared]
     if several:
-        compared = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
-        section.first = [*together_exhibits(judged, curves, section.people), *compared]
+        differences = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
+        section.first = [*together_exhibits(judged, curves, section.people, confidence), *differences]
         section.more = [exhibit for exhibit in section.more if exhibit.name != COMPARISONS]
-        section.found = study_findings(tables["slope-differences"])
-    made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
-    console.print(terminal_table(slope_table(curves, ALL_PAIRS), f"{study.name} · {label} · {made_by}"))
-    notes = {f"{group}: {note}." for group, note in curves.slopes[["group", "note"]].to_numpy() if note}
-    _print_notes([*warnings(judged), *(people.counted.notes if people else []), *sorted(notes)], quiet)
+    _print_section(study, section, config, console, quiet)
     return section, tables
+
+
+def _print_section(study: Study, section: Section, config: AnalysisConfig, console: Console, quiet: Console) -> None:
+    """What carries the result, the findings and the table of slopes, in the order of the page."""
+    judged, table = section.judged, slope_table(section.curves, ALL_PAIRS)
+    made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
+    heading = f"{study.name} · {section.label} · {made_by}"
+    _print_notes([*warnings(judged, config.ties), *(section.asked.counted.notes if section.asked else [])], quiet)
+    console.print(f"{heading} · {extent(judged.runs)}", style="bold", markup=False, highlight=False, soft_wrap=True)
+    for about, text in section.found:
+        console.print(f"{about}: {text}", markup=False, highlight=False, soft_wrap=True)
+    console.print(terminal_table(table, heading, config.analysis.confidence))
+    _print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}), quiet)
 
 
 def _judge(config: AnalysisConfig) -> Judge:

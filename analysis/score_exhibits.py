@@ -31,6 +31,7 @@ from analysis.method_comparison import (
 )
 from analysis.method_figures import difference_chart, length_chart, method_chart, predictor_chart, prefix_chart
 from analysis.predictors import PREDICTORS, accuracy_by_predictor
+from analysis.sentences import plural
 from analysis.tables import title
 from eval.scores import read_items
 
@@ -211,8 +212,8 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     return Exhibit(
         "shuffled",
         "Word-shuffling paradigms",
-        f"Accuracy on the {int(shuffled.sum())} paradigms whose two sentences have the same words in another order, "
-        f"and on the {int((~shuffled).sum())} others (Ide et al. 2024, section 6).",
+        f"Accuracy on {plural(int(shuffled.sum()), 'paradigm')} whose two sentences have the same words in another "
+        f"order, and on {plural(int((~shuffled).sum()), 'other')} (Ide et al. 2024, section 6).",
         table,
         cells={"method": as_it_is, "curve": as_it_is},
     )

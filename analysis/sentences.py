@@ -1,18 +1,25 @@
-"""What the numbers say, in sentences: findings, warnings and methods, computed and never typed in."""
+"""Warnings, extent and methods in sentences, computed and never typed in; findings are in analysis/findings.py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, UNK_FREE, Curves
+from analysis.curves import UNK_FREE, Curves
 from analysis.intervals import BOOTSTRAP, NO_INTERVAL, RUN_BOOTSTRAP, T_INTERVAL, T_SEEDS
-from analysis.judgements import Judgements
-from analysis.tables import accuracy_text, interval_text, slope_text, title
+from analysis.judgements import Judgements, sized, unit_of
+from analysis.tables import accuracy_text, title
 
+# Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are of some
+# .01 per doubling: a share of ties that falls by .01 a doubling makes one as large, and pairs with <unk> change an
+# accuracy by a part of their share alone.
+UNK_LIMIT = 0.05
+TIE_LIMIT = 0.01
+TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
 OVERLAP_LIMIT = 0.5  # share of text in common from which samples of a size are hardly independent
 
 
@@ -37,53 +44,16 @@ def beside(models: Sequence[str], asked: bool) -> str:
 
 
 def extent(runs: pd.DataFrame) -> str:
-    """How much there is: "16 runs: 2 curves, 4 sizes from 125k to 1M, seeds 1 and 2"."""
+    """How much there is: "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
+    unit = unit_of(runs)
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     groups = plural(runs["group"].nunique(), "curve")
-    span = f"{plural(len(sizes), 'size')} from {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"one size, {sizes[0]}"
+    if len(sizes) > 1:
+        span = f"{plural(len(sizes), 'size')} from {sizes[0]} to {sized(sizes[-1], unit)}"
+    else:
+        span = f"one size, {sized(sizes[0], unit)}"
     seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
     return f"{plural(len(runs), 'run')}: {groups}, {span}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
-
-
-def findings(curves: Curves) -> list[tuple[str, str]]:
-    """Main results on all pairs: of which curve, and what; then what two curves have in common."""
-    slopes = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
-    found = []
-    for group, rows in slopes.groupby("group", sort=False):
-        whole = rows[rows["level"] == "overall"].iloc[0]
-        at = curves.accuracies
-        at = at[(at["group"] == group) & (at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
-        first, last = at.iloc[0], at.iloc[-1]
-        if np.isnan(whole["slope"]):
-            text = f"overall accuracy {accuracy_text(first['accuracy'])} at {first['size']}; {whole['note']}."
-            found.append((str(group), text))
-            continue
-        rises = "rises" if last["accuracy"] >= first["accuracy"] else "falls"
-        interval = "" if np.isnan(whole["low"]) else f", interval {interval_text(whole['low'], whole['high'])}"
-        text = (
-            f"overall accuracy {rises} from {accuracy_text(first['accuracy'])} at {first['size']} to "
-            f"{accuracy_text(last['accuracy'])} at {last['size']}: {slope_text(whole['slope'])} per doubling"
-            f"{interval}. "
-        )
-        phenomena = rows[rows["level"] == "phenomenon"].sort_values("slope", ascending=False)
-        if len(phenomena) >= 4:
-            text += f"Steepest: {_named(phenomena.iloc[:2])}; shallowest: {_named(phenomena.iloc[:-3:-1])}. "
-        if phenomena["low"].notna().any():
-            flat = phenomena[~(phenomena["low"] > 0)]
-            told = f"; not above 0 for {joined([in_text(name) for name in flat['name']])}" if 0 < len(flat) <= 6 else ""
-            above = f"{len(phenomena) - len(flat)} of {plural(len(phenomena), 'phenomenon')}"
-            text += f"The interval lies above 0 for {above}{told} (each for itself, not corrected for their number)."
-        found.append((str(group), text.strip()))
-    wide = slopes[slopes["level"] == "phenomenon"].pivot(index="name", columns="group", values="slope").dropna()
-    if wide.shape[1] == 2 and len(wide) >= 4:
-        r = float(np.corrcoef(wide.to_numpy().T)[0, 1])
-        text = f"over {plural(len(wide), 'phenomenon')} their slopes correlate with r = {r:.2f}."
-        found.append((joined(list(wide.columns)), text))
-    return found
-
-
-def _named(rows: pd.DataFrame) -> str:
-    return " and ".join(f"{in_text(row['name'])} ({slope_text(row['slope'])})" for _, row in rows.iterrows())
 
 
 def in_text(name: str) -> str:
@@ -100,24 +70,93 @@ def left_out(problems: pd.DataFrame, where: str) -> list[str]:
     return [f"{plural(len(problems), 'run')} not in these {where}: {counts} (listed under provenance)."]
 
 
-def warnings(judged: Judgements) -> list[str]:
-    """What a reader has to know before believing the curves."""
-    told = [*left_out(judged.problems, "curves"), *judged.notes]
-    by_size = judged.runs.sort_values("sample_words").groupby("size", sort=False)
+def warnings(judged: Judgements, ties: str) -> list[str]:
+    """What a reader has to know before believing the curves; what could carry their results comes first."""
+    return [
+        *left_out(judged.problems, "curves"),
+        *_unknown_words_carry(judged),
+        *_ties_carry(judged, ties),
+        *_unequal_ranges(judged.runs),
+        *judged.notes,
+        *_shared_text(judged.runs),
+    ]
+
+
+def _shares(judged: Judgements, what: npt.NDArray[Any]) -> pd.Series:
+    """Mean share of pairs by group and size, smallest size first; `what`: judged.unk or judged.tie."""
+    shares = judged.runs[["group", "size", "sample_words"]].assign(share=judged.share(what))
+    return shares.sort_values("sample_words", kind="stable").groupby(["group", "size"], sort=False)["share"].mean()
+
+
+def _extremes(shares: pd.Series, unit: str) -> str:
+    """ "11% to 25% (most in lstm_tiny at 16k words)" """
+    low, high = (f"{share:.0%}" for share in (shares.min(), shares.max()))
+    if low == high:
+        return high
+    group, size = shares.index[int(shares.argmax())]
+    return f"{low} to {high} (most in {group} at {sized(size, unit)})"
+
+
+def _unknown_words_carry(judged: Judgements) -> list[str]:
+    shares = _shares(judged, judged.unk)
+    if shares.max() < UNK_LIMIT:
+        return []
+    unequal = judged.unequal.reindex(judged.runs.index).astype(float).max()
+    more = f" (up to {unequal:.0%} unequally many in their two sentences)" if unequal > 0 else ""
+    return [
+        f"Unknown words could carry these results: {_extremes(shares, judged.unit)} of the pairs hold <unk>{more}. "
+        + unknown_words(judged)
+    ]
+
+
+def _ties_carry(judged: Judgements, ties: str) -> list[str]:
+    shares = _shares(judged, judged.tie)
+    if shares.max() < TIE_LIMIT:
+        return []
+    counted = TIE_COUNTS[ties]
+    if ties != "half":
+        change = f"{accuracy_text(shares.max() / 2)} {'higher' if ties == 'wrong' else 'lower'}"
+        counted += f" (counted half, accuracies would be up to {change})"
+    return [
+        f"Ties could carry these results: {_extremes(shares, judged.unit)} of the pairs have two equal scores, and "
+        f"each {counted}."
+    ]
+
+
+def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
+    """Curves over other sizes than others have."""
+    unit = unit_of(runs)
+    ordered = runs.sort_values("sample_words", kind="stable")
+    sizes = {str(group): tuple(dict.fromkeys(of["size"])) for group, of in ordered.groupby("group", sort=False)}
+    if len(set(sizes.values())) < 2:
+        return []
+    told = joined([
+        f"{group} has {plural(len(of), 'size')}, {of[0]} to {sized(of[-1], unit)}" if len(of) > 1
+        else f"{group} has one, {sized(of[0], unit)}"
+        for group, of in sizes.items()
+    ])  # fmt: skip
+    return [f"Curves cover different sizes, so that their slopes do not compare as they stand: {told}."]
+
+
+def _shared_text(runs: pd.DataFrame) -> list[str]:
+    """Runs of one size that share text, or all of it."""
+    unit = unit_of(runs)
+    told = []
+    by_size = runs.sort_values("sample_words").groupby("size", sort=False)
     overlap = by_size["overlap"].max()[by_size["seed"].nunique() > 1]
     high = overlap[overlap > OVERLAP_LIMIT]
     if len(high):
-        shares = joined([f"{share:.0%} at {size}" for size, share in high.items()])
+        shares = joined([f"{share:.0%} at {sized(str(size), unit)}" for size, share in high.items()])
         told.append(
             f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
             "would, and intervals at these sizes are too narrow."
         )
-    trained_here = judged.runs[["corpus" in manifest for manifest in judged.runs["manifest"]]]
+    trained_here = runs[["corpus" in manifest for manifest in runs["manifest"]]]
     digests = trained_here.assign(digest=[m["corpus"]["sample"]["digest"] for m in trained_here["manifest"]])
     at_size = digests.groupby(["group", "size"], sort=False)["digest"]
     same = at_size.size()[at_size.nunique() < at_size.size()]
     if len(same):
-        where = joined([f"{group} at {size}" for group, size in same.index])
+        where = joined([f"{group} at {sized(size, unit)}" for group, size in same.index])
         told.append(
             f"Some runs of one size were trained on the very same text ({where}): "
             "intervals there do not hold what new samples would change."
@@ -150,11 +189,10 @@ _BOTH = (
 
 def judging(judged: Judgements, ties: str) -> list[str]:
     """How scores became judgements and accuracies, for a paper."""
-    counts = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}[ties]
     paradigms = judged.pairs["paradigm"].nunique()
     return [
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
-        f"{counts}. {judged.label} has {plural(judged.n_pairs, 'pair')} in {plural(paradigms, 'paradigm')}; "
+        f"{TIE_COUNTS[ties]}. {judged.label} has {plural(judged.n_pairs, 'pair')} in {plural(paradigms, 'paradigm')}; "
         "accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),

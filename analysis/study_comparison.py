@@ -6,17 +6,13 @@ from functools import partial
 
 import pandas as pd
 
-from analysis.curve_exhibits import ALPHA, p_text
 from analysis.curves import ALL_PAIRS, Curves
 from analysis.exhibits import Exhibit, as_it_is
 from analysis.figures import curves_together
 from analysis.judgements import Judgements
-from analysis.tables import interval_text, slope_text
-
-FINDINGS = 6  # differences that are told in sentences; the table has all
 
 
-def together_exhibits(judged: Judgements, curves: Curves, people: float | None) -> list[Exhibit]:
+def together_exhibits(judged: Judgements, curves: Curves, people: float | None, confidence: float) -> list[Exhibit]:
     """Of one benchmark: a panel per phenomenon with the curves of all studies, and a table of what they share."""
     units = curves.slopes.loc[curves.slopes["level"] != "paradigm", ["level", "name"]].drop_duplicates()
     ordered = units.sort_values("level", key=lambda level: level != "overall", kind="stable")
@@ -33,7 +29,8 @@ def together_exhibits(judged: Judgements, curves: Curves, people: float | None) 
         "together",
         "Curves together",
         f"Accuracy against {judged.unit} of training text, a panel per phenomenon, a line per curve: means over runs, "
-        "with single runs as small marks and intervals over runs as bands. Choose a curve to see it alone.",
+        f"with single runs as small marks and {confidence:.0%} intervals over runs as bands. Choose a curve to "
+        "see it alone.",
         charts={str(i): partial(draw, name) for i, name in enumerate(names)},
         columns=4,
         legend=groups,
@@ -64,24 +61,3 @@ def common_sizes(judged: Judgements, curves: Curves) -> pd.DataFrame:
     wide = wide.loc[pd.DataFrame(order).sort_values(["level", "name", "size"]).index].reset_index(drop=True)
     groups = [group for group in judged.runs["group"].unique() if group in wide]
     return wide[["level", "name", "size", *groups]].rename_axis(columns=None)
-
-
-def study_findings(differences: pd.DataFrame) -> list[tuple[str, str]]:
-    """What the overall slopes of two studies differ by, the surest first; `differences`: comparisons.compare_slopes."""
-    rows = differences[(differences["level"] == "overall") & differences["p_holm"].notna()].sort_values("p_holm")
-    told = []
-    for _, row in rows.head(FINDINGS).iterrows():
-        verdict = "differ" if row["p_holm"] < ALPHA else "cannot be told apart"
-        p = p_text(row["p_holm"])
-        p = p if p.startswith("<") else f"= {p}"
-        told.append(
-            (
-                f"{row['group']} and {row['other']}",
-                f"their overall slopes {verdict}: {slope_text(row['difference'])} per doubling, interval "
-                f"{interval_text(row['low'], row['high'])}, p {p} after Holm's correction "
-                f"for {len(rows)} comparison{'s' if len(rows) > 1 else ''}.",
-            )
-        )
-    if len(rows) > FINDINGS:
-        told.append(("And", f"{len(rows) - FINDINGS} further comparisons, less sure, in the table of slopes compared."))
-    return told

@@ -49,7 +49,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
         correlation_exhibit(
             "correlations",
             "Who finds the same paradigms hard",
-            f"Pearson's correlation of accuracies over the {len(judged_names)} paradigms (Warstadt et al. 2020, figure "
+            f"Pearson's correlation of accuracies over {len(judged_names)} paradigms (Warstadt et al. 2020, figure "
             f"1). {at}.",
             both,
         )

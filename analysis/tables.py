@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.table import Table
 from rich.text import Text
@@ -27,6 +28,8 @@ LONG_TEXT = 22  # characters from which on a text may be broken into lines
 LEAST_TEXT = 14  # characters of a line of a text that is broken
 BREAK = "\\\\"
 MIN_WIDTH = 24  # characters of the column that names phenomena and groups
+MOST_DIGITS = 4  # decimal places of a slope or difference
+TWO_SIZES = "two sizes: a difference, not a curve"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -84,21 +87,37 @@ def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon
     """One row per group and unit of `level`, overall first: name, group, accuracy at each size, slope, interval, ...
 
     Columns "accuracy 125k" and so on go by size; the rest are those of Curves.slopes, and of `with_published` where it
-    has them. Rows go by group, then from the steepest to the shallowest.
+    has them. Rows go by group, then from the steepest to the shallowest. Two sizes are a difference, not a curve: their
+    r2 and rank are NaN, and the note says so.
     """
-    chosen = curves.slopes[(curves.slopes["pairs"] == pairs) & curves.slopes["level"].isin(["overall", level])]
+    chosen = two_sizes_noted(curves.slopes)
+    chosen = chosen[(chosen["pairs"] == pairs) & chosen["level"].isin(["overall", level])]
     sizes = curves.accuracies.groupby("size")["words"].mean().sort_values().index
     at = curves.accuracies[curves.accuracies["pairs"] == pairs]
     wide = at.pivot_table(index=["group", "level", "name"], columns="size", values="accuracy", observed=True)
     wide = wide.reindex(columns=sizes).add_prefix("accuracy ").reset_index()
     first = ["group", "level", "name", "paradigms", "n_pairs"]
-    last = ["slope", "low", "high", "low_new_pairs", "high_new_pairs", "r2", "rank", "onset", "intercept", "method"]
-    last += [name for name in ("published_model", "published_slope") if name in chosen] + ["runs", "note"]
+    last = ["slope", "low", "high", "low_new_pairs", "high_new_pairs", "r2", "lack_of_fit", "rank", "rank_low"]
+    last += ["rank_high", "onset", "onset_baseline", "intercept", "method", "published_model", "published_slope"]
+    last = [name for name in last if name in chosen] + ["runs", "sizes", "note"]
     table = chosen[first + last].merge(wide, on=["group", "level", "name"], how="left")
     order = pd.DataFrame(
         {"group": pd.factorize(table["group"])[0], "level": table["level"] != "overall", "slope": -table["slope"]}
     ).sort_values(["group", "level", "slope"], kind="stable")
     return table.loc[order.index, [*first, *wide.columns[3:], *last]].reset_index(drop=True)
+
+
+def two_sizes_noted(slopes: pd.DataFrame) -> pd.DataFrame:
+    """Curves.slopes without what two sizes cannot have (r2, ranks), and with a note where there are but two."""
+    two = slopes["sizes"] == 2
+    blank = {name: slopes[name].mask(two) for name in ("r2", "rank", "rank_low", "rank_high") if name in slopes}
+    notes = slopes["note"].where(slopes["note"] == "", slopes["note"] + "; ")
+    return slopes.assign(**blank, note=slopes["note"].mask(two, notes + TWO_SIZES))
+
+
+def slope_name(table: pd.DataFrame) -> str:
+    """What the column of slopes is called: two sizes are a difference."""
+    return "difference per doubling" if (table["sizes"] == 2).all() else "slope"
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:
@@ -119,17 +138,20 @@ def latex_escape(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str) -> None:
+def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str, confidence: float) -> None:
     """Write a `slope_table` for a paper (booktabs): accuracies, slope, interval, R2, rank and the published slope."""
+    digits = table_digits(table["low"], table["high"])
     sizes = [str(column) for column in table if str(column).startswith("accuracy ")]
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
     shown: list[tuple[str, Callable[[pd.Series], str]]] = [("Phenomenon", lambda row: latex_escape(title(row["name"])))]
     for size in sizes:
         shown.append((latex_escape(size.removeprefix("accuracy ")), partial(_accuracy_of, column=size)))
-    shown.append(("Slope", lambda row: latex_number(slope_text(row["slope"]))))
-    shown.append(("Interval", lambda row: latex_number(interval_text(row["low"], row["high"]))))
+    slope = slope_name(table).capitalize()
+    shown.append((slope, lambda row: latex_number(slope_text(row["slope"], digits=digits))))
+    interval = f"{confidence:.0%} interval".replace("%", "\\%")
+    shown.append((interval, lambda row: latex_number(interval_text(row["low"], row["high"], digits=digits))))
     shown.append(("$R^2$", lambda row: accuracy_text(row["r2"])))
-    shown.append(("Rank", lambda row: "" if math.isnan(row["rank"]) else f"{row['rank']:.0f}"))
+    shown.append(("Rank", rank_text))
     if published:
         shown.append(("Published", lambda row: latex_number(slope_text(row["published_slope"], dash=""))))
     blocks = [
@@ -271,22 +293,69 @@ def signed_text(value: float, dash: str = "–") -> str:
     return dash if math.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
 
 
-def slope_text(value: float, dash: str = "–") -> str:
+def slope_text(value: float, dash: str = "–", digits: int = MOST_DIGITS) -> str:
     """+.0426: accuracy per doubling."""
-    return dash if math.isnan(value) else f"{value:+.4f}".replace("0.", ".", 1)
+    return dash if math.isnan(value) else f"{round(value, digits) + 0.0:+.{digits}f}".replace("0.", ".", 1)
 
 
-def interval_text(low: float, high: float, dash: str = "–") -> str:
+def interval_text(low: float, high: float, dash: str = "–", digits: int = MOST_DIGITS) -> str:
     """[+.0201, +.0234]"""
-    return dash if math.isnan(low) else f"[{slope_text(low)}, {slope_text(high)}]"
+    return dash if math.isnan(low) else f"[{slope_text(low, digits=digits)}, {slope_text(high, digits=digits)}]"
 
 
-def terminal_table(table: pd.DataFrame, heading: str) -> Table:
-    """A `slope_table` for the terminal."""
+def p_text(value: float) -> str:
+    """.034; below .001 as such"""
+    return "–" if math.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def supported_digits(low: float, high: float) -> int:
+    """Decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] is [+.008, +.019].
+
+    The first digit of its half width, and the second too where the two are below 35.5 (as the Particle Data Group
+    rounds errors: Review of Particle Physics, introduction, section 5.3). More where a limit would be rounded to 0.
+    """
+    half = (high - low) / 2
+    if not half > 0:
+        return 3
+    first = math.floor(math.log10(half))
+    digits = -first + (half / 10.0**first < 3.55)
+    while digits < MOST_DIGITS and any(limit != 0 and round(limit, digits) == 0 for limit in (low, high)):
+        digits += 1
+    return min(max(2, digits), MOST_DIGITS)
+
+
+def table_digits(low: pd.Series, high: pd.Series) -> int:
+    """Decimal places of a column of slopes and of their limits: those that half of its intervals support."""
+    known = low.notna() & high.notna()
+    each = [supported_digits(*limits) for limits in zip(low[known], high[known], strict=True)]
+    return int(np.median(each)) if each else 3
+
+
+def rank_text(row: pd.Series) -> str:
+    """3, or 3 (2–5) where the interval of the rank is known; nothing for what has no rank."""
+    if math.isnan(row["rank"]):
+        return ""
+    low, high = row.get("rank_low", math.nan), row.get("rank_high", math.nan)
+    return f"{row['rank']:.0f}" + ("" if math.isnan(low) else f" ({low:.0f}–{high:.0f})")
+
+
+def direction(low: float, high: float) -> str:
+    """rises, falls, or "" where the interval of a slope holds 0 or is not known."""
+    return "rises" if low > 0 else "falls" if high < 0 else ""
+
+
+_STYLES = {"rises": "green", "falls": "red", "": "dim"}
+
+
+def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Table:
+    """A `slope_table` for the terminal: green is above 0, red below, dim neither."""
     sizes: Sequence[str] = [str(column) for column in table if str(column).startswith("accuracy ")]
     ends = list(dict.fromkeys([*sizes[:1], *sizes[-1:]]))
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
-    caption = "slope: accuracy per doubling of the text" + ("; paper: Warstadt et al. 2020" if published else "")
+    digits = table_digits(table["low"], table["high"])
+    slope = slope_name(table)
+    told = "accuracy per doubling of the text" if slope == "slope" else "two sizes only, no curve"
+    caption = f"{slope}: {told}" + ("; paper: Warstadt et al. 2020" if published else "")
     # Narrow enough for a terminal of 80 columns.
     shown = Table(
         title=heading, title_justify="left", caption=caption, caption_justify="left", box=None, pad_edge=False
@@ -298,17 +367,19 @@ def terminal_table(table: pd.DataFrame, heading: str) -> Table:
     )
     for size in ends:
         shown.add_column(size.removeprefix("accuracy ").replace(" ", "\n"), justify="right", no_wrap=True)
-    for name in ("slope", "interval", "R2", "rank", *(["paper"] if published else [])):
+    numbers = [slope.replace(" ", "\n"), f"{confidence:.0%} interval"]
+    numbers += ["R2", "rank"] if table["r2"].notna().any() else []
+    for name in (*numbers, *(["paper"] if published else [])):
         shown.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
         shown.add_row()
         shown.add_row(Text(str(group), style="bold"))  # not markup: a pattern's \\[ would read as an escape
         for _, row in rows.iterrows():
-            steep = "green" if row["low"] > 0 else "dim" if row["low"] <= 0 else ""
+            look = _STYLES[direction(row["low"], row["high"])]
             cells = [f" {_markup(title(row['name']))}", *(accuracy_text(row[size]) for size in ends)]
-            cells += [f"[{steep}]{slope_text(row['slope'])}[/]" if steep else slope_text(row["slope"])]
-            cells += [_markup(interval_text(row["low"], row["high"])), accuracy_text(row["r2"])]
-            cells += ["" if math.isnan(row["rank"]) else f"{row['rank']:.0f}"]
+            cells += [f"[{look}]{slope_text(row['slope'], digits=digits)}[/]"]
+            cells += [_markup(interval_text(row["low"], row["high"], digits=digits))]
+            cells += [accuracy_text(row["r2"]), rank_text(row)] if "R2" in numbers else []
             shown.add_row(*cells, *([slope_text(row["published_slope"], dash="")] if published else []))
     return shown
 

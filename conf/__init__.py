@@ -275,6 +275,22 @@ def asked_runs(runs: str | Path, study: str) -> dict[str, Asked]:
     return {run_id(config): Asked.of(point, config, config.benchmark.name, command) for point, config in expected}
 
 
+def commands_of(asked: Iterable[Asked]) -> list[str]:
+    """The commands that asked for runs, each once, in their order."""
+    return list(dict.fromkeys(command for one in asked for command in one.commands))
+
+
+def asked_commands(runs: str | Path, study: str) -> list[str]:
+    """The commands that make a study's runs: those that its sweeps kept, or that of the experiment of its name.
+
+    Runs that none of them asked for are named in a comment, with the file that holds their configuration.
+    """
+    asked = asked_runs(runs, study)
+    folder = Path(runs) / study
+    alone = sorted(path.parent for path in folder.glob("*/config.yaml") if path.parent.name not in asked)
+    return [*commands_of(asked.values()), *(f"# of no sweep; its values: {path}/config.yaml" for path in alone)]
+
+
 def keep_points(found: Iterable[tuple[list[str], DictConfig, AnalysisConfig]], command: str, typed: str) -> None:
     """Keep runs, as `points` gives them, in the folders of their studies, for `asked_runs`; `typed` asked for them.
 

@@ -6,6 +6,7 @@ from typing import Any
 from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
+from analysis.findings import findings
 from analysis.judgements import judgements
 from analysis.report import Section
 from analysis.tables import with_published
@@ -22,4 +23,5 @@ def section_of(runs: Path, benchmark: str = "blimp", **made_up: Any) -> Section:
     judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
     curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-    return Section(judged, curves, read_published(benchmark))
+    found = findings(curves, judged.unit, CONFIG.confidence)
+    return Section(judged, curves, read_published(benchmark), found=found)

@@ -16,11 +16,12 @@ from analysis.curve_exhibits import curve_exhibits
 from analysis.curve_tables import curve_tables
 from analysis.curves import fit_curves
 from analysis.exhibits import Exhibit, as_it_is
+from analysis.findings import comparisons
 from analysis.judgements import judgements
 from analysis.method_figures import length_chart
 from analysis.report import Section, write_report
 from analysis.studies import combine
-from analysis.study_comparison import study_findings, together_exhibits
+from analysis.study_comparison import together_exhibits
 from analysis.tables import with_published
 from eval.published import read_published
 from tests.browser import Opened
@@ -66,7 +67,7 @@ LENGTHS = Exhibit(
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     section = section_of(folder / "runs", unk_share=0.3)
-    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG)), ERRORS, LENGTHS]
+    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95), ERRORS, LENGTHS]
     return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
 
 
@@ -282,8 +283,8 @@ def test_studies_compared_in_one_page(browser, tmp_path):
     curves.slopes = with_published(curves.slopes, judged.runs, "blimp")
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
     section = Section(judged, curves, read_published("blimp"))
-    section.first = [*together_exhibits(judged, curves, section.people), *curve_exhibits(tables)]
-    section.found = study_findings(tables["slope-differences"])
+    section.first = [*together_exhibits(judged, curves, section.people, 0.95), *curve_exhibits(tables, 0.95)]
+    section.found = comparisons(tables["slope-differences"], "words", 0.95)
     (tmp_path / "reports" / "first").mkdir(parents=True)
     (tmp_path / "reports" / "first" / "report.html").write_text("its own")
     path = write_report(tmp_path / "reports" / "both", both.name, [section], CONFIG, "wrong", [])

@@ -6,9 +6,10 @@ import pandas as pd
 
 from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits, p_text
+from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.judgements import judgements
+from analysis.tables import p_text
 from eval.published import read_published
 from tests.made_up_study import MadeUpStudy
 
@@ -48,7 +49,7 @@ def test_tables_become_sections_of_the_report(tmp_path):
     made_up.write(tmp_path)
     judged = judgements(collect(tmp_path, made_up.name), "blimp", "lp", "wrong")
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
-    people, differences, shapes, logits = curve_exhibits(tables)
+    people, differences, shapes, logits = curve_exhibits(tables, 0.95)
     assert [one.name for one in (people, differences, shapes, logits)] == ["people", "comparisons", "shapes", "logits"]
     assert [people.table["phenomenon"].iloc[row] for row in people.strong] == ["overall"] * len(people.strong)
     differences.write(tmp_path / "report")
@@ -58,7 +59,7 @@ def test_tables_become_sections_of_the_report(tmp_path):
     assert (shown["difference"], shown["p (Holm)"]) == (whole["difference"], whole["p_holm"])
     assert set(shapes.table["preferred"]) <= set(shapes.table.columns)
     one_size = {name: rows.iloc[:0] for name, rows in tables.items()}
-    assert curve_exhibits(one_size) == []
+    assert curve_exhibits(one_size, 0.95) == []
 
 
 def test_what_context_changes_and_what_intervals_hold_are_sections_too():

@@ -158,3 +158,33 @@ def test_points_have_the_values_that_name_them():
     }
     with pytest.raises(ConfigError, match="seed=x: must be a whole number"):
         list(points("train", ["seed=1,x"]))
+
+
+def composed_runs(command):
+    """Ids of the runs that a printed command makes."""
+    python, flag, module, sweep, *overrides = shlex.split(command)
+    assert (python, flag, sweep) == ("python", "-m", "-m")
+    return {run_id(config) for _, _, config in points(module, overrides)}
+
+
+def test_commands_that_are_printed_make_the_runs_of_the_study_again(swept, tmp_path):
+    """The report printed "python -m eval study=mine": it scores what is there, and trains nothing."""
+    begun, _ = swept("eval", *GIVEN, "sample.size=2k,4k", "seed=1,2", "benchmark=toy")
+    more, _ = swept("eval", *GIVEN[:3], "recipe.lr=0.1,0.2", "sample.size=2k", "seed=1", "benchmark=toy")
+    commands = conf.asked_commands(tmp_path, "mine")
+    assert len(commands) == 2
+    assert set.union(*map(composed_runs, commands)) == {run_id(config) for config in [*begun, *more]}
+
+    of_experiment = conf.asked_commands(tmp_path, "demo")
+    assert of_experiment == ["python -m eval -m experiment=demo"]
+    assert composed_runs(of_experiment[0]) == set(expected_runs("demo"))
+
+
+def test_a_run_of_no_sweep_is_named_beside_the_commands(swept, tmp_path):
+    swept("train", *GIVEN, "sample.size=2k", "seed=1")
+    alone = RunFolder.of(compose("train", [*GIVEN, "sample.size=4k", f"paths.runs={tmp_path}"]))
+    alone.path.mkdir(parents=True)
+    alone.config.write_text("model: {}")
+    sweep, comment = conf.asked_commands(tmp_path, "mine")
+    assert sweep.startswith("python -m train -m study=mine")
+    assert comment == f"# of no sweep; its values: {alone.config}"

@@ -10,9 +10,10 @@ import pytest
 from analysis.collect import collect
 from analysis.comparisons import compare_slopes, holm
 from analysis.curves import fit_curves
+from analysis.findings import comparisons
 from analysis.judgements import judgements
 from analysis.studies import combine, common_labels, names_of
-from analysis.study_comparison import common_sizes, study_findings
+from analysis.study_comparison import common_sizes
 from corpora.errors import ConfigError, RunError
 from eval.scores import read_scores, score_path, write_scores
 from tests.made_up_study import PHENOMENA, MadeUpStudy
@@ -105,7 +106,7 @@ def test_slopes_are_compared_across_studies_only(two):
     )
     for _, row in found[found["level"] == "overall"].iterrows():
         assert row["difference"] == pytest.approx(slopes[row["group"]] - slopes[row["other"]])
-    told = study_findings(found)
+    told = comparisons(found, "words", 0.95)
     assert len(told) == 2
     assert all("after Holm's correction for 2 comparisons" in text for _, text in told)
 

@@ -96,7 +96,7 @@ def test_csv_holds_no_formula(tmp_path):
 def test_latex(tmp_path, curves):
     table = slope_table(curves)
     table.loc[1, "name"] = r"100% of {a} & b\input{x}"
-    write_latex(tmp_path / "t.tex", table, "Curves of made_up.", "tab:made up")
+    write_latex(tmp_path / "t.tex", table, "Curves of made_up.", "tab:made up", 0.95)
     text = (tmp_path / "t.tex").read_text()
     assert r"100\% of \{a\} \& b\textbackslash{}input\{x\}" in text
     assert r"\caption{Curves of made\_up.}" in text
@@ -139,7 +139,9 @@ def test_names_as_people_read_them():
 def test_numbers_as_papers_write_them():
     assert [accuracy_text(value) for value in (0.7134, 1.0, NAN)] == [".713", "1.000", "–"]
     assert [slope_text(value) for value in (0.0426, -0.0036, 0.0)] == ["+.0426", "-.0036", "+.0000"]
+    assert slope_text(-0.001, digits=2) == "+.00"
     assert interval_text(-0.001, 0.02) == "[-.0010, +.0200]"
+    assert interval_text(-0.0011, 0.0194, digits=3) == "[-.001, +.019]"
     assert interval_text(NAN, NAN) == "–"
 
 
@@ -148,7 +150,7 @@ def test_a_long_name_of_a_group_takes_lines_and_no_numbers(curves):
     table = slope_table(curves)
     table = table[table["group"] == table["group"].iloc[0]].assign(group=group)
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal_table(table, "made_up"))
+    console.print(terminal_table(table, "made_up", 0.95))
     text = console.export_text()
     assert "…" not in text
     assert group.replace(" ", "") in "".join(text.split())
@@ -157,7 +159,7 @@ def test_a_long_name_of_a_group_takes_lines_and_no_numbers(curves):
 
 def test_terminal_table_fits_80_columns(curves):
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal_table(slope_table(curves), "made_up"))
+    console.print(terminal_table(slope_table(curves), "made_up", 0.95))
     text = console.export_text()
     assert "…" not in text
     assert "[+" in text

@@ -28,7 +28,7 @@ def run(config: AnalysisConfig) -> None:
     for line in report(config.study, states, console.width):
         console.print(line, soft_wrap=True)
     lacking = [asked[state.run] for state in states if state.run in asked and not _is_as_asked(state, asked[state.run])]
-    for command in dict.fromkeys(command for one in lacking for command in one.commands):
+    for command in conf.commands_of(lacking):
         console.print(f"to go on: {command}", soft_wrap=True, markup=False)
 
 
