@@ -273,7 +273,8 @@ class Grammar:
             before = kinds.setdefault(key, kind)
             if before.name != kind.name or ((key in forms) != (symbol.form is not None) and before is not kind):
                 raise InputError(f"{symbol}: its label is also that of {before}")
-            kinds[key] = kind._replace(arguments=tuple(dict.fromkeys([*before.arguments, *kind.arguments])))
+            if kind.arguments != before.arguments:  # conditions add up; a phrase may have the same feature twice
+                kinds[key] = kind._replace(arguments=tuple(dict.fromkeys([*before.arguments, *kind.arguments])))
             if symbol.form is not None:
                 forms.setdefault(key, {})[symbol.form] = None
         order = self._order(kinds, forms)

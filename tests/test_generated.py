@@ -147,7 +147,8 @@ def demonstrative_agrees(sentence):
     adjectives = {row["word"] for row in table("adjective")}
     for start in range(place + 1, len(tokens)):
         found = {length: numbers_of(" ".join(tokens[start : start + length]), "noun") for length in (2, 1)}
-        an_adjective = tokens[start] in adjectives and numbers_of(tokens[min(start + 1, len(tokens) - 1)], "noun")
+        after = tokens[start + 1] if start + 1 < len(tokens) else "-"
+        an_adjective = tokens[start] in adjectives and numbers_of(after, "noun")
         if any(found.values()) and not an_adjective:
             return DEMONSTRATIVES[tokens[place]] in (found[2] or found[1])
     raise AssertionError(sentence)

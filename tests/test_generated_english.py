@@ -113,6 +113,7 @@ def test_plurals_are_those_of_lemminflect() -> None:
             continue
         *rest, last = re.split(r"([ -])", singular)
         right = {"".join([*rest, form]) for form in lemminflect.getInflection(last, "NNS")}
+        right |= {f"{singular[:-3]}men"} if singular.endswith("man") else set()  # not all of which lemminflect has
         assert plural in right or (singular, plural) in BEYOND_LEMMINFLECT, (singular, plural, right)
 
 

@@ -1,0 +1,108 @@
+"""What words and pairs of neighbouring words alone give away: `python tests/bench/surface_cues.py`.
+
+A logistic regression (L2, C=1) on the presence of uni- and bigrams tells good sentences from bad ones. It learns from
+500 pairs of a paradigm and is tested on 500 others; its accuracy is that of single sentences (chance .5), averaged over
+five splits. A paradigm that gives away more than the published one may be solved by a cue that is not its grammar.
+Words are parted at spaces and marks; Mandarin counts in characters. Frozen pairs are read from $PAIRSCALE_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from eval.benchmarks import load_benchmark
+from eval.config import BenchmarkConfig
+from eval.generated import grammar_of, paradigms_of, template_of
+
+FROZEN = {"en": "blimp", "zh": "climp"}  # form and folder of the published pairs
+TOKEN = {"en": re.compile(r"[\w'-]+|[^\w\s]"), "zh": re.compile(r"\S")}
+
+Pair = tuple[str, str]  # good, bad
+
+
+def accuracy(pairs: Sequence[Pair], token: re.Pattern[str], train: int = 500, splits: int = 5) -> float:
+    """Share of single sentences told right, in pairs that were not trained on. A text that stands on both sides of a
+    split, or in two pairs, is kept out of the test."""
+    scores = []
+    for split in range(splits):
+        shuffled = list(pairs)
+        random.Random(split).shuffle(shuffled)
+        seen = {sentence for pair in shuffled[:train] for sentence in pair}
+        tested = [pair for pair in shuffled[train:] if seen.isdisjoint(pair)][:train]
+        count = CountVectorizer(ngram_range=(1, 2), binary=True, tokenizer=token.findall, token_pattern=None)
+        sides = np.tile([1, 0], train)
+        learned = LogisticRegression(max_iter=2000)
+        learned.fit(count.fit_transform([sentence for pair in shuffled[:train] for sentence in pair]), sides)
+        given = count.transform([sentence for pair in tested for sentence in pair])
+        scores.append(float(learned.score(given, sides[: 2 * len(tested)])))
+    return float(np.mean(scores))
+
+
+def generated(language: str, seed: int, count: int) -> dict[str, list[Pair]]:
+    grammar = grammar_of(language)
+    templates = {name: template_of(language, name, grammar) for name in paradigms_of(language)}
+    return {
+        name: [
+            (pair["sentence_good"], pair["sentence_bad"]) for pair in one.pairs(random.Random(f"{seed}:{name}"), count)
+        ]
+        for name, one in templates.items()
+    }
+
+
+def frozen(language: str, data: Path) -> dict[str, list[Pair]]:
+    """The published pairs; none where the user has none."""
+    folder = data / FROZEN[language]
+    if not folder.is_dir():
+        return {}
+    table = load_benchmark(BenchmarkConfig(name=FROZEN[language], form=FROZEN[language], path=str(folder)))
+    return {
+        str(name): list(zip(rows["good"], rows["bad"], strict=True))
+        for name, rows in table.pairs.groupby("paradigm", sort=False)
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--languages", nargs="+", choices=FROZEN, default=list(FROZEN))
+    parser.add_argument("--paradigms", nargs="+", help="default: all")
+    parser.add_argument("--seed", type=int, default=1, help="of the generated pairs")
+    parser.add_argument("--csv", type=Path, default=Path("reports/bench/surface_cues.csv"))
+    arguments = parser.parse_args()
+    rows = []
+    for language in arguments.languages:
+        ours = generated(language, arguments.seed, 1000)
+        data = os.environ.get("PAIRSCALE_DATA")
+        theirs = frozen(language, Path(data)) if data else {}
+        for name in ours:
+            if arguments.paradigms and name not in arguments.paradigms:
+                continue
+            both = [
+                accuracy(pairs[name], TOKEN[language]) if name in pairs else float("nan") for pairs in (ours, theirs)
+            ]
+            rows.append((language, name, *both))
+    rows.sort(key=lambda row: (row[0], row[3] - row[2]))
+    arguments.csv.parent.mkdir(parents=True, exist_ok=True)
+    with arguments.csv.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("language", "paradigm", "generated", "frozen"))
+        writer.writerows((language, name, f"{ours:.4f}", f"{theirs:.4f}") for language, name, ours, theirs in rows)
+    print(f"{'':62} generated  frozen  difference")
+    for language, name, ours, theirs in rows:
+        print(f"{language} {name:60} {ours:8.3f} {theirs:7.3f} {ours - theirs:+10.3f}")
+    for language in arguments.languages:
+        means = np.nanmean([row[2:] for row in rows if row[0] == language], axis=0)
+        print(f"{language} {'mean':60} {means[0]:8.3f} {means[1]:7.3f} {means[0] - means[1]:+10.3f}")
+
+
+if __name__ == "__main__":
+    main()
