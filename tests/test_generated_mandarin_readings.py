@@ -1,0 +1,106 @@
+"""The Mandarin pairs beside what their readers found: kinds of wrong and doubtful pairs, thin pools, telling words."""
+
+import random
+import re
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from corpora.lexicon import NothingFits
+from eval.generated import grammar_of, paradigms_of, template_of
+
+
+@cache
+def template(paradigm):
+    return template_of("zh", paradigm, grammar_of("zh"))
+
+
+def drawn(paradigm, seed, count):
+    pairs = template(paradigm).pairs(random.Random(seed), count)
+    return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs]
+
+
+def contrast(good, bad):
+    """The first characters that differ."""
+    return next((a, b) for a, b in zip(good, bad, strict=True) if a != b)
+
+
+# Kinds of wrong and doubtful pairs that a reader found, told by words that are written here and read from no table
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "wrong", "why"),
+    [
+        ("filler_gap_dependency", "，[他她]", "a pronoun of the third person takes up the topic: the bad one is good"),
+        ("filler_gap_dependency", "^[^这那].*(师|医生|将军|专家|民|女人|男孩)，", "a person who could be addressed"),
+        ("filler_gap_dependency", "[名些][^，]*，你", "a person who is addressed"),
+        ("binding_gender", "之后正在", "what happens after something, going on now"),
+        (
+            "passive_formal",
+            "被(存在|毕业|旅行|休息|道歉)了",
+            "存 + 在, and what is said, in jest or in earnest, with 被",
+        ),
+        ("classifier_clause", "(设计|建造|写|画|拍)了一", "what is made was there before"),
+        ("classifier_clause", "正在(设计|建造|写|画|拍|扔|吃|烧|砸)的", "what is not there yet, or no more"),
+        ("classifier_clause", "(销毁|毁掉|吃|喝|烧|砸|砍|杀)过的", "what is no more"),
+        ("head_final_clause", "[篮足网排]球", "a sport is not this one or that"),
+        ("head_final_clause", "(销毁|毁掉|吃|喝|烧|砸|砍|杀)过的", "what is no more"),
+        ("verb_complement_res_verb", "(寄|送|带)到了|(卖|搬|扔)完了[这那]", "without a place; one thing"),
+        ("verb_complement_res_adj", "(打|玩)明白了|[听讲喊]湿了$", "what can be said"),
+    ],
+)
+def test_pairs_are_not_of_a_kind_that_was_found_wrong(paradigm, wrong, why):
+    sentences = [sentence for pair in drawn(paradigm, 11, 1000) for sentence in pair]
+    assert not [sentence for sentence in sentences if re.search(wrong, sentence)], why
+
+
+@pytest.mark.parametrize(
+    ("verb", "subjects"),
+    [
+        ("倒塌", "堂庙馆院站殿堡狱厂店校行市桥厅"), ("开花", "花瑰树竹子菊荷牡丹百合郁金香松柳大桃苹果"),
+        ("行驶", "车船艇军舰轮列巴士"), ("起飞", "机"), ("沉没", "船艇舰轮"), ("生锈", "匙刀剑枪锤币门车头子"),
+    ],
+)  # fmt: skip
+def test_a_bad_passive_breaks_one_rule_alone(verb, subjects):
+    """Its subject could do what the verb says, were it not passive."""
+    ends = (f"被{verb}了", *(f"{word}被{verb}了" for word in ("已经", "终于", "昨天", "后来", "果然")))
+    for _, bad in drawn("passive_formal", 12, 4000):
+        if bad.endswith(ends[0]):
+            before = bad.removesuffix(next(end for end in reversed(ends) if bad.endswith(end)))
+            assert before[-1] in subjects, bad
+
+
+def test_no_two_verbs_are_most_of_the_bad_passives():
+    verbs = Counter(bad.split("被")[1] for good, bad in drawn("passive_formal", 13, 2000))
+    assert verbs.most_common(1)[0][1] < 0.12 * 2000
+    assert len(verbs) >= 80
+
+
+@pytest.mark.parametrize("paradigm", ["classifier", "classifier_adj", "classifier_clause"])
+def test_no_classifier_tells_the_good_sentence(paradigm):
+    """Half the sum of the differences of their shares among the good and among the bad ones; alike in all: 0."""
+    used = [contrast(*pair) for pair in drawn(paradigm, 14, 2000)]
+    good, bad = (Counter(side) for side in zip(*used, strict=True))
+    assert sum(abs(good[word] - bad[word]) for word in good | bad) / 2 / 2000 < 0.2
+    assert min(bad["位"], bad["名"]) > 20  # of persons, too
+
+
+def test_coverbs_of_one_side_stand_elsewhere_in_the_other():
+    pairs = drawn("coverb_with", 15, 1000)
+    for side, words in ((1, "和与"), (0, "在")):
+        assert sum(any(word in pair[side] for word in words) for pair in pairs) > 100
+
+
+@pytest.mark.parametrize("paradigm", paradigms_of("zh"))
+def test_few_draws_are_the_same(paradigm):
+    spell = grammar_of("zh").spelling.text
+    rng, seen, draws = random.Random(16), set(), 0
+    while draws < 2000:
+        try:
+            good, _, _ = template(paradigm)._draw(rng)
+        except NothingFits:
+            continue
+        seen.add(spell(good))
+        draws += 1
+    assert len(seen) > 0.96 * draws
