@@ -125,8 +125,7 @@ def _by_direction(phenomena: pd.DataFrame, up: str, down: str) -> list[str]:
     if len(flat):
         runs = plural(int(flat["runs"].max()), "run")
         parts.append(f"shows no change that {runs} can show in {_counted(flat)}")
-    text = "; it ".join(parts)
-    return [f"By phenomenon, accuracy {text} (intervals above or below 0, {UNCORRECTED})."]
+    return [f"Accuracy {'; it '.join(parts)}; these intervals are {UNCORRECTED}."]
 
 
 def _counted(rows: pd.DataFrame, of: int | None = None) -> str:

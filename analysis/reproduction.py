@@ -12,6 +12,7 @@ from rich.text import Text
 
 from analysis.page import write_page
 from analysis.papers import Paper
+from analysis.sentences import plural
 from analysis.tables import write_csv
 
 FOLDER = "published"  # of the report
@@ -34,7 +35,7 @@ def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
             "citation": paper.citation,
             "exhibits": [exhibit.for_page() for exhibit in paper.exhibits],
             "statements": _told(paper.checks),
-            "agreeing": int(paper.checks["agrees"].sum()),
+            "summary": summary(paper.checks),
         }
         for paper in papers
     ]
@@ -47,6 +48,13 @@ def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
     path = folder / "report.html"
     write_page(path, "published.html", charts, {"papers": told, "differing": differing})
     return path
+
+
+def summary(checks: pd.DataFrame) -> str:
+    """How many statements follow from the published accuracies, and how many of them by a choice of ours."""
+    chosen = int((checks["agrees"] & checks["chosen"]).sum())
+    by_choice = f", {chosen} of them by a choice of paradigms that the paper does not name" if chosen else ""
+    return f"{int(checks['agrees'].sum())} of {plural(len(checks), 'statement')} come out{by_choice}"
 
 
 def _told(checks: pd.DataFrame) -> list[dict[str, Any]]:
@@ -89,5 +97,4 @@ def print_reproduction(console: Console, papers: list[Paper]) -> None:
     console.print(Text("Statements that do not come out", "bold"), table, "", sep="\n")
     for paper in papers:
         if len(paper.checks):
-            agreeing = int(paper.checks["agrees"].sum())
-            console.print(f"{paper.short}: {agreeing} of {len(paper.checks)} statements come out", highlight=False)
+            console.print(f"{paper.short}: {summary(paper.checks)}", highlight=False, soft_wrap=True)

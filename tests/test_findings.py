@@ -71,9 +71,9 @@ def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
     slopes = {f"up_{i}": (0.1, 0.05, 0.15) for i in range(8)}
     slopes |= {"island_effects": (-0.02, -0.03, -0.01), "npi_licensing": (0.0, -0.01, 0.01)}
     text = told(curve(EIGHT | slopes))["lstm"]
-    assert "accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); it shows no change that 8 runs" in text
+    assert "Accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); it shows no change that 8 runs" in text
     assert "can show in 1 (NPI licensing)" in text
-    assert "not corrected for multiple comparisons" in text
+    assert "these intervals are not corrected for multiple comparisons." in text
     assert "each for itself" not in text
     many = {f"down_{i}": (-0.02, -0.03, -0.01) for i in range(8)}
     assert all(f"down {i}" in told(curve(EIGHT | many))["lstm"] for i in range(8))
