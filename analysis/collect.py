@@ -25,15 +25,16 @@ DAMAGED = "damaged"
 PRETRAINED = "pretrained"
 PROBLEMS = ("run", "status", "reason")
 _ONE_TRAINING = (
-    "The points of a curve are checkpoints of one training run, by tokens seen, repeats included: no interval here "
-    "holds what another initialisation or another order of the text would change."
+    "The points of a curve are checkpoints of one training, by tokens seen, repeats included. They depend on each "
+    "other, so a curve has no interval, test or rank: only several trainings would show what another initialisation "
+    "or another order of the text changes."
 )
 _NO_PLACE = "comes trained on a text whose size is not known, so it has no place on a curve"
 
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
 _COLUMNS = [
     "model", "tokenizer", "corpus", "size", "reference", "seed", "nested", "sample_words", "words_seen", "parameters",
-    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "manifest", "group",
+    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "training", "manifest", "group",
 ]  # fmt: skip
 _COMES_TRAINED = {"path", "checkpoint"}  # keys that only models have which were not trained here
 
@@ -45,7 +46,8 @@ class Study:
     runs: one row per run that is done, indexed by run id: study, model, tokenizer, corpus, size ("125k", "4k
     sentences"), reference, seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per
     reference word), valid_oov_rate, overlap (share of text that two samples of
-    this size have in common), group, manifest.
+    this size have in common), training (what the run is a checkpoint of: itself, or the model whose revision it is),
+    group, manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
     unplaced: models that come trained and have no place on the curves, indexed by run id: group, manifest. What needs
     no size of text (a diagnostic's tables) shows them.
@@ -98,8 +100,12 @@ def assemble(
     where: str,
     problems: Sequence[Mapping[str, str]] = (),
 ) -> Study:
-    """The study of all runs that are known, by run id, with `problems` of others. Raises RunError when none is done."""
+    """The study of all runs that are known, by run id, with `problems` of others.
+
+    Raises RunError when none is done, and where two pretrained models of different names have the same weights.
+    """
     configs = {name: record.config for name, record in records.items()}
+    _check_weights(study, records)
     rows, revisions, unplaced, problems = [], [], [], [dict(problem) for problem in problems]
     for name, record in records.items():
         manifest = record.manifest
@@ -179,6 +185,7 @@ def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
             "overlap": manifest["corpus"]["sample"]["overlap"],
             "valid_ppl": known.get("valid_ppl", math.nan),
             "valid_oov_rate": known.get("valid_oov_rate", math.nan),
+            "training": name,
             "manifest": manifest,
         }
     except KeyError as error:
@@ -202,8 +209,31 @@ def _revision_row(name: str, config: dict[str, Any], manifest: dict[str, Any]) -
         "overlap": math.nan,
         "valid_ppl": math.nan,
         "valid_oov_rate": math.nan,
+        "training": config["model"]["path"],
         "manifest": manifest,
     }
+
+
+def _check_weights(study: str, records: Mapping[str, RunRecord]) -> None:
+    """Raise RunError where models of different names have the same weights (manifest: digest).
+
+    On the Hugging Face Hub several revisions of a model may hold the same file, and would make a curve of one point.
+    Models that differ in how they are read alone (dtype, begin symbol) share their weights by design.
+    """
+    named: dict[str, tuple[str, str]] = {}
+    for run, record in records.items():
+        digest = record.manifest.get("digest")
+        if not digest or record.manifest.get("status") != DONE or _COMES_TRAINED.isdisjoint(record.config["model"]):
+            continue
+        model = record.config["model"]
+        revision = model.get("revision")
+        name = (model.get("path") or model["checkpoint"]) + (f" at revision {revision}" if revision else "")
+        other, other_name = named.setdefault(digest, (run, name))
+        if name != other_name:
+            raise RunError(
+                f"study={study}: {other_name} and {name} have the same weights (digest {digest[:8]}; runs {other} and "
+                f"{run}): one model under two names cannot be two points; remove one of the runs"
+            )
 
 
 def _unplaced(records: Mapping[str, RunRecord]) -> pd.DataFrame:

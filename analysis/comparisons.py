@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_groups
-from analysis.intervals import NO_INTERVAL, at_least, slope_weights, t_limits
+from analysis.intervals import NO_INTERVAL, ONE_TRAINING, at_least, is_trajectory, slope_weights, t_limits
 from analysis.judgements import Judgements
 from analysis.units import Units, paradigm_accuracies, units_of
 from analysis.variance import Array, pair_variance, satterthwaite
@@ -144,11 +144,12 @@ def compare_policies(
         before, after = (values[at] for values in y)
         change, runs = after - before, len(at)
         means = {"first": before.mean(axis=0), "second": after.mean(axis=0), "difference": change.mean(axis=0)}
-        error = change.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(change.shape[1], np.nan)
+        several = runs > 1 and not is_trajectory(of_cell)
+        error = change.std(axis=0, ddof=1) / np.sqrt(runs) if several else np.full(change.shape[1], np.nan)
         degrees = np.full(change.shape[1], max(runs - 1, 1))
         low, high = t_limits(means["difference"], error, degrees, confidence)
         p = two_sided(means["difference"], error, degrees)
-        note = "" if runs > 1 else "one run: no interval"
+        note = "" if several else "one run: no interval" if runs == 1 else ONE_TRAINING
         named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
         rows.append(units.table.assign(**named, runs=runs, **means, low=low, high=high, p=p, note=note))
     columns = ["group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm"]

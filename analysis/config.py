@@ -23,12 +23,16 @@ class CurvesConfig:
     confidence: float = MISSING
     resamples: int = MISSING
     seed: int = MISSING
+    # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
+    people_correlation: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("analysis.interval", self.interval, INTERVALS)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
         check_above("analysis.resamples", self.resamples, 0)
+        if self.people_correlation is not None and not 0 <= self.people_correlation <= 1:
+            raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
 
 
 @dataclass

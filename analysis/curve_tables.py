@@ -14,7 +14,7 @@ from analysis.mixed_models import mixed_slopes
 from analysis.shapes import fit_shapes
 from analysis.tables import write_csv
 from analysis.units import units_of
-from analysis.words_to_people import people_accuracy, people_judgements, words_to_people
+from analysis.words_to_people import people_accuracy, published_people, words_to_people
 
 
 def curve_tables(
@@ -27,7 +27,8 @@ def curve_tables(
     """
     benchmark = judged.label.partition("+")[0]
     if people is None:
-        people = people_accuracy(published, units_of(judged.pairs).table, people_judgements(benchmark))
+        asked = published_people(benchmark, config.people_correlation)
+        people = people_accuracy(published, units_of(judged.pairs).table, asked)
     tables = {
         "words-to-people": words_to_people(judged, config, people),
         "shapes": fit_shapes(judged, people),

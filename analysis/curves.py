@@ -48,8 +48,8 @@ class Curves:
 
     slopes: one row per group, pairs (ALL_PAIRS or UNK_FREE), level (overall, phenomenon, paradigm) and name: paradigms,
       n_pairs, runs, sizes, slope (accuracy per doubling of the words), intercept (at log2(words) = 0), r2, low, high
-      (these pairs), low_new_pairs, high_new_pairs, method, onset (words), rank (1 = steepest phenomenon of its group),
-      note.
+      (these pairs), low_new_pairs, high_new_pairs, method, onset (words), rank (1 = steepest phenomenon of its group,
+      NaN for checkpoints of one training), note.
     accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.
     """
@@ -159,7 +159,8 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig) -> Curves:
             points.append(units.table.assign(group=group, pairs=name, **of_run, accuracy=y[r]))
     table = pd.concat(slopes, ignore_index=True)
     phenomena = table["level"] == "phenomenon"
-    table["rank"] = table[phenomena].groupby("group")["slope"].rank(ascending=False, method="min")
+    trajectories = table["group"].isin([fit.group for fit in fits if fit.design.trajectory])
+    table["rank"] = table[phenomena & ~trajectories].groupby("group")["slope"].rank(ascending=False, method="min")
     return Curves(table, pd.concat(accuracies, ignore_index=True), pd.concat(points, ignore_index=True))
 
 

@@ -32,6 +32,7 @@ RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pa
 T_INTERVAL = "t interval on run accuracies"
 T_SEEDS = "t interval on slopes of seeds"
 NO_INTERVAL = "none"
+ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
 
@@ -44,6 +45,7 @@ class Design:
     size: Numbers
     seed: Numbers
     nested: bool  # small samples are parts of the larger ones of their seed: a seed is one draw
+    trajectory: bool = False  # the points are checkpoints of one training: one draw, so there is nothing to resample
 
     @property
     def cluster(self) -> Numbers:
@@ -62,11 +64,19 @@ def design_of(runs: pd.DataFrame) -> Design:
     size = pd.Series(range(len(words)), index=words.index)
     seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
     x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
-    return Design(x, np.asarray(size[runs["size"]], dtype=np.intp), seeds, bool(runs["nested"].all()))
+    numbers = np.asarray(size[runs["size"]], dtype=np.intp)
+    return Design(x, numbers, seeds, bool(runs["nested"].all()), is_trajectory(runs))
+
+
+def is_trajectory(runs: pd.DataFrame) -> bool:
+    """True if some of a group's runs (rows of Study.runs) are checkpoints of the same training."""
+    return "training" in runs and bool(runs["training"].duplicated().any())
 
 
 def interval_method(design: Design, asked: str) -> tuple[str, str]:
     """Which interval a group's slopes get, and what has to be said about it; `asked`: auto, bootstrap or t."""
+    if design.trajectory:
+        return NO_INTERVAL, ONE_TRAINING
     counts = np.bincount(design.size)
     counts = counts[counts > 0]
     fewest = len(np.unique(design.seed)) if design.nested else int(counts.min())

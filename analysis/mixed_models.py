@@ -1,7 +1,9 @@
-"""A mixed model of run x paradigm logits, beside the slopes: gain in log-odds per doubling of the words.
+"""A binomial model of runs x paradigms beside the slopes: gain in log-odds per doubling of the words.
 
-Where accuracies come near their ends a logit is nearer to a line than an accuracy. Unlike everywhere else paradigms are
-random here: the slope is one over paradigms like these, so its interval answers another question than those of curves.
+Near the ceiling an accuracy has little room left, and so has a line; log-odds have. The likelihood is binomial, with
+counts of right and wrong pairs: empirical logits, log((right + .5) / (wrong + .5)), lie too near to 0 where few pairs
+are wrong, and flatten a slope. Unlike everywhere else paradigms are random here: the slope is one over paradigms like
+these, so its interval answers another question than those of curves.
 """
 
 from __future__ import annotations
@@ -12,44 +14,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
-from statsmodels.regression.linear_model import OLS
-from statsmodels.regression.mixed_linear_model import MixedLM
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
+from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
-from analysis.intervals import design_of
+from analysis.intervals import ONE_TRAINING, Design, design_of
 from analysis.judgements import Judgements
 from analysis.units import units_of
 from analysis.variance import Array, Numbers
 
-PARADIGM, PARADIGM_SLOPE, RUN = "paradigm intercepts", "paradigm slopes", "run intercepts"
-MIN_PARADIGMS = 3  # fewer say nothing about how paradigms vary: theirs are fixed effects
-# Tried in order: the first two follow gradients, which do not vanish where a variance is 0; the third needs none.
-OPTIMIZERS = ["bfgs", "lbfgs", "powell"]
-_TERMS = {PARADIGM: "0 + C(paradigm)", PARADIGM_SLOPE: "0 + C(paradigm):x", RUN: "0 + C(run)"}
-COLUMNS = [
-    "group", "level", "name", "paradigms", "runs", "slope", "low", "high", "error", "degrees", "random",
-    "paradigm_sd", "paradigm_slope_sd", "run_sd", "residual_sd", "note",
-]  # fmt: skip
-
-
-def empirical_logits(outcome: Array, bounds: Numbers) -> Array:
-    """(R, P) outcomes -> (R, K) log((right + .5) / (wrong + .5)) of each paradigm (Haldane 1956; Anscombe 1956)."""
-    pairs = np.diff(bounds)
-    right = np.add.reduceat(outcome, bounds[:-1], axis=1, dtype=np.float64)
-    logits: Array = np.log((right + 0.5) / (pairs - right + 0.5))
-    return logits
+MIN_PARADIGMS = 3  # fewer say nothing about how paradigms vary: they are fixed
+LARGEST_ERROR = 10.0  # log-odds per doubling; of a slope that the likelihood has no maximum for
+COLUMNS = ["group", "level", "name", "paradigms", "runs", "slope", "low", "high", "error", "degrees", "over", "note"]
 
 
 def mixed_slopes(judged: Judgements, confidence: float) -> pd.DataFrame:
-    """One row per group, overall and per phenomenon: COLUMNS, slope in log-odds per doubling, deviations in log-odds.
+    """One row per group, overall and per phenomenon: COLUMNS; slope, limits and error in log-odds per doubling.
 
-    REML by statsmodels' MixedLM: logit ~ x, with random intercepts and slopes by paradigm (uncorrelated, x centred) and
-    random intercepts by run. Where that does not converge random intercepts by run are dropped, or else slopes by
-    paradigm; `random` names what is left, `note` what failed. Two paradigms are fixed effects; of one the
-    slope is that of least squares. Limits are Student's, with paradigms - 1 or runs - 2 degrees of freedom, the smaller
-    where slopes vary by paradigm (containment), else runs - 2.
+    paradigms: those that have right and wrong judgements, which alone say something of the slope. over: what the
+    interval is over, "runs and paradigms" or "runs" (below three paradigms). note: why there is no slope or interval.
     """
     units = units_of(judged.pairs)
-    logits = empirical_logits(judged.outcome, units.bounds)
+    pairs = np.diff(units.bounds)
+    right = np.add.reduceat(judged.outcome, units.bounds[:-1], axis=1, dtype=np.float64)
     rows = []
     for group in judged.runs["group"].unique():
         of = np.flatnonzero(judged.runs["group"] == group)
@@ -58,64 +45,87 @@ def mixed_slopes(judged: Judgements, confidence: float) -> pd.DataFrame:
             if unit["level"] == "paradigm":
                 continue
             kept = units.weights[:, u] > 0
-            row = {"group": group, "level": unit["level"], "name": unit["name"], "paradigms": int(kept.sum())}
-            if len(np.unique(design.size)) < 2:
-                found: dict[str, Any] = {"note": "one size only: no slope"}
-            elif len(of) < 3:
-                found = {"note": "two runs: no interval, no model"}
-            else:
-                found = fit_mixed(design.x, logits[of][:, kept], confidence)
-            rows.append({**row, "runs": len(of), **found})
+            row = {"group": group, "level": unit["level"], "name": unit["name"], "runs": len(of)}
+            rows.append({**row, **fit_binomial(design, right[of][:, kept], pairs[kept], confidence)})
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
-def fit_mixed(x: Array, logits: Array, confidence: float = 0.95) -> dict[str, Any]:
-    """(R,) log2(words) and (R, K) logits -> slope, low, high, error, degrees, random, deviations and note."""
-    runs, paradigms = logits.shape
-    x = x - x.mean()
-    if paradigms == 1:
-        model = OLS(logits[:, 0], np.stack([np.ones(runs), x], axis=1)).fit()
-        residual = float(np.sqrt(model.scale))
-        return _row(float(model.params[1]), float(model.bse[1]), runs - 2, confidence, "none", residual_sd=residual)
-    long = pd.DataFrame(
-        {
-            "logit": logits.ravel(), "x": np.repeat(x, paradigms),
-            "run": np.repeat(np.arange(runs), paradigms), "paradigm": np.tile(np.arange(paradigms), runs),
-        }
-    )  # fmt: skip
-    attempts: list[tuple[str, ...]] = [(PARADIGM, PARADIGM_SLOPE, RUN), (PARADIGM, PARADIGM_SLOPE), (PARADIGM, RUN)]
-    failed = []
-    for random in attempts if paradigms >= MIN_PARADIGMS else [(RUN,)]:
-        formula = "logit ~ x" if PARADIGM in random else "logit ~ x + C(paradigm, Sum)"
-        terms = {name: _TERMS[name] for name in random}
-        # Variances near 0 are warned of as the search passes them; what comes out is looked at below.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                model = MixedLM.from_formula(formula, long, groups=np.ones(len(long)), vc_formula=terms).fit(
-                    method=OPTIMIZERS
-                )
-            except np.linalg.LinAlgError as error:
-                failed.append(f"{', '.join(random)}: {error}")
-                continue
-        slope, deviation = float(model.params["x"]), float(model.bse["x"])
-        if not model.converged or not np.isfinite([slope, deviation]).all():
-            failed.append(f"{', '.join(random)}: did not converge")
-            continue
-        variances = dict(zip(model.model.exog_vc.names, model.vcomp, strict=True))
-        degrees = min(runs - 2, paradigms - 1) if PARADIGM_SLOPE in random else runs - 2
-        columns = {PARADIGM: "paradigm_sd", PARADIGM_SLOPE: "paradigm_slope_sd", RUN: "run_sd"}
-        deviations = {columns[name]: float(np.sqrt(value)) for name, value in variances.items()}
-        deviations["residual_sd"] = float(np.sqrt(model.scale))
-        return _row(slope, deviation, degrees, confidence, ", ".join(random), "; ".join(failed), **deviations)
-    return {"random": "none", "note": "; ".join(failed)}
+def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float = 0.95) -> dict[str, Any]:
+    """(R, K) right judgements of (K,) pairs -> paradigms, slope, low, high, error, degrees, over and note.
 
-
-def _row(
-    slope: float, error: float, degrees: int, confidence: float, random: str, note: str = "", **deviations: float
-) -> dict[str, Any]:
+    A generalized linear model (logit link, statsmodels): an intercept for each paradigm and a common slope. Its
+    variance is that of a jackknife over runs (seeds, where samples are nested) plus that over paradigms minus that over
+    single cells (Cameron, Gelbach and Miller 2011, equation 2.11; MacKinnon, Nielsen and Webb 2023 for the jackknife,
+    which holds with few clusters); limits are Student's, with the degrees of freedom of the fewer clusters.
+    """
+    varied = (right.sum(axis=0) > 0) & (right.sum(axis=0) < len(right) * pairs)
+    right, pairs = right[:, varied], pairs[varied]
+    runs, paradigms = right.shape
+    found: dict[str, Any] = {"paradigms": paradigms}
+    if reason := _no_model(design, paradigms):
+        return found | {"note": reason}
+    of_paradigm = np.tile(np.arange(paradigms), runs)
+    x = np.repeat(design.x - design.x.mean(), paradigms)
+    exog = np.column_stack([x, np.eye(paradigms)[of_paradigm]])
+    counts = np.column_stack([right.ravel(), (pairs - right).ravel()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerfectSeparationWarning)  # told by the size of the error
+        model = GLM(counts, exog, family=Binomial()).fit()
+    slope = float(model.params[0])
+    if not model.converged or not model.bse[0] < LARGEST_ERROR:
+        return found | {"note": "all is right, or wrong, from some size on: the log-odds have no slope"}
+    fitted = np.asarray(model.fittedvalues)
+    information = counts.sum(axis=1) * fitted * (1 - fitted)
+    residuals = counts[:, 0] - counts.sum(axis=1) * fitted
+    of_cluster = np.repeat(design.cluster, paradigms)
+    clusters = int(design.cluster.max()) + 1
+    variance = _jackknife(exog, information, residuals, of_cluster)
+    degrees = clusters - 1 if design.nested else clusters - 2
+    over = "seeds" if design.nested else "runs"
+    if paradigms >= MIN_PARADIGMS:
+        of_paradigms = _jackknife(exog, information, residuals, of_paradigm)
+        of_cells = _jackknife(exog, information, residuals, of_cluster * paradigms + of_paradigm)
+        variance = max(variance + of_paradigms - of_cells, variance, of_paradigms)
+        degrees, over = min(degrees, paradigms - 1), f"{over} and paradigms"
+    error = float(np.sqrt(variance))
     half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-    return {
-        "slope": slope, "low": slope - half, "high": slope + half, "error": error, "degrees": degrees,
-        "random": random, "note": note, **deviations,
+    return found | {
+        "slope": slope, "low": slope - half, "high": slope + half, "error": error, "degrees": degrees, "over": over,
+        "note": "",
     }  # fmt: skip
+
+
+def _no_model(design: Design, paradigms: int) -> str:
+    """Why there is no slope, or none with an interval; "" where there is one."""
+    if design.trajectory:
+        return ONE_TRAINING
+    if len(np.unique(design.size)) < 2:
+        return "one size only: no slope"
+    if not paradigms:
+        return "all is right, or all is wrong: the log-odds have no slope"
+    without = [np.unique(design.size[design.cluster != cluster]) for cluster in np.unique(design.cluster)]
+    if len(without) < 3 or min(map(len, without)) < 2:
+        return "too few runs to leave one out: no interval, no model"
+    return ""
+
+
+def _jackknife(exog: Array, information: Array, residuals: Array, clusters: Numbers) -> float:
+    """Variance of a binomial model's first coefficient, whole clusters of rows being left out in turn.
+
+    (N, C) `exog`, (N,) binomial variances and residuals (of counts) at the fit, (N,) numbers of clusters. The estimate
+    without a cluster is that of one step of scoring from the estimate with all (Pregibon 1981).
+    """
+    numbers = np.unique(clusters)
+    total = exog.T @ (exog * information[:, None])
+    if len(numbers) == len(clusters):  # one row each: the inverse without a row in closed form (Sherman and Morrison)
+        across = np.linalg.solve(total, exog.T)
+        leverage = information * (exog * across.T).sum(axis=1)
+        change = across[0] * residuals / (1 - leverage)
+    else:
+        change = np.empty(len(numbers))
+        for place, number in enumerate(numbers):
+            of = clusters == number
+            left = total - exog[of].T @ (exog[of] * information[of][:, None])
+            # A paradigm that is left out takes its intercept along: the pseudoinverse leaves it at 0.
+            change[place] = np.linalg.pinv(left, hermitian=True)[0] @ (exog[of].T @ residuals[of])
+    return float((len(numbers) - 1) / len(numbers) * (change**2).sum())

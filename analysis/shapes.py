@@ -2,7 +2,8 @@
 
 x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sigmoid; a power law of the words towards a
 ceiling is the usual law of scaling. Shapes are compared by AICc (Hurvich and Tsai 1989), the residual variance counted
-as a parameter. With fewer than six sizes they cannot be told apart, and none is fitted.
+as a parameter. With fewer than six sizes they cannot be told apart, and none is fitted; nor is one to checkpoints of a
+single training, whose deviations from any curve depend on each other (AICc takes them to be independent).
 """
 
 from __future__ import annotations
@@ -88,6 +89,12 @@ class Shape:
         if self.kind == "power law":
             return np.ones_like(x), -np.exp2(-nonlinear[0] * (x - self.origin))
         return np.ones_like(x), x - self.origin
+
+    def can_reach(self, accuracy: float) -> bool:
+        """False if a fixed ceiling keeps the curve below an accuracy, whatever its free parameters are."""
+        ceiling = {"sigmoid": 1, "power law": 0}.get(self.kind)
+        limit = None if ceiling is None else self.fixed[ceiling]
+        return limit is None or limit > accuracy
 
     def reaches(self, accuracy: float, free: Array) -> float:
         """The x at which the curve takes a value; inf where it stays below, NaN where it stays above or falls to it."""
@@ -247,7 +254,7 @@ def fit_shapes(
     rows = []
     for fit in fit_groups(judged, units, "t"):
         sizes = len(np.unique(fit.design.size))
-        if sizes < MIN_SIZES:
+        if sizes < MIN_SIZES or fit.design.trajectory:
             continue
         for u, unit in enumerate(units.table.to_dict("records")):
             if unit["level"] not in levels:

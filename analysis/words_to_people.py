@@ -1,13 +1,13 @@
 """How much text it would take to reach people: from the line by Fieller's theorem, from another shape by its profile.
 
-Everything is on the scale of log2(words), and nothing says that a curve goes on as it began. People were asked about
-few sentences, and their accuracy has a sampling error of its own: it is taken to be that of so many independent
-judgements (analysis/published/people.csv), a little small where the same pairs were judged by several people.
+Everything is on the scale of log2(words), and nothing says that a curve goes on as it began. People judged few pairs,
+and judgements of one pair go together: the sampling error of their accuracy holds that clustering (`PublishedPeople`).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -20,7 +20,7 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_groups
-from analysis.intervals import NO_INTERVAL, T_INTERVAL, t_limits
+from analysis.intervals import NO_INTERVAL, T_INTERVAL, Design, t_limits
 from analysis.judgements import Judgements
 from analysis.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
 from analysis.units import Units, paradigm_accuracies, units_of
@@ -35,31 +35,53 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def people_judgements(benchmark: str) -> int | None:
-    """How many judgements of people a paradigm had; None where nothing is published."""
+@dataclass(frozen=True)
+class PublishedPeople:
+    """How the authors of a benchmark asked people about each paradigm (analysis/published/people.csv).
+
+    pairs: how many pairs of the paradigm; judgements: how many people judged each of them; correlation: intraclass
+    correlation of two judgements of one pair. What one person's judgements have in common is not published, and is in
+    no error here.
+    """
+
+    pairs: int
+    judgements: int
+    correlation: float
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a share over that of as many independent judgements: 1 + (m - 1) rho (Kish 1965, 5.4)."""
+        return 1 + (self.judgements - 1) * self.correlation
+
+
+def published_people(benchmark: str, correlation: float | None = None) -> PublishedPeople | None:
+    """How people were asked, with another intraclass correlation if one is given; None where nothing is published."""
     with (files("analysis") / "published" / "people.csv").open(encoding="utf-8") as file:
         rows = pd.read_csv(file)
-    found = rows.loc[rows["benchmark"] == benchmark, "judgements"]
-    return int(found.iloc[0]) if len(found) else None
+    rows = rows[rows["benchmark"] == benchmark]
+    if rows.empty:
+        return None
+    pairs, judgements, published = rows[["pairs", "judgements", "correlation"]].iloc[0]
+    return PublishedPeople(int(pairs), int(judgements), float(published if correlation is None else correlation))
 
 
-def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, judgements: int | None) -> pd.DataFrame:
+def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, asked: PublishedPeople | None) -> pd.DataFrame:
     """Accuracy of people in each unit that it is published for: level, name, accuracy, error (standard error).
 
-    `published`: eval.published.read_published; `units`: Units.table; `judgements` of each paradigm. Accuracies are
-    means over the paradigms that are there, where those are published, else as published. The variance of a share p of
-    n judgements is p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a
-    mean over paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
-    phenomenon. NaN errors without `judgements`.
+    `published`: eval.published.read_published; `units`: Units.table. Accuracies are means over the paradigms that are
+    there, where those are published, else as published. The variance of a share p of n judgements is the design effect
+    times p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a mean over
+    paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
+    phenomenon. NaN errors where it is not known how people were asked.
     """
     of_people = published[published["model"] == PEOPLE]
     people = dict(zip(zip(of_people["level"], of_people["name"], strict=True), of_people["accuracy"], strict=True))
-    n = math.nan if judgements is None else float(judgements)
+    n = math.nan if asked is None else float(asked.pairs * asked.judgements)
     paradigms = units[units["level"] == "paradigm"]
     known = np.array([people.get(("paradigm", name), math.nan) for name in paradigms["name"]])
     stand_in = np.array([people.get(("phenomenon", name), math.nan) for name in paradigms["phenomenon"]])
     share = (n * np.where(np.isnan(known), stand_in, known) + 2) / (n + 4)
-    variance = share * (1 - share) / (n + 4)
+    variance = share * (1 - share) / (n + 4) * (1.0 if asked is None else asked.design_effect)
     rows = []
     for unit in units.to_dict("records"):
         level, name = unit["level"], unit["name"]
@@ -127,14 +149,28 @@ def line_reaches(
     return centre + numerator / slopes, centre + low, centre + high, bounded
 
 
+def above_people(
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, confidence: float
+) -> npt.NDArray[np.bool_]:
+    """(U,) True if the line certainly lies above people at the largest size; arguments as of `line_reaches`."""
+    x = fit.design.x
+    ahead = float(x[fit.design.size == fit.design.size.max()].mean() - x.mean())
+    fitted = fit.line.intercept + fit.line.slope * (x.mean() + ahead)
+    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
+    quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
+    return np.asarray(fitted - people > quantile * np.sqrt(variance))
+
+
 def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:
     """Words at which each group's curve reaches people, overall and in each phenomenon: for these pairs.
 
     `people` as of `people_accuracy`. One row per group and unit for the line, and one for the shape that AICc prefers
-    where that is another (six sizes or more): group, level, name, fit, people, people_error, last_words (largest size),
-    last_accuracy (of the fit there), words, low, high (NaN: not known, inf: no limit), status, text, note. status:
-    reached (at the largest size, by the fit), estimated, unbounded (the slope's interval holds 0, or the profile has no
-    end), never (the slope's interval lies below 0, or the ceiling below people), none (no interval, or no slope).
+    where that is another, among those that can reach people (six sizes or more; not of a trajectory): group, level,
+    name, fit, people, people_error, last_words (largest size), last_accuracy (of the fit there), words, low, high (NaN:
+    not known, inf: no limit), status, text, note. status: reached (at the largest size, by the fit), estimated,
+    unbounded (the slope's interval holds 0, or the profile has no end), never (the slope's interval lies below 0, or
+    the profile holds no text of up to 1e20 words), none (no interval, or no slope).
     """
     units = units_of(judged.pairs)
     wanted = people[people["level"] != "paradigm"]
@@ -142,15 +178,15 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     rows = []
     for fit in fit_groups(judged, units, config.interval):
         of_line = _from_lines(fit, judged.outcome[fit.rows], units, known, config.confidence)
-        compared = len(np.unique(fit.design.size)) >= MIN_SIZES
+        compared = len(np.unique(fit.design.size)) >= MIN_SIZES and not fit.design.trajectory
         for u, row in of_line.items():
             rows.append({"group": fit.group, **row})
             if compared:
                 at = row["people"]
-                fits = [fit_shape(shape, fit.design.x, fit.y[:, u]) for shape in shapes_for(fit.design.x, at)]
-                best = preferred(fits)
+                shapes = [shape for shape in shapes_for(fit.design.x, None) if shape.can_reach(at)]
+                best = preferred([fit_shape(shape, fit.design.x, fit.y[:, u]) for shape in shapes])
                 if best is not None and best.shape.name != LINE:
-                    other = _from_shape(best, fit.design.x, fit.y[:, u], at, row["people_error"], config.confidence)
+                    other = _from_shape(best, fit.design, fit.y[:, u], at, row["people_error"], config.confidence)
                     kept = ("level", "name", "people", "people_error", "last_words")
                     rows.append({"group": fit.group, **{key: row[key] for key in kept}, **other})
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -165,6 +201,7 @@ def _from_lines(
     keys = [(unit["level"], unit["name"]) for unit in units.table.to_dict("records")]
     accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
     reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), confidence)
+    above = above_people(fit, outcome, units, accuracy, np.nan_to_num(error), confidence)
     slope_low, slope_high = t_limits(slope, fit.errors.runs, fit.errors.degrees, confidence)
     rows = {}
     for u, key in enumerate(keys):
@@ -179,10 +216,12 @@ def _from_lines(
         elif math.isnan(fit.errors.runs[u]):
             status, limits = REACHED if fitted >= accuracy[u] else NO_ESTIMATE, [math.nan, math.nan]
             note.append(fit.note)
-        elif fitted >= accuracy[u]:
+        elif fitted >= accuracy[u] and (bounded[u] or above[u]):
             status = REACHED
             if not bounded[u]:
-                limits = [math.nan, math.nan]
+                reach, limits = math.nan, [math.nan, math.nan]
+        elif fitted >= accuracy[u]:  # neither the level nor the slope is known well enough
+            status, limits = UNBOUNDED, [math.nan, math.inf]
         elif slope_high[u] < 0:
             status, reach, limits = NEVER, math.inf, [math.inf, math.inf]
             note.append("accuracy falls")
@@ -202,20 +241,29 @@ def _from_lines(
     return rows
 
 
-def _from_shape(fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float) -> dict[str, Any]:
-    """The row of another shape than the line."""
+def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float, confidence: float) -> dict[str, Any]:
+    """The row of another shape than the line.
+
+    An estimated ceiling below people's accuracy is no "never" while the profile still holds a curve that reaches them.
+    """
+    x = design.x
     last = float(x.max())
     fitted = float(fit.shape.at(np.array([last]), fit.free)[0])
     reach = fit.shape.reaches(people, fit.free)
-    low, high = profile_limits(fit, x, y, people, error, confidence)
     note = [fit.note] if fit.note else []
-    if fitted >= people:
-        status = REACHED
-    elif math.isinf(reach):
-        status = NEVER
-        note.append("the ceiling lies below people" if fit.shape.fixed[1] != people else "its ceiling is people")
+    if design.nested:
+        low = high = math.nan
+        note.append("no limits: the profile takes runs to be independent, and those of a seed share their text")
+        status = REACHED if fitted >= people else ESTIMATED if math.isfinite(reach) else NO_ESTIMATE
     else:
-        status = ESTIMATED if math.isfinite(high) else UNBOUNDED
+        low, high = profile_limits(fit, x, y, people, error, confidence)
+        if fitted >= people:
+            status = REACHED
+        elif math.isinf(low):
+            status = NEVER
+            note.append("the ceiling lies below people")
+        else:
+            status = ESTIMATED if math.isfinite(high) else UNBOUNDED
     limits = dict(zip(("words", "low", "high"), map(words_at, (reach, low, high)), strict=True))
     row = {"fit": fit.shape.name, "last_accuracy": fitted, **limits, "status": status, "note": "; ".join(note)}
     return {**row, "text": described(row)}
@@ -297,12 +345,13 @@ def described(row: dict[str, Any]) -> str:
     words, low, high = (float(str(row[key])) for key in ("words", "low", "high"))
     match row["status"]:
         case "reached":
-            return "reached" if math.isnan(words) else f"reached at {words_text(words)}"
+            limits = "" if math.isnan(low) else f" ({words_text(low)} to {words_text(high)})"
+            return "reached" if math.isnan(words) else f"reached at {words_text(words)}{limits}"
         case "estimated":
-            return f"{words_text(words)} ({words_text(low)} to {words_text(high)})"
+            return words_text(words) + ("" if math.isnan(low) else f" ({words_text(low)} to {words_text(high)})")
         case "unbounded":
             least = words_text(low) if low > BEYOND else f"at least {words_text(low)}"
-            return "unbounded" if math.isnan(low) else f"unbounded, {least}"
+            return f"unbounded, {least}" if low > 1 else "unbounded"
         case "never":
             return "never" if math.isinf(low) else f"never; at least {words_text(low)} if at all"
     return "no interval" if math.isfinite(words) else "no estimate"

@@ -1,5 +1,6 @@
 """Collecting a study: runs, groups, missing runs, and what must never be mixed."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -7,8 +8,14 @@ import pytest
 import yaml
 
 from analysis.collect import collect
+from analysis.comparisons import compare_policies
+from analysis.config import CurvesConfig
+from analysis.curve_tables import curve_tables
+from analysis.curves import fit_curves
 from analysis.judgements import judgements, score_labels
 from corpora.errors import RunError
+from corpora.files import sha256_json
+from eval.published import read_published
 from eval.scores import read_items, read_scores, score_path, write_items, write_scores
 from tests.made_up_study import MadeUpStudy
 from train.axes import labels
@@ -244,20 +251,21 @@ def test_a_method_for_some_paradigms_is_judged_on_those(written):
     assert (judged.outcome == whole.select(whole.pairs["paradigm"].str.endswith("_1").to_numpy()).outcome).all()
 
 
-def as_revisions(folders, tokens_per_step=1000):
+def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
     """Turn made-up runs into checkpoints of one pretrained model; the last one's tokens are not known."""
     for step, folder in enumerate(folders, start=1):
         model = {
             "name": "hf_causal",
             "kind": "causal",
-            "path": "models/gpt",
+            "path": path,
             "revision": f"step{step}",
             "dtype": "fp32",
         }
         config = yaml.safe_load(folder.config.read_text()) | {"model": model}
         folder.config.write_text(yaml.safe_dump(config))
         folder.manifest.unlink()
-        folder.update_manifest(status="done", tokens=step * tokens_per_step if folder is not folders[-1] else None)
+        tokens = step * tokens_per_step if folder is not folders[-1] else None
+        folder.update_manifest(status="done", tokens=tokens, digest=sha256_json([path, step]))
 
 
 def test_revisions_of_a_model_make_a_curve_over_tokens(tmp_path):
@@ -269,10 +277,56 @@ def test_revisions_of_a_model_make_a_curve_over_tokens(tmp_path):
     assert sorted(study.runs["sample_words"]) == [1000, 2000, 3000]
     assert sorted(study.runs["size"]) == ["1k tokens", "2k tokens", "3k tokens"]
     assert judgements(study, "blimp", "lp", "wrong").unit == "tokens"
-    assert any("one training run" in note for note in study.notes)
+    assert any("one training" in note for note in study.notes)
     ((_, status, reason),) = study.problems.to_numpy()
     assert status == "pretrained"
     assert "size is not known" in reason
+
+
+def test_revisions_of_a_model_are_one_training(tmp_path):
+    """Checkpoints depend on each other: no interval, p value, Holm correction, rank or shape, of however many."""
+    for name, model in (("a", "lstm_tiny"), ("b", "txl_tiny")):
+        sizes = ("125k", "250k", "500k", "1M", "2M", "4M", "8M")
+        folders = MadeUpStudy(pairs=20, name=name, models=(model,), sizes=sizes, seeds=(1,)).write(tmp_path)
+        as_revisions(folders, path=f"models/{name}")
+        for folder in folders if name == "b" else []:
+            folder.path.rename(tmp_path / "a" / f"{folder.path.name}-b")
+    judged = judgements(collect(tmp_path, "a"), "blimp", "lp", "wrong")
+    assert judged.runs.groupby("group").size().to_dict() == {"a": 6, "b": 6}
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
+    for interval in ("auto", "bootstrap", "t"):
+        slopes = fit_curves(judged, dataclasses.replace(config, interval=interval)).slopes
+        assert slopes["slope"].notna().all()
+        assert slopes[["low", "high", "low_new_pairs", "high_new_pairs", "rank", "onset"]].isna().all(axis=None)
+        assert slopes["note"].str.contains("one training").all()
+    tables = curve_tables(judged, read_published("blimp"), config)
+    compared = tables["slope-differences"]
+    assert compared["difference"].notna().all()
+    assert compared[["low", "high", "p", "p_holm", "p_new_pairs"]].isna().all(axis=None)
+    assert tables["shapes"].empty
+    people = tables["words-to-people"]
+    assert set(people["fit"]) == {"line"}
+    assert people[["low", "high"]].isna().all(axis=None)
+    assert set(people["status"]) <= {"none", "reached"}
+    assert tables["mixed-model"][["slope", "low", "high"]].isna().all(axis=None)
+    context = dataclasses.replace(judged, label="blimp+context-eos-32")
+    changed = compare_policies(judged, context, 0.95)
+    assert changed[["low", "high", "p", "p_holm"]].isna().all(axis=None)
+
+
+def test_equal_weights_under_two_names_are_an_error(tmp_path):
+    """EleutherAI/pythia, issue 203: several revisions on the hub hold the same file."""
+    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
+    as_revisions(folders)
+    folders[1].update_manifest(digest=folders[2].read_manifest()["digest"])
+    told = r"models/gpt at revision step2 and models/gpt at revision step3 have the same weights \(digest \w{8}; runs"
+    with pytest.raises(RunError, match=told):
+        collect(tmp_path, "made_up")
+    # The same weights read in two ways are two curves of one name.
+    config = yaml.safe_load(folders[2].config.read_text())
+    config["model"] |= {"revision": "step2", "dtype": "bf16"}
+    folders[2].config.write_text(yaml.safe_dump(config))
+    assert collect(tmp_path, "made_up").runs["group"].nunique() == 2
 
 
 def test_tokens_seen_and_words_of_a_sample_are_never_on_one_curve(tmp_path):

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import betabinom, norm
 from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
 from analysis.curves import fit_group
-from analysis.shapes import fit_shape, line, sigmoid
+from analysis.shapes import fit_shape, fit_shapes, line, sigmoid
 from analysis.units import units_of
 from analysis.words_to_people import (
     COLUMNS,
@@ -22,12 +23,13 @@ from analysis.words_to_people import (
     NO_ESTIMATE,
     REACHED,
     UNBOUNDED,
+    PublishedPeople,
     described,
     fieller,
     mean_and_slope,
     people_accuracy,
-    people_judgements,
     profile_limits,
+    published_people,
     words_text,
     words_to_people,
 )
@@ -172,6 +174,42 @@ def test_another_shape_says_never_where_its_ceiling_is_too_low():
     assert table["status"]["line"] == ESTIMATED
 
 
+def test_a_shape_that_cannot_reach_people_is_not_asked():
+    """A sigmoid from .5 to people's accuracy fits best here, and reaches it never, whatever its midpoint."""
+    words = (125_000 * 2.0 ** np.repeat(np.arange(9), 2)).astype(int)
+    doublings = np.log2(words / 125_000)
+    accuracies = 0.5 + 0.4 * expit(0.9 * (doublings - 3.5)) + np.tile([0.003, -0.003], 9)
+    judged, people = judged_from(accuracies, words), people_at(0.9, 0.01)
+    shapes = fit_shapes(judged, people, ["overall"]).set_index("shape")
+    assert shapes.loc["sigmoid from .5 to people", "preferred"]
+    table = words_to_people(judged, CONFIG, people).set_index("fit")
+    assert "sigmoid from .5 to people" not in table.index
+    assert NEVER not in set(table["status"])
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "power law"])
+def test_never_is_seldom_false(kind):
+    """Simulated studies whose true curves reach people, with ceilings just above their accuracy."""
+    words = (125_000 * 2.0 ** np.repeat(np.arange(8), 2)).astype(int)
+    doublings, rng = np.log2(words / 125_000), np.random.default_rng(0)
+    rise = expit(0.8 * (doublings - 3)) if kind == "sigmoid" else 1 - np.exp2(-0.5 * doublings)
+    statuses = []
+    for _ in range(20):
+        accuracies = 0.5 + 0.42 * rise + rng.normal(0, 0.01, len(words))
+        rows = words_to_people(judged_from(accuracies, words), CONFIG, people_at(0.9, 0.015))
+        statuses += list(rows[rows["fit"] != "line"]["status"])
+    assert len(statuses) >= 15
+    assert statuses.count(NEVER) <= 1
+
+
+def test_reached_only_where_level_or_slope_is_known():
+    """The line ends above people, with a slope and a level that say nothing: not "reached"."""
+    noisy = 0.6 + np.array([0.2, -0.2, 0.1, -0.15, 0.2, -0.1, 0.25, 0.0])
+    row = words_to_people(judged_from(noisy, WORDS), CONFIG, people_at(0.62)).iloc[0]
+    assert row["last_accuracy"] > 0.62
+    assert (row["status"], row["text"]) == (UNBOUNDED, "unbounded")
+
+
 def test_errors_of_people():
     """One paradigm: half of Agresti and Coull's interval (statsmodels) over its quantile; then means over paradigms."""
     pairs = pd.DataFrame({"phenomenon": list("aab"), "paradigm": ["x", "y", "z"], "pair_id": list("000")})
@@ -179,7 +217,8 @@ def test_errors_of_people():
     rows += [("overall", "overall", 0.9)]
     published = pd.DataFrame([(*row[:2], "people", row[2]) for row in rows])
     published.columns = ["level", "name", "model", "accuracy"]
-    table = people_accuracy(published, units_of(pairs).table, 100).set_index("name")
+    alone = PublishedPeople(pairs=100, judgements=1, correlation=0.3)  # one judgement a pair: no clustering
+    table = people_accuracy(published, units_of(pairs).table, alone).set_index("name")
     np.testing.assert_allclose(table["accuracy"][["overall", "a", "b"]], [0.9, 0.95, 0.8])
     low, high = proportion_confint(90, 100, alpha=2 * norm.sf(2), method="agresti_coull")  # z = 2: two more of each
     assert table["error"]["x"] == pytest.approx((high - low) / 4)
@@ -190,9 +229,9 @@ def test_errors_of_people():
     assert people_accuracy(published, units_of(pairs).table, None)["error"].isna().all()
     # Of part of a benchmark the whole is a mean over that part; a paradigm that nobody was asked about has no row, and
     # the share of its phenomenon for an error.
-    part = people_accuracy(published, units_of(pairs.iloc[:2]).table, 100).set_index("name")
+    part = people_accuracy(published, units_of(pairs.iloc[:2]).table, alone).set_index("name")
     assert part["accuracy"]["overall"] == pytest.approx(0.95)
-    unknown = people_accuracy(published, units_of(pairs.replace("y", "w")).table, 100).set_index("name")
+    unknown = people_accuracy(published, units_of(pairs.replace("y", "w")).table, alone).set_index("name")
     assert set(unknown.index) == {"overall", "a", "b", "x", "z"}
     assert unknown["accuracy"]["a"] == 0.95
     share = 97 / 104
@@ -200,14 +239,48 @@ def test_errors_of_people():
     assert unknown["error"]["a"] == pytest.approx(expected)
 
 
+def test_judgements_of_one_pair_go_together():
+    """The variance of shares of simulated answers: 20 people on the same five pairs, beta-binomial with rho = .12."""
+    published = pd.DataFrame([("paradigm", "x", "people", 0.9)], columns=["level", "name", "model", "accuracy"])
+    units = units_of(pd.DataFrame({"phenomenon": ["a"], "paradigm": ["x"], "pair_id": ["0"]})).table
+    asked = PublishedPeople(pairs=5, judgements=20, correlation=0.12)
+    error = people_accuracy(published, units, asked).set_index("name")["error"]["x"]
+    total = (1 - 0.12) / 0.12
+    agreement = np.random.default_rng(0).beta(0.9 * total, 0.1 * total, (20_000, 5))
+    shares = np.random.default_rng(1).binomial(20, agreement).sum(axis=1) / 100
+    # Agresti and Coull's share is drawn to the middle: sqrt(.8846 * .1154 / 104) for sqrt(.9 * .1 / 100)
+    assert error == pytest.approx(shares.std() * math.sqrt(0.8846 * 0.1154 / 104) / 0.03, rel=0.02)
+    assert asked.design_effect == pytest.approx(3.28)
+
+
 def test_people_are_known_for_the_published_benchmarks():
-    assert (people_judgements("blimp"), people_judgements("climp"), people_judgements("toy")) == (100, 100, None)
+    assert published_people("blimp") == PublishedPeople(pairs=5, judgements=20, correlation=0.12)
+    assert published_people("climp").design_effect == 1
+    assert published_people("toy") is None
+    assert published_people("blimp", 0.2).design_effect == pytest.approx(4.8)
     climp = read_published("climp")
     phenomena = sorted(set(climp.loc[climp["level"] == "phenomenon", "name"]))
     pairs = pd.DataFrame({"phenomenon": phenomena, "paradigm": [f"{n}_1" for n in phenomena], "pair_id": "0"})
-    table = people_accuracy(climp, units_of(pairs).table, 100)
+    table = people_accuracy(climp, units_of(pairs).table, published_people("climp"))
     assert set(table["level"]) == {"overall", "phenomenon"}
     assert table["error"].between(0.002, 0.05).all()
+
+
+def test_the_correlation_follows_from_published_agreement():
+    """Warstadt et al. 2020, section 3.4: 88.6% of single judgements agree, and 96.4% of majorities of 20.
+
+    The agreement of pairs is beta-distributed about their paradigm's (table 4); more correlation, fewer majorities.
+    """
+    blimp = read_published("blimp")
+    of_people = blimp[(blimp["model"] == "people") & (blimp["level"] == "paradigm")]["accuracy"].to_numpy()
+    assert of_people.mean() == pytest.approx(0.886, abs=0.001)
+
+    def majorities(rho):
+        total = (1 - rho) / rho
+        return betabinom.sf(10, 20, of_people * total, (1 - of_people) * total).mean()
+
+    rho = brentq(lambda rho: majorities(rho) - 0.964, 0.01, 0.9)
+    assert published_people("blimp").correlation == pytest.approx(rho, abs=0.005)
 
 
 @pytest.mark.parametrize(
