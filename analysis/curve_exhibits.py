@@ -60,16 +60,10 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
         "people",
         "Words to reach people",
         "How much text it would take until accuracy is that of people, if the curve went on as it is fitted: nothing "
-<<<<<<< HEAD
         f"says that it does. {intervals} by Fieller's theorem (of other shapes than a line by profile likelihood), "
-        "with the sampling error of people's accuracy; unbounded where that of the slope holds 0."
-        + (f" People: {people}." if people else ""),
-=======
-        "says that it does. Limits by Fieller's theorem (of other shapes than a line by profile likelihood), with the "
-        "sampling error of people's accuracy, judgements of one pair going together; unbounded where the interval of "
+        "with the sampling error of people's accuracy, judgements of one pair going together; unbounded where that of "
         "the slope holds 0. A shape is asked only if it can reach people, and says never only if none of its curves "
         "within the limits does." + (f" People: {people}." if people else ""),
->>>>>>> cdfbd48 (Checkpoints of one training get no interval, test or rank; equal weights under two names are an error; binomial model in place of empirical logits; people's clustering; no never by construction)
         table,
         cells={"curve": as_it_is, "fit": as_it_is, "words": as_it_is},
         strong=_strong(rows),
@@ -181,18 +175,11 @@ def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
     )  # fmt: skip
     return Exhibit(
         "logits",
-<<<<<<< HEAD
-        "A mixed model of logits",
-        "Empirical logits of runs and paradigms on log2 of the words (restricted maximum likelihood, statsmodels). "
-        f"Paradigms are random here: the {intervals} are over new paradigms of the same phenomenon, and so wider "
-        "than those of the curves, whose paradigms are fixed.",
-=======
         "Slopes in log-odds",
         "A binomial model of the right pairs of each run and paradigm on log2 of the words, with an intercept a "
         "paradigm (logistic regression, statsmodels); unlike an accuracy, log-odds have room near the ceiling. "
-        "Intervals are from leaving out runs and paradigms in turn. Paradigms are random here: the interval is over "
-        "new paradigms of the same phenomenon, and so wider than that of the curves, whose paradigms are fixed.",
->>>>>>> cdfbd48 (Checkpoints of one training get no interval, test or rank; equal weights under two names are an error; binomial model in place of empirical logits; people's clustering; no never by construction)
+        f"{intervals} are from leaving out runs and paradigms in turn. Paradigms are random here: these intervals are "
+        "over new paradigms of the same phenomenon, and so wider than those of the curves, whose paradigms are fixed.",
         table,
         cells={"curve": as_it_is, "interval over": _or_dash, "note": as_it_is, "paradigms": count,
                "log-odds per doubling": _signed, "low": _signed, "high": _signed},

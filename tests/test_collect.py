@@ -83,7 +83,7 @@ def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
         "model=txl_tiny sample.size=2M": "missing",
     }
     assert len(judged.runs) == 13
-    assert any("250k with seed 1" in note for note in judged.notes)
+    assert any("250k words with seed 1" in note for note in judged.notes)
 
 
 def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missing(tmp_path):
