@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,26 @@ from torch import Tensor, nn
 from corpora.errors import ConfigError, InputError
 from eval.config import PLAIN, PolicyConfig
 from eval.continuations import CausalAnswering
-from eval.hf_tokenizers import begin_symbol, check_fast, encoded, tokenizer_digest
-from eval.scorers import TokenScores, begun, resolved_score_eos, tokens_at_once, tracked, weights_digest
+from eval.forward import check_repeatable, forward_errors, tolerance, without_cache
+from eval.hf_tokenizers import (
+    begin_symbol,
+    check_embedded,
+    check_tokenizer,
+    encoded,
+    score_settings,
+    tokenizer_digest,
+    vocabulary_size,
+)
+from eval.scorers import (
+    TextTooLong,
+    TokenScores,
+    begun,
+    check_finite,
+    resolved_score_eos,
+    tokens_at_once,
+    tracked,
+    weights_digest,
+)
 from eval.trees import Forest, Ids, forests
 from train.device import without_gradients
 from train.loss import token_logprobs
@@ -23,8 +41,6 @@ from train.models import ancestors
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-# Nats between two ways to the same log-probabilities, by the precision of the weights; a wrong way is far off.
-PROBE_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 TREE_TOKENS = 256  # of a tree, whose attention is over all its tokens: more cost more than they save
 LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
 
@@ -50,26 +66,35 @@ class CausalScorer(CausalAnswering):
         On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
 
         Raises ConfigError for a tokenizer without a begin symbol or without character offsets, and for a model that
-        sees the tokens after the one that it predicts.
+        sees the tokens after the one that it predicts; InputError for a tokenizer that is not the model's; RunError for
+        weights that are no numbers.
         """
-        check_fast(tokenizer, name)
+        check_tokenizer(tokenizer, name)
+        check_finite(model, name)
         self.name = name
         self.digest = weights_digest(model)
         self.tokenizer_digest = tokenizer_digest(tokenizer)
+        self.tokenizer_path: str | None = None  # the folder that its tokenizer is from, where that is not its own
         self.sample_words: int | None = None
         self.model = model.to(device).eval()  # type: ignore[arg-type]
         self.tokenizer = tokenizer
+        self.vocabulary = vocabulary_size(model)
         self.begin = begin_symbol(tokenizer, begin, name)
+        check_embedded(tokenizer, "the begin symbol", [self.begin], self.vocabulary, name)
+        self.settings = score_settings(model, tokenizer, self.begin)
         self.device = torch.device(device)
         self.batch_tokens = tokens_at_once(batch_tokens, self.device)
         self.progress = progress
         described = model.config.get_text_config()
         self.positions = getattr(described, "max_position_embeddings", None)
         self.window = getattr(described, "sliding_window", None) or None  # 0 says that there is none, too
-        _check_causal(self.model, self.begin, name)
-        self.head = _plain_head(self.model, self.begin)
+        self.repeatable = 0  # tokens of the longest text that two passes were compared on
+        with forward_errors(name, 4):
+            _check_causal(self.model, self.begin, name)
+            self.head = _plain_head(self.model, self.begin)
         longest = min(filter(None, (TREE_TOKENS, self.positions, self.window)))
-        self.reads_trees = _reads_trees(self.model, self.head, self.begin, longest)
+        with forward_errors(name, longest):
+            self.reads_trees = _reads_trees(self.model, self.head, self.begin, longest)
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different string of tokens is read once."""
@@ -83,12 +108,13 @@ class CausalScorer(CausalAnswering):
         targets: dict[bytes, Ids] = {}
         found: dict[str, tuple[bytes, npt.NDArray[np.int32]]] = {}
         for sentence, (ids, offsets) in encoded(self.tokenizer, list(dict.fromkeys(sentences))):
+            check_embedded(self.tokenizer, sentence, ids, self.vocabulary, self.name)
             tokens = np.asarray([*ids, *end], dtype=np.int64)
             spans = [*offsets, *([(len(sentence), len(sentence))] if end else [])]
             targets[tokens.tobytes()] = tokens
             found[sentence] = tokens.tobytes(), np.asarray(spans, dtype=np.int32).reshape(-1, 2)
         before = self._before(policy)
-        self._check_lengths(before, targets.values())
+        self._check_lengths(before, [targets[found[sentence][0]] for sentence in sentences])
         logprobs = dict(zip(targets, self._logprobs(before, list(targets.values()), policy), strict=True))
         unk = self.tokenizer.unk_token_id
         unknown = {key: tokens == (-1 if unk is None else unk) for key, tokens in targets.items()}
@@ -111,16 +137,35 @@ class CausalScorer(CausalAnswering):
             case _:
                 return [self.begin]
 
-    def _check_lengths(self, before: list[int], targets: Any) -> None:
-        longest = len(before) + max((len(ids) for ids in targets), default=0) - 1
-        if self.positions is not None and longest > self.positions:
-            raise InputError(f"{self.name} reads {self.positions} tokens at most; the longest text has {longest}")
+    def _check_lengths(self, before: list[int], targets: Sequence[Ids]) -> None:
+        """Raise TextTooLong for the first text that does not fit behind the tokens before it."""
+        positions = self.positions
+        for index, ids in enumerate(targets):
+            if positions is not None and (tokens := len(before) + len(ids) - 1) > positions:
+                raise TextTooLong(self.name, positions, str(self.tokenizer.decode(ids)), tokens, index)
+
+    def check_repeatable(self, tokens: int) -> None:
+        """Raise ConfigError where two passes over a text of so many tokens differ."""
+        if tokens <= self.repeatable:
+            return
+        text = torch.from_numpy(_drawn(self.model, 1, tokens)).to(self.device)
+
+        def last() -> Tensor:
+            if self.head is None:
+                return _logits(self.model, text)[0, -1].log_softmax(-1)
+            weight, bias = self.head
+            return (_hidden(self.model, text)[0, -1] @ weight.T + bias).float().log_softmax(-1)
+
+        with without_gradients(self.device, False), forward_errors(self.name, tokens):
+            check_repeatable(last, self.model.dtype, self.name, tokens)
+        self.repeatable = tokens
 
     def _logprobs(
         self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
     ) -> list[npt.NDArray[np.float64]]:
         """ln p of the tokens of each text, from its `first` one on, after `before` and the tokens before them."""
         texts = [np.concatenate([before, ids]).astype(np.int64) for ids in targets]
+        self.check_repeatable(max((len(text) - 1 for text in texts), default=0))
         batch_tokens = self.batch_tokens
         if self.head is None:  # then all logits of a batch are held
             batch_tokens = min(batch_tokens, max(1, LOGIT_BYTES // (4 * len(self.tokenizer))))
@@ -147,14 +192,27 @@ class CausalScorer(CausalAnswering):
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
         given = _as_trees(parents, depths, self.model.dtype) if shared else {}
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
-        if self.head is None:
-            logits = self.model(input_ids=tokens, use_cache=False, **given).logits.flatten(0, 1)[after]
-            values = logits.float().log_softmax(-1)[rows, targets]
-        else:
-            hidden = self.model.base_model(input_ids=tokens, use_cache=False, **given)[0].flatten(0, 1)
-            values = token_logprobs(hidden[after], *self.head, targets, rows)
+        with forward_errors(self.name, tokens.shape[1]):
+            if self.head is None:
+                logits = _logits(self.model, tokens, **given).flatten(0, 1)[after]
+                values = logits.log_softmax(-1)[rows, targets]
+            else:
+                hidden = _hidden(self.model, tokens, **given).flatten(0, 1)
+                values = token_logprobs(hidden[after], *self.head, targets, rows)
         nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
         return nats
+
+
+def _logits(model: PreTrainedModel, tokens: Tensor, **given: Tensor) -> Tensor:
+    """(B, T, V) float32."""
+    logits: Tensor = model(input_ids=tokens, **without_cache(model), **given).logits
+    return logits.float()
+
+
+def _hidden(model: PreTrainedModel, tokens: Tensor, **given: Tensor) -> Tensor:
+    """(B, T, D) what the softmax weights are applied to."""
+    hidden: Tensor = model.base_model(input_ids=tokens, **without_cache(model.base_model), **given)[0]
+    return hidden
 
 
 def _plain_head(model: PreTrainedModel, token: int) -> tuple[Tensor, Tensor] | None:
@@ -168,8 +226,8 @@ def _plain_head(model: PreTrainedModel, token: int) -> tuple[Tensor, Tensor] | N
     bias = head.bias if head.bias is not None else head.weight.new_zeros(len(head.weight))
     probe = torch.tensor([[token, token, token]], device=head.weight.device)
     with torch.inference_mode():
-        asked = model(input_ids=probe, use_cache=False).logits.float().log_softmax(-1)
-        hidden = model.base_model(input_ids=probe, use_cache=False)[0]
+        asked = _logits(model, probe).log_softmax(-1)
+        hidden = _hidden(model, probe)
         made = (hidden @ head.weight.T + bias).float().log_softmax(-1)
     return (head.weight, bias) if _same(asked, made, model) else None
 
@@ -189,11 +247,10 @@ def _reads_trees(model: PreTrainedModel, head: tuple[Tensor, Tensor] | None, tok
 
     def logprobs(tokens: Tensor, **given: Tensor) -> Tensor:
         if head is None:
-            return model(input_ids=tokens, use_cache=False, **given).logits.float().log_softmax(-1)  # type: ignore[no-any-return]
+            return _logits(model, tokens, **given).log_softmax(-1)
         # In float32: logits of -100, as GPT-2's are, have steps of half a nat in bfloat16.
         weight, bias = (part.float() for part in head)
-        hidden = model.base_model(input_ids=tokens, use_cache=False, **given)[0].float()
-        return (hidden @ weight.T + bias).log_softmax(-1)  # type: ignore[no-any-return]
+        return (_hidden(model, tokens, **given).float() @ weight.T + bias).log_softmax(-1)
 
     length = max(2, min(longest, TREE_TOKENS // 2)) - 1
     texts = [np.concatenate([[token], ids]) for ids in _drawn(model, 2, length + 1)]
@@ -217,16 +274,20 @@ def _check_causal(model: PreTrainedModel, token: int, name: str) -> None:
     ids = np.concatenate([np.full((2, 1), token), _drawn(model, 2, 3)], axis=1)
     ids[1, :3] = ids[0, :3]
     with torch.inference_mode():
-        logits = model(input_ids=torch.from_numpy(ids).to(model.device), use_cache=False).logits.float().log_softmax(-1)
+        logits = _logits(model, torch.from_numpy(ids).to(model.device)).log_softmax(-1)
+    if bool(logits.isnan().any()):
+        raise InputError(f"{name}: says NaN, so no score of it would be a number (model.dtype={model.dtype})")
     if not _same(logits[0, :3], logits[1, :3], model):
-        raise ConfigError(f"{name}: no causal model: what it says of a token changes with the tokens after it")
+        raise ConfigError(
+            f"{name}: no causal model: what it says of a token changes with the tokens after it; for a masked one "
+            "give model=hf_masked"
+        )
 
 
 def _drawn(model: PreTrainedModel, texts: int, tokens: int) -> Ids:
     """(texts, tokens) different ids of the vocabulary, always the same ones."""
-    vocabulary = int(model.config.get_text_config().vocab_size)
-    return np.random.default_rng(0).integers(vocabulary, size=(texts, tokens))
+    return np.random.default_rng(0).integers(vocabulary_size(model), size=(texts, tokens))
 
 
 def _same(one: Tensor, other: Tensor, model: PreTrainedModel) -> bool:
-    return torch.allclose(one, other, rtol=0, atol=PROBE_TOLERANCE.get(model.dtype, 0.1))
+    return torch.allclose(one, other, rtol=0, atol=tolerance(model.dtype))

@@ -23,17 +23,18 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from corpora.errors import ConfigError, InputError
+from corpora.errors import ConfigError
 from corpora.tokenizers import EOS, UNK
 from eval.causal import CausalScorer
 from eval.config import PolicyConfig
-from eval.hf_tokenizers import encoded
+from eval.forward import without_cache
+from eval.hf_tokenizers import check_embedded, encoded, first_symbol
 from eval.masked import MaskedScorer
 from eval.ngram import NgramScorer
 from eval.readings import Plan, Reading, hidden_words, left_to_right, reading_batches
-from eval.scorers import ModelScorer, Scorer, tracked
+from eval.scorers import ModelScorer, Scorer, TextTooLong, tracked
 from eval.trees import Ids
 from eval.whole_words import hub_words, own_words
 from train.device import without_gradients
@@ -196,18 +197,19 @@ def _of_causal(scorer: CausalScorer, asked: Asked, policy: PolicyConfig) -> tupl
     def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
         tokens, where = _padded(texts, scorer.begin, scorer.device), _where(positions)
         if scorer.head is not None:
-            hidden = scorer.model.base_model(input_ids=tokens, use_cache=False)[0]  # (B, T, D)
+            hidden = scorer.model.base_model(input_ids=tokens, **without_cache(scorer.model.base_model))[0]  # (B, T, D)
             return all_logprobs(hidden[where], *scorer.head)
+        head = scorer.model.get_output_embeddings()
+        options = without_cache(scorer.model)
+        if not isinstance(head, nn.Module):  # of some models' own code
+            return scorer.model(input_ids=tokens, **options).logits[where].float().log_softmax(-1)  # type: ignore[no-any-return]
 
         def chosen(_: object, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             return arguments[0][where][None], *arguments[1:]
 
         # Such a model changes its logits afterwards: it is given the asked positions alone to make them of.
-        hook = scorer.model.get_output_embeddings().register_forward_pre_hook(chosen)
-        try:
-            logits: Tensor = scorer.model(input_ids=tokens, use_cache=False).logits[0]
-        finally:
-            hook.remove()
+        with head.register_forward_pre_hook(chosen):
+            logits: Tensor = scorer.model(input_ids=tokens, **options).logits[0]
         return logits.float().log_softmax(-1)
 
     texts = ((ids, spans) for _, (ids, spans) in encoded(scorer.tokenizer, [f"{one} {two}" for one, two in asked]))
@@ -219,16 +221,32 @@ def _of_masked(scorer: MaskedScorer, asked: Asked, policy: PolicyConfig) -> tupl
     if policy.context != "none":
         raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
 
+    shift = scorer.shift if policy.pll_shift is None else policy.pll_shift
+    # A masked next-token model predicts the first token from a symbol that its tokenizer may not put there.
+    before = [first_symbol(scorer.tokenizer)] if shift and not _adds_symbol(scorer) else []
+
     def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
-        return scorer.logprobs_at(texts, [position for (position,) in positions])  # each text is asked at one
+        texts = [np.concatenate([before, ids]).astype(np.int64) for ids in texts]
+        at = [position + len(before) - shift for (position,) in positions]  # each text is asked at one
+        return scorer.logprobs_at(texts, at)
 
     return _of_hub(scorer, read, hidden_words(asked, scorer.tokenizer, policy.pll or "within_word_l2r"))
 
 
+def _adds_symbol(scorer: MaskedScorer) -> bool:
+    """Whether the tokenizer puts a symbol before a text."""
+    return bool(scorer.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0])
+
+
 def _of_hub(scorer: CausalScorer | MaskedScorer, read: Read, plan: Plan) -> tuple[_Model, Plan]:
-    longest = max((len(reading.ids) for stage in plan.stages for reading in stage), default=0)
-    if scorer.positions is not None and longest > scorer.positions:
-        raise InputError(f"{scorer.name} reads {scorer.positions} tokens at most; the longest context has {longest}")
+    """Raises TextTooLong and InputError for what the model cannot read."""
+    readings = [reading for stage in plan.stages for reading in stage]
+    for index, reading in enumerate(readings):
+        if scorer.positions is not None and len(reading.ids) > scorer.positions:
+            text = str(scorer.tokenizer.decode(list(reading.ids)))
+            raise TextTooLong(scorer.name, scorer.positions, text, len(reading.ids), index)
+        check_embedded(scorer.tokenizer, "a context", reading.ids, scorer.vocabulary, scorer.name)
+    scorer.check_repeatable(max((len(reading.ids) for reading in readings), default=0))
     vocabulary = int(scorer.model.config.get_text_config().vocab_size)
     return _Model(read, vocabulary, hub_words(scorer.tokenizer, vocabulary)), plan
 

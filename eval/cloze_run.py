@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,9 @@ import pandas as pd
 from corpora.words import count_words
 from eval.cloze_scores import TOPK, cloze_metadata, read_cloze, read_topk, write_cloze
 from eval.cloze_table import cloze_tables
-from eval.config import DiagnosticConfig, EvalConfig, PolicyConfig
+from eval.config import DiagnosticConfig, EvalConfig, PolicyConfig, recorded_policy
 from eval.diagnostics import Diagnostic, load_diagnostic
+from eval.pairs_run import same_scores
 from eval.scores import score_label
 from train.config import TrainerConfig
 from train.device import set_up_cpu
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from eval.scorers import Scorer
 
 # Parts of the policy that count: no end of a sentence is scored, and a word that is <unk> has no probability.
-_POLICY = ("context", "context_tokens", "context_text", "precision", "pll")
+_POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll_shift")
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,16 @@ class ClozeWork:
         """Raises what `load_diagnostic` does, and RunError for damaged files of scores."""
         import torch
 
+        from eval.scorers import resolved_pll_shift
+
         asked = config.benchmark
         assert isinstance(asked, DiagnosticConfig)
         diagnostic = load_diagnostic(asked)
         described = run.read_config()["model"]
-        policy = dataclasses.asdict(config.policy)
+        policy = recorded_policy(config.policy, None, resolved_pll_shift(config.policy, scorer))
         metadata = {
             "parameters": {"top_words": asked.top_words},
-            "policy": {name: policy[name] for name in _POLICY if policy[name] is not None},
+            "policy": {name: policy[name] for name in _POLICY if policy.get(name) is not None},
             "benchmark": {"name": diagnostic.name, "digest": diagnostic.digest},
             "model": {"name": described.get("path", described["name"]), "digest": scorer.digest},
             "tokenizer_digest": scorer.tokenizer_digest,
@@ -66,9 +68,11 @@ class ClozeWork:
             "sample_words": scorer.sample_words,
             "torch": torch.__version__,
         }
+        if scorer.settings:
+            metadata["settings"] = scorer.settings
         folder = run.scores(score_label(asked, config.policy))
         there = cloze_metadata(folder)
-        lacking = there is None or there | {"torch": None} != metadata | {"torch": None}
+        lacking = there is None or not same_scores(there, metadata)
         return cls(run, scorer, diagnostic, asked, config.policy, config.trainer, folder, metadata, lacking)
 
     def described(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -266,15 +267,29 @@ class PolicyConfig:
     unk: str = MISSING  # score as <unk>, or skip the token
     precision: str = MISSING
     pll: str | None = None  # masked models: which tokens are hidden with the one that is scored
+    pll_shift: int | None = None  # positions before a hidden token at which it is predicted; null: found by a probe
 
     def __post_init__(self) -> None:
         check_choice("policy.context", self.context, CONTEXTS)
         if self.pll is not None:
             check_choice("policy.pll", self.pll, PLL)
+        if self.pll_shift not in (None, 0, 1):
+            raise ConfigError(f"policy.pll_shift={self.pll_shift}: must be 0, 1 (a masked next-token model) or null")
         check_choice("policy.unk", self.unk, UNKNOWN)
         check_choice("policy.precision", self.precision, PRECISIONS)
         if (self.context == "text") != (self.context_text is not None):
             raise ConfigError("policy.context=text and policy.context_text belong together: give both or neither")
+
+
+def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
+    """The policy as score files keep it, with what null became for one model.
+
+    pll_shift is there for masked next-token models alone: without it, a token was read at its own position.
+    """
+    kept = dataclasses.asdict(dataclasses.replace(policy, score_eos=score_eos, pll_shift=pll_shift))
+    if not kept["pll_shift"]:
+        del kept["pll_shift"]
+    return kept
 
 
 # The policy of conf/base.yaml, for use from Python: each sentence alone, <unk> scored as it is, float32.

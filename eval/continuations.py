@@ -16,6 +16,7 @@ from corpora.errors import ConfigError, RunError
 from corpora.progress import track
 from corpora.tokenizers import UNK, Tokenizer
 from eval.config import PolicyConfig
+from eval.hf_tokenizers import chat_template_digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -65,6 +66,11 @@ class Answering(ABC):
     @abstractmethod
     def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
         """ln p of the tokens of each text from its `first` on."""
+
+    @property
+    def chat_digest(self) -> str | None:
+        """Of the chat template, where there is one."""
+        return None
 
     @property
     def chat_space(self) -> str:
@@ -207,6 +213,10 @@ class CausalAnswering(Answering):
     @property
     def has_chat(self) -> bool:
         return self.tokenizer.chat_template is not None
+
+    @property
+    def chat_digest(self) -> str | None:
+        return chat_template_digest(self.tokenizer) if self.has_chat else None
 
     @cached_property
     def system_role(self) -> bool:

@@ -63,6 +63,12 @@ class Plan:
             found["chat"] = self.asker.chat
         return {"method": self.method, "parameters": found, "templates": described}
 
+    def settings(self) -> dict[str, Any]:
+        """What this method's scores depend on beside the scorer's settings: the chat template that it is asked in."""
+        if self.asker is None or not self.asker.chat:
+            return {}
+        return {"chat_template": self.asker.scorer.chat_digest}
+
 
 _OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way
 _OF_MANY = [name for name, method in METHODS.items() if method.reads in PLACEHOLDERS]

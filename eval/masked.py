@@ -1,10 +1,12 @@
-"""The scorer of masked Hugging Face models (BERT, RoBERTa)."""
+"""The scorer of masked Hugging Face models (BERT, RoBERTa) and of masked next-token models (GPT-BERT)."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +16,25 @@ from torch import Tensor, nn
 
 from corpora.errors import ConfigError, InputError
 from eval.config import PLAIN, PolicyConfig
-from eval.hf_tokenizers import check_fast, tokenizer_digest
-from eval.scorers import TokenScores, length_batches, tokens_at_once, tracked, weights_digest
+from eval.forward import check_repeatable, forward_errors, tolerance
+from eval.hf_tokenizers import (
+    PLAIN_SENTENCES,
+    check_embedded,
+    check_tokenizer,
+    first_symbol,
+    score_settings,
+    tokenizer_digest,
+    vocabulary_size,
+)
+from eval.scorers import (
+    TextTooLong,
+    TokenScores,
+    check_finite,
+    length_batches,
+    tokens_at_once,
+    tracked,
+    weights_digest,
+)
 from eval.trees import Ids
 from train.device import without_gradients
 
@@ -28,6 +47,9 @@ class MaskedScorer:
 
     `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
     of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
+
+    A masked next-token model predicts a hidden token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
+    section 2): `policy.pll_shift` is 1 for it, 0 for others, null to find out by `shift`.
     """
 
     masked = True
@@ -42,16 +64,22 @@ class MaskedScorer:
         device: str = "cpu",
         progress: bool = False,
     ):
-        """Raises ConfigError for a tokenizer without a mask or without character offsets.
+        """Raises ConfigError for a tokenizer without a mask or without character offsets, InputError for one that is
+        not the model's, RunError for weights that are no numbers.
 
         On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
         """
-        check_fast(tokenizer, name)
+        check_tokenizer(tokenizer, name)
+        check_finite(model, name)
         if tokenizer.mask_token_id is None:
             raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
         self.name = name
         self.digest = weights_digest(model)
         self.tokenizer_digest = tokenizer_digest(tokenizer)
+        self.settings = score_settings(model, tokenizer)
+        self.vocabulary = vocabulary_size(model)
+        check_embedded(tokenizer, "its mask", [tokenizer.mask_token_id], self.vocabulary, name)
+        self.tokenizer_path: str | None = None  # the folder that its tokenizer is from, where that is not its own
         self.sample_words: int | None = None
         self.model = model.to(device).eval()  # type: ignore[arg-type]
         self.tokenizer = tokenizer
@@ -60,8 +88,8 @@ class MaskedScorer:
         self.progress = progress
         self.positions = _positions(self.model)
         self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
-        self.pads = True  # whether texts of several lengths may be read together
-        self.pads = self._ignores_padding()
+        self.repeatable = 0  # tokens of the longest text that two passes were compared on
+        self.pads = self._ignores_padding()  # whether texts of several lengths may be read together
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Scores in the order of `sentences`; each different copy of them is read once."""
@@ -72,12 +100,59 @@ class MaskedScorer:
         if not sentences:
             return []
         different = list(dict.fromkeys(sentences))
-        texts = [_Hidden.of(self.tokenizer, sentence, policy.pll or "within_word_l2r") for sentence in different]
-        longest = max(len(text.ids) for text in texts)
-        if self.positions is not None and longest > self.positions:
-            raise InputError(f"{self.name} reads {self.positions} tokens at most; the longest text has {longest}")
-        found = dict(zip(different, self._logprobs(texts, policy), strict=True))
+        shift = self.shift if policy.pll_shift is None else policy.pll_shift
+        pll = policy.pll or "within_word_l2r"
+        texts = {sentence: _Hidden.of(self.tokenizer, sentence, pll, shift) for sentence in different}
+        for index, sentence in enumerate(sentences):
+            self.check_text(texts[sentence].ids, sentence, index)
+        self.check_repeatable(max(len(text.ids) for text in texts.values()))
+        found = dict(zip(different, self._logprobs(list(texts.values()), policy), strict=True))
         return [found[sentence] for sentence in sentences]
+
+    def check_text(self, ids: Ids, text: str, index: int) -> None:
+        """Raise TextTooLong for a text with more tokens than the model reads, InputError for one with others."""
+        if self.positions is not None and len(ids) > self.positions:
+            raise TextTooLong(self.name, self.positions, text, len(ids), index)
+        check_embedded(self.tokenizer, text, ids.tolist(), self.vocabulary, self.name)
+
+    def check_repeatable(self, tokens: int) -> None:
+        """Raise ConfigError where two passes over a text of so many tokens differ."""
+        if tokens <= self.repeatable:
+            return
+        with without_gradients(self.device, False):
+            text = self._drawn(tokens)
+            check_repeatable(lambda: self._together([text], [tokens // 2]), self.model.dtype, self.name, tokens)
+        self.repeatable = tokens
+
+    @cached_property
+    def shift(self) -> int:
+        """How many positions before a hidden token the model predicts it: 1 for a masked next-token model, else 0.
+
+        Found on PLAIN_SENTENCES: each token is hidden alone, and ln p of it is read at its own position and at the one
+        before. It is 1 where the latter is higher by more than half a nat on average and by four standard errors.
+        """
+        copies, tokens = [], []
+        for sentence in PLAIN_SENTENCES:
+            hidden = _Hidden.of(self.tokenizer, sentence, "original", shift=0)
+            if self.positions is not None and len(hidden.ids) > self.positions:
+                continue
+            for place, position in enumerate(hidden.scored.tolist()):
+                token = int(hidden.ids[position])
+                if position and token != self.tokenizer.unk_token_id and token < self.vocabulary:
+                    copies.append(hidden.copy(place, int(self.tokenizer.mask_token_id)))
+                    tokens.append(token)
+        higher = []
+        with without_gradients(self.device, False):
+            for start in range(0, len(copies), 16):
+                part = copies[start : start + 16]
+                lines = [
+                    self.logprobs_at([one.ids for one in part], [one.position - before for one in part])
+                    for before in (0, 1)
+                ]
+                index = torch.arange(len(part)), torch.tensor(tokens[start : start + 16])
+                higher.append((lines[1][index] - lines[0][index]).double().cpu().numpy())
+        gain = np.concatenate(higher)
+        return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
 
     def _logprobs(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
         mask = int(self.tokenizer.mask_token_id)
@@ -131,22 +206,45 @@ class MaskedScorer:
         self._at = torch.tensor(positions, device=self.device)
         tokens, attended = torch.from_numpy(padded).to(self.device), real.long().to(self.device)
         # Logits are needed at one position of each text: the others are left out just before the softmax weights.
-        head: nn.Module = self.model.get_output_embeddings()
-        with head.register_forward_pre_hook(self._select):
+        head = self.model.get_output_embeddings()  # of some models' own code a weight, or none
+        hooked = head.register_forward_pre_hook(self._select) if isinstance(head, nn.Module) else nullcontext()
+        with hooked, forward_errors(self.name, tokens.shape[1]):
             logits = self.model(input_ids=tokens, attention_mask=attended).logits
-        if logits.shape[1] > 1:  # of a head that does not call its softmax weights, so nothing was left out
+        if logits.shape[1] > 1:  # of a head that does not call its softmax weights, or has none: nothing was left out
             logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
         logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
         return logprobs
 
     def _ignores_padding(self) -> bool:
-        """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore."""
+        """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore.
+
+        Asked of real tokens, all different: texts of one token are alike to a model that pools over its tokens.
+        """
         mask = int(self.tokenizer.mask_token_id)
-        short, long = (np.full(length, mask) for length in (4, 9))
+        longest = min(40, self.positions or 40)
+        long = self._drawn(longest)
+        compared = False
         with torch.inference_mode():
-            alone = self.logprobs_at([short], [1])[0, mask].item()
-            beside = self.logprobs_at([short, long], [1, 1])[0, mask].item()
-        return bool(np.isclose(alone, beside, rtol=0, atol=1e-3 if self.model.dtype == torch.float32 else 0.1))
+            for tokens in (longest // 7, longest // 4, longest // 2):
+                short = self._drawn(tokens)
+                short[tokens // 2] = mask
+                try:
+                    alone = self._together([short], [tokens // 2])[0]
+                except InputError:
+                    continue  # some read no text that is so short
+                try:
+                    beside = self._together([short, long], [tokens // 2, 1])[0]
+                except InputError:
+                    return False
+                if not torch.allclose(alone, beside, rtol=0, atol=max(1e-3, tolerance(self.model.dtype))):
+                    return False
+                compared = True
+        return compared
+
+    def _drawn(self, tokens: int) -> Ids:
+        """(tokens,) ids that are no special tokens, different as far as there are, always the same ones."""
+        real = np.setdiff1d(np.arange(self.vocabulary), self.tokenizer.all_special_ids)
+        return np.resize(np.random.default_rng(0).permutation(real), tokens).astype(np.int64)
 
     def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """(B, T, D) to (B, 1, D)."""
@@ -172,9 +270,11 @@ class _Hidden:
     scored: Ids  # (m,) positions of the sentence's own tokens
     spans: npt.NDArray[np.int32]  # (m, 2)
     until: Ids  # (m,) end of the positions that are hidden, from the scored one on
+    shift: int  # how many positions before a hidden token the model predicts it
 
     @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str) -> _Hidden:
+    def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str, shift: int) -> _Hidden:
+        """Raises ConfigError where nothing stands before the sentence and its first token is predicted there."""
         found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
         scored = np.flatnonzero(np.asarray(found["special_tokens_mask"]) == 0)
         words = found.word_ids()
@@ -192,19 +292,22 @@ class _Hidden:
                     ends[position] = ends[position + 1]
             until = ends[scored]
         spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
-        return cls(np.asarray(found["input_ids"], dtype=np.int64), scored, spans, until)
+        ids = np.asarray(found["input_ids"], dtype=np.int64)
+        if shift and len(scored) and scored[0] < shift:
+            ids, scored, until = np.concatenate([[first_symbol(tokenizer)], ids]), scored + 1, until + 1
+        return cls(ids, scored, spans, until, shift)
 
     def copy(self, place: int, mask: int) -> _Copy:
         """The tokens with the `place`-th scored one hidden, by token `mask`."""
         position = int(self.scored[place])
         ids = self.ids.copy()
         ids[position : self.until[place]] = mask
-        return _Copy(ids, position)
+        return _Copy(ids, position - self.shift)
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """A text in which tokens are hidden, and the position of the one that is asked for."""
+    """A text in which tokens are hidden, and the position at which the model predicts the one that is asked for."""
 
     ids: Ids  # (n,)
     position: int

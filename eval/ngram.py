@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ class NgramScorer:
         self.name = name
         self.digest = ngram.digest
         self.tokenizer_digest = ngram.tokenizer_digest
+        self.settings: dict[str, Any] = {}
         self.sample_words: int | None = ngram.info.get("sample_words")
         self.tokenizer = ngram.tokenizer
         self.word_level = ngram.tokenizer.word_level

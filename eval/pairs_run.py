@@ -19,7 +19,7 @@ from corpora.files import sha256_json
 from corpora.words import count_words
 from eval.accuracy import outcome
 from eval.benchmarks import Benchmark, drawn_pairs, load_benchmark
-from eval.config import BenchmarkConfig, ColumnsConfig, EvalConfig
+from eval.config import BenchmarkConfig, ColumnsConfig, EvalConfig, recorded_policy
 from eval.scores import (
     TOKENS,
     check_same_pairs,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 class PairsWork:
     """What is asked of one run, and which of it lacks.
 
+    unrecorded: methods whose score files are of a time when settings (eval.scores) were not kept in them.
     moment: step, words_seen and moment of the snapshot whose weights the scorer has; None: those of the exported
     model. key: of the benchmark (`benchmark_key`). metadata: of each method's score file.
     """
@@ -60,6 +61,7 @@ class PairsWork:
     plans: dict[str, Plan]
     metadata: dict[str, dict[str, Any]]
     lacking: list[str]
+    unrecorded: list[str]
 
     @classmethod
     def of(
@@ -70,7 +72,7 @@ class PairsWork:
 
         from eval.judging import Plan
         from eval.methods import VOTES
-        from eval.scorers import resolved_score_eos
+        from eval.scorers import resolved_pll_shift, resolved_score_eos
 
         described = run.read_config()
         key = benchmark_key(config, described)
@@ -79,7 +81,7 @@ class PairsWork:
         check_same_pairs(folder, benchmark.name, benchmark.digest)
         score_eos = resolved_score_eos(config.policy, scorer.word_level)
         common = {
-            "policy": dataclasses.asdict(dataclasses.replace(config.policy, score_eos=score_eos)),
+            "policy": recorded_policy(config.policy, score_eos, resolved_pll_shift(config.policy, scorer)),
             "benchmark": benchmark.described,
             "model": {"name": described["model"].get("path", described["model"]["name"]), "digest": scorer.digest},
             "tokenizer_digest": scorer.tokenizer_digest,
@@ -95,16 +97,21 @@ class PairsWork:
             _check_flagged(name, benchmark, asked)
         metadata: dict[str, dict[str, Any]] = {}
         lacking: list[str] = []
+        unrecorded: list[str] = []
         for name, plan in sorted(plans.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
             metadata[name] = {**plan.metadata(), **common, "torch": torch.__version__}
+            if settings := scorer.settings | plan.settings():
+                metadata[name]["settings"] = settings
             voters = plan.config.voters or {}
             if voters:
-                metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common)
+                metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common, scorer.settings)
             path = score_path(folder, name, common["step"])
-            scored = path.exists() and _comparable(read_metadata(path)) == _comparable(metadata[name])
-            if not scored or any(voter in lacking for voter in voters):
+            there = read_metadata(path) if path.exists() else {}
+            if not there or not same_scores(there, metadata[name]) or any(voter in lacking for voter in voters):
                 lacking.append(name)
-        return cls(run, config, scorer, moment, key, benchmark, folder, plans, metadata, lacking)
+            elif settings and "settings" not in there:
+                unrecorded.append(name)
+        return cls(run, config, scorer, moment, key, benchmark, folder, plans, metadata, lacking, unrecorded)
 
     def path(self, method: str) -> Path:
         """Of a method's score file."""
@@ -157,7 +164,12 @@ class PairsWork:
 
 
 def _voters(
-    method: str, voters: list[str], folder: Path, asked: dict[str, dict[str, Any]], common: dict[str, Any]
+    method: str,
+    voters: list[str],
+    folder: Path,
+    asked: dict[str, dict[str, Any]],
+    common: dict[str, Any],
+    settings: dict[str, Any],
 ) -> dict[str, str]:
     """Digests of what a vote counts: the scores of other methods, asked for in the same command or there already.
 
@@ -170,8 +182,11 @@ def _voters(
         if voter in asked:
             metadata = _comparable(asked[voter])
         elif path.exists():
-            metadata = _comparable(read_metadata(path))
-            if any(metadata.get(key) != value for key, value in _comparable(common).items()):
+            there = read_metadata(path)
+            metadata = _comparable(there)
+            kept = there.get("settings") or settings
+            changed = any(kept.get(key) != value for key, value in settings.items())
+            if changed or any(metadata.get(key) != value for key, value in _comparable(common).items()):
                 raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
         else:
             raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
@@ -205,13 +220,22 @@ def _check_flagged(method: str, benchmark: Benchmark, asked: list[str]) -> None:
         )
 
 
+def same_scores(there: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Whether score files with the metadata `there` hold what files with the metadata `wanted` would.
+
+    Older files keep no settings (the begin symbol and the like): these are then taken as unchanged.
+    """
+    unchanged = "settings" not in there or there["settings"] == wanted.get("settings")
+    return unchanged and _comparable(there) == _comparable(wanted)
+
+
 def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
     """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made.
 
     What is known only after scoring (prompts, drawn) follows from the rest.
     """
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
-    kept = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn")}
+    kept = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn", "settings")}
     return kept | {"policy": policy}
 
 

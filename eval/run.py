@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from corpora.errors import ConfigError, RunError, StoreError, WriteError
+from corpora.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from corpora.files import write_text
 from eval.cloze_run import ClozeWork
 from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
@@ -41,12 +41,35 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
         config.model, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress
     )
     run = RunFolder.of(config)
+    _check_other_revisions(config, run, scorer.digest)
     with run.locked():
         write_text(run.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
         digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
-        trained = {"step": config.model.step, "tokens": config.model.tokens}
+        trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
         run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
+    if scorer.tokenizer_path:
+        told = f"{run.path.name}: its folder holds no tokenizer; that of {scorer.tokenizer_path} is used"
+        console.print(told, markup=False, soft_wrap=True)
     return run, config, scorer
+
+
+def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> None:
+    """Raise InputError where another revision of the model in this study has the very same weights.
+
+    A folder that was copied, or two names of one commit, would stand as two points of a curve.
+    """
+    assert isinstance(config.model, PretrainedConfig)
+    if config.study is None or not run.path.parent.is_dir():
+        return
+    for other in study_runs(config.paths.runs, config.study):
+        if other.path == run.path or other.read_manifest().get("digest") != digest:
+            continue
+        model = other.read_config()["model"]
+        if model.get("path") == config.model.path and model.get("revision") != config.model.revision:
+            raise InputError(
+                f"model.revision={config.model.revision}: the same weights as model.revision={model.get('revision')} "
+                f"of {config.model.path} ({other.path.name}); leave one of them out, or remove that run's folder"
+            )
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
@@ -69,6 +92,12 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
         work = _work(run, config, scorer)
         if isinstance(work, PairsWork) and (none := work.benchmark.unavailable):
             told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
+            console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
+        if isinstance(work, PairsWork) and work.unrecorded:
+            told = (
+                "scored when the begin symbol, special tokens and config.json were not kept with scores; they are taken"
+            )
+            told += f" as unchanged, and without {work.folder} all is scored again"
             console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
         if work.lacking:
             work.score()

@@ -18,9 +18,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from corpora.errors import RunError
+from corpora.errors import InputError, RunError
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
+from eval.cells import shown
 from eval.config import PLAIN, PolicyConfig, PretrainedConfig
 from eval.continuations import ModelAnswering
 from eval.trees import Forest, Ids, forests
@@ -42,12 +43,21 @@ class TokenScores:
     unk: npt.NDArray[np.bool_]  # (n,)
 
 
+class TextTooLong(InputError):
+    """A text has more tokens than a model reads; `index`: which of the texts that it was given."""
+
+    def __init__(self, name: str, positions: int, text: str, tokens: int, index: int):
+        super().__init__(f"{name} reads {positions:,} tokens at most; {shown(text)} has {tokens:,}")
+        self.index = index
+
+
 class Scorer(Protocol):
     """A model that scores sentences, each alone."""
 
     name: str
     digest: str  # of the weights
     tokenizer_digest: str
+    settings: dict[str, Any]  # what else scores depend on (eval.hf_tokenizers.score_settings); {} for our own models
     sample_words: int | None  # of the text that it was trained on, where known
     word_level: bool  # the default of policy.score_eos
     masked: bool  # scores are of tokens that are hidden, not of tokens after those before them
@@ -61,6 +71,11 @@ def resolved_score_eos(policy: PolicyConfig, word_level: bool) -> bool:
     return word_level if policy.score_eos is None else policy.score_eos
 
 
+def resolved_pll_shift(policy: PolicyConfig, scorer: Scorer) -> int | None:
+    """How many positions before a hidden token it is read: as the policy says, else by the masked model's own probe."""
+    return policy.pll_shift if policy.pll_shift is not None else getattr(scorer, "shift", None)
+
+
 class ModelScorer(ModelAnswering):
     """Our own language models. A sentence begins after `<eos>`, as in training, where that ended the one before."""
 
@@ -71,9 +86,11 @@ class ModelScorer(ModelAnswering):
         self.name = name
         self.digest = loaded.digest
         self.tokenizer_digest = loaded.tokenizer_digest
+        self.settings: dict[str, Any] = {}
         self.sample_words = loaded.info.get("sample_words")
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.word_level = self.tokenizer.word_level
+        check_finite(loaded.model, name)
         self.model: LanguageModel = loaded.model.to(device).eval()
         self.batch_tokens = batch_tokens
         self.device = torch.device(device)
@@ -220,3 +237,10 @@ def weights_digest(model: nn.Module) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def check_finite(model: nn.Module, name: str) -> None:
+    """Raise RunError for weights that are infinite or no numbers: no score of theirs means anything."""
+    for parameter, weight in model.named_parameters():
+        if weight.is_floating_point() and not bool(weight.isfinite().all()):
+            raise RunError(f"{name}: its weights hold infinity or NaN (in {parameter}); they are damaged")

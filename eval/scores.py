@@ -97,8 +97,10 @@ METADATA = (
     "sample_words",  # null: unknown
     "torch",  # version
 )
-# Further keys, of methods that have them: templates (in full), prompts (an example, and the tokens that the answers
-# became), voters (digests of what the score files that vote are of) and drawn (the templates of each trial).
+# Further keys: settings, of Hugging Face models, what scores depend on beside weights and tokenizer.json
+# (eval.hf_tokenizers.score_settings; chat_template where a prompt was put in one); older files have none. And of
+# methods that have them: templates (in full), prompts (an example, and the tokens that the answers became), voters
+# (digests of what the score files that vote are of) and drawn (the templates of each trial).
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
@@ -116,6 +118,8 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
         parts.append(f"precision-{policy.precision}")
     if policy.pll is not None:
         parts.append(f"pll-{policy.pll}")
+    if policy.pll_shift is not None:
+        parts.append(f"pll_shift-{policy.pll_shift}")
     return "+".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from torch import nn
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -182,3 +183,98 @@ def roberta(vocabulary):
 
 
 MASKED = {"bert": (bert, word_pieces), "roberta": (roberta, masked_bytes)}
+
+
+# The code that comes with a model, as that of GPT-BERT and LTG-BERT was written for transformers 4: it calls no
+# post_init, initialises what has no bias, keeps a buffer that no file holds, and gives a weight for its output
+# embeddings. `shift`: it predicts a token at the position before it (masked next-token prediction).
+OWN_CODE = """
+import torch
+from torch import nn
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import MaskedLMOutput
+
+
+class OwnConfig(PretrainedConfig):
+    model_type = "own_code"
+
+    def __init__(self, vocab_size=60, hidden_size=24, shift=0, max_position_embeddings=80, **rest):
+        super().__init__(**rest)
+        self.vocab_size, self.hidden_size, self.shift = vocab_size, hidden_size, shift
+        self.max_position_embeddings = max_position_embeddings
+
+
+class OwnForMaskedLM(PreTrainedModel):
+    config_class = OwnConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.mixing = nn.LSTM(config.hidden_size, config.hidden_size // 2, bidirectional=True, batch_first=True)
+        self.norm = nn.LayerNorm(config.hidden_size, elementwise_affine=False)
+        self.output = nn.Linear(config.hidden_size, config.vocab_size)
+        self.output.weight = self.embedding.weight
+        self.register_buffer("scale", torch.full((1,), 3.0), persistent=False)
+
+    def _init_weights(self, module):
+        if isinstance(module, nn.LayerNorm):
+            module.bias.data.zero_()
+
+    def get_input_embeddings(self):
+        return self.embedding
+
+    def get_output_embeddings(self):
+        return self.output.weight
+
+    def forward(self, input_ids, attention_mask=None):
+        hidden = self.mixing(self.embedding(input_ids))[0]
+        logits = self.scale * self.output(self.norm(hidden))
+        return MaskedLMOutput(logits=torch.roll(logits, -self.config.shift, 1))
+"""
+
+
+def own_code(folder, shift, tokenizer):
+    """A model folder with code of its own, for a masked model that has learned that each token is predictable.
+
+    Returns the model. Tokens are predicted well: the model sees where the mask is and which token follows the one
+    before it in the sentences that it was trained on.
+    """
+    import json
+    import types
+
+    from safetensors.torch import save_file
+
+    from eval.hf_tokenizers import PLAIN_SENTENCES
+
+    module = types.ModuleType("own_code")
+    exec(compile(OWN_CODE, "modeling_own.py", "exec"), module.__dict__)
+    torch.manual_seed(1)
+    config = module.OwnConfig(vocab_size=len(tokenizer), shift=shift)
+    model = module.OwnForMaskedLM(config)
+    texts = tokenizer(list(PLAIN_SENTENCES[:5]), return_special_tokens_mask=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for step in range(60):
+        loss = torch.zeros(())
+        for ids, special in zip(texts["input_ids"], texts["special_tokens_mask"], strict=True):
+            inputs = torch.tensor([ids])
+            inside = [at for at, mark in enumerate(special) if not mark]
+            hidden = inside[step % 3 :: 3]
+            masked = inputs.clone()
+            masked[0, hidden] = tokenizer.mask_token_id
+            logits = model(masked).logits[0, [at - shift for at in hidden]]
+            loss = loss + nn.functional.cross_entropy(logits, inputs[0, hidden])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    folder.mkdir(parents=True)
+    (folder / "modeling_own.py").write_text(OWN_CODE)
+    described = {
+        "model_type": "own_code", "vocab_size": len(tokenizer), "shift": shift, "architectures": ["OwnForMaskedLM"],
+        "auto_map": {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForMaskedLM": "modeling_own.OwnForMaskedLM"},
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(described))
+    weights = {name: weight.clone() for name, weight in model.state_dict().items() if name != "output.weight"}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer.save_pretrained(folder)
+    return model

@@ -145,7 +145,7 @@ def test_a_sentence_must_begin_with_something():
 
 def test_a_text_longer_than_the_model_reads_is_one_line():
     tokenizer = byte_level()
-    with pytest.raises(InputError, match=r"m reads 80 tokens at most; the longest text has 100"):
+    with pytest.raises(InputError, match=r"m reads 80 tokens at most; '猫+a' has 100"):
         CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["猫" * 33 + "a"], policy())
 
 

@@ -312,7 +312,7 @@ def test_what_cannot_be_asked_is_one_line():
     masked = MaskedScorer(made(network, tokenizer), tokenizer, "m", 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
         next_words(masked, ["The"], [["dog"]], 1, policy(context="eos"))
-    with pytest.raises(InputError, match=r"m reads 80 tokens at most; the longest context has 84"):
+    with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
         next_words(masked, ["cat " * 80], [["cat"]], 1, policy())
 
     class Other:

@@ -5,7 +5,18 @@ import math
 import numpy as np
 import pytest
 import torch
-from transformers import FNetConfig, FNetForMaskedLM, MobileBertConfig, MobileBertForMaskedLM
+from transformers import (
+    FNetConfig,
+    FNetForMaskedLM,
+    FunnelConfig,
+    FunnelForMaskedLM,
+    MobileBertConfig,
+    MobileBertForMaskedLM,
+    NystromformerConfig,
+    NystromformerForMaskedLM,
+    ReformerConfig,
+    ReformerForMaskedLM,
+)
 
 from corpora.errors import ConfigError, InputError
 from eval.masked import MaskedScorer
@@ -57,6 +68,7 @@ def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
     read = []
     network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].tolist()), with_kwargs=True)
     scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    scorer.score(["the cat sees a wide dog ."], policy(pll=pll))  # its probes are done
     read.clear()
     good, bad = scorer.score(pair, policy(pll=pll))
     assert all(len(batch) * len(batch[0]) <= batch_tokens for batch in read)
@@ -104,7 +116,7 @@ def test_a_text_may_be_as_long_as_the_positions_are(kind):
     text = " ".join([word] * (scorer.positions - around)) if kind == "bert" else word * (scorer.positions - around)
     assert len(tokenizer(text).input_ids) == scorer.positions
     assert np.isfinite(scorer.score([text], policy(pll="original"))[0].logprobs).all()
-    with pytest.raises(InputError, match=f"m reads {scorer.positions} tokens at most; the longest text has"):
+    with pytest.raises(InputError, match=f"m reads {scorer.positions} tokens at most; .* has {scorer.positions + 1}"):
         scorer.score([f"{text} {word}"], policy())
 
 
@@ -146,6 +158,68 @@ def test_heads_and_padding_of_other_kinds(network):
             expected = one_mask_at_a_time(plain, tokenizer, sentence, "original")
             # MobileBERT has no layer norms: its sums are large.
             assert found.logprobs == pytest.approx(expected, abs=1e-3)
+
+
+def funnel(*blocks):
+    """It pools over neighbouring tokens, padding among them, in all blocks but the first."""
+    return lambda vocabulary: FunnelForMaskedLM(FunnelConfig(vocab_size=vocabulary, block_sizes=blocks, d_model=16,
+                                                             n_head=2, d_head=8, d_inner=24))  # fmt: skip
+
+
+def nystromformer(landmarks):
+    """With fewer landmarks than tokens it reads texts of 64 tokens alone. Its convolutions read padding."""
+    return lambda vocabulary: NystromformerForMaskedLM(NystromformerConfig(
+        vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+        max_position_embeddings=80, segment_means_seq_len=64, num_landmarks=landmarks))  # fmt: skip
+
+
+@pytest.mark.parametrize("network", [funnel(1, 1), funnel(2, 2, 2), nystromformer(64)])
+def test_models_that_mix_in_their_padding_read_texts_of_one_length_together(network):
+    tokenizer = word_pieces()
+    plain = made(network, tokenizer)
+    scorer = MaskedScorer(made(network, tokenizer), tokenizer, "m", 5_000)
+    assert not scorer.pads
+    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The cat sleeps and sees the dog near a cat ."]
+    for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
+        assert found.logprobs == pytest.approx(one_mask_at_a_time(plain, tokenizer, sentence, "original"), abs=1e-3)
+
+
+def test_a_mask_of_probability_zero_hides_no_padding():
+    """The probe compared the probability of the mask alone, which some models give none at all."""
+
+    class NoMask(FNetForMaskedLM):
+        def forward(self, *arguments, **named):
+            found = super().forward(*arguments, **named)
+            found.logits = found.logits.index_fill(-1, torch.tensor([tokenizer.mask_token_id]), -math.inf)
+            return found
+
+    tokenizer = word_pieces()
+    network = made(lambda vocabulary: NoMask(fnet(vocabulary).config), tokenizer)
+    assert not MaskedScorer(network, tokenizer, "m", 5_000).pads
+
+
+def test_a_text_that_the_model_cannot_read_is_one_line():
+    tokenizer = word_pieces()
+    short = MaskedScorer(made(funnel(2, 2, 2), tokenizer), tokenizer, "m", 5_000)
+    with pytest.raises(InputError, match=r"m: its code fails on a text of 3 tokens \(RuntimeError: "):
+        short.score(["cat"], policy())
+    fixed = MaskedScorer(made(nystromformer(8), tokenizer), tokenizer, "m", 5_000)
+    with pytest.raises(InputError, match=r"m: its code fails on a text of \d+ tokens \(RuntimeError: "):
+        fixed.score(["The cats sleep ."], policy())
+
+
+def test_random_hashing_is_told():
+    def reformer(vocabulary, **values):
+        return ReformerForMaskedLM(ReformerConfig(
+            vocab_size=vocabulary, hidden_size=16, attention_head_size=8, num_attention_heads=2, feed_forward_size=24,
+            attn_layers=["local", "lsh"], is_decoder=False, axial_pos_embds=False, max_position_embeddings=80,
+            lsh_attn_chunk_length=8, local_attn_chunk_length=8, num_buckets=4, **values))  # fmt: skip
+
+    tokenizer = word_pieces()
+    scorer = MaskedScorer(made(reformer, tokenizer), tokenizer, "m", 5_000)
+    assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # within one chunk nothing is hashed
+    with pytest.raises(ConfigError, match=r"m: two passes over one text of \d+ tokens differ .* hash_seed"):
+        scorer.score(["the cat sees the dog near the cat that sees the dog that sleeps near a cat ."], policy())
 
 
 def test_chinese_without_spaces_is_not_one_word():

@@ -1,22 +1,21 @@
 """Loading pretrained models and their revisions, and what cannot be loaded."""
 
+import json
 import shutil
 
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertModel,
-)
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
 from conf import compose
-from corpora.errors import ConfigError, InputError
+from corpora.errors import ConfigError, InputError, RunError
 from eval.causal import CausalScorer
 from eval.config import PretrainedConfig
 from eval.pretrained import load_pretrained, revisions
 from eval.scorers import load_scorer, weights_digest
-from tests.made_up_pretrained import SENTENCES, byte_level, gpt2, made, policy
+from tests.made_up_pretrained import SENTENCES, byte_level, gpt2, made, policy, word_pieces
 
 
 @pytest.fixture
@@ -70,6 +69,98 @@ def test_what_cannot_be_loaded_is_one_line(saved, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"only there as a pickle \(pytorch_model\.bin\).*allow_pickle=true"):
         load_pretrained(config(saved), 100)
     assert load_pretrained(config(saved, allow_pickle=True), 100).score(["The"], policy())
+
+
+def bare(folder, tmp_path, name="bare"):
+    """A copy of a model's folder without its tokenizer, as a Trainer that was given none leaves it."""
+    other = tmp_path / name
+    other.mkdir(parents=True)
+    for file in folder.iterdir():
+        if file.is_file() and not file.name.startswith("tokenizer"):
+            shutil.copy(file, other)
+    return other
+
+
+def test_a_model_without_its_tokenizer_is_refused_or_takes_the_one_above(saved, tmp_path):
+    """transformers 5 makes one up, of one symbol: every sentence was empty, and all accuracies 0.0."""
+    lone = bare(saved, tmp_path)
+    with pytest.raises(InputError, match=r"bare: comes without its tokenizer \(no tokenizer\.json in it"):
+        load_pretrained(config(lone), 100)
+    own, parent = load_pretrained(config(saved), 100), bare(saved, saved, "checkpoint-3")
+    below = load_pretrained(config(parent), 100)
+    assert (own.tokenizer_path, below.tokenizer_path) == (None, str(saved.resolve()))
+    assert below.tokenizer_digest == own.tokenizer_digest
+    for one, other in zip(below.score(SENTENCES), own.score(SENTENCES), strict=True):
+        assert one.logprobs.tolist() == other.logprobs.tolist()
+
+
+def test_a_tokenizer_that_reads_nothing_is_refused(saved):
+    made_up = transformers.GPT2Tokenizer()
+    assert made_up("The cats sleep.").input_ids == []
+    made_up.save_pretrained(saved)
+    with pytest.raises(InputError, match=r"its tokenizer \(1 tokens\) reads nothing in a plain sentence"):
+        load_pretrained(config(saved), 100)
+
+
+def test_weights_and_tokenizers_that_do_not_fit_are_one_line(saved, tmp_path):
+    larger = byte_level()
+    larger.add_tokens(["zebra"])
+    larger.save_pretrained(saved)
+    scorer = load_pretrained(config(saved), 100)
+    known = scorer.vocabulary
+    assert scorer.score(["The cat sees a dog ."])  # a token that no sentence holds does no harm
+    with pytest.raises(InputError, match=rf"knows {known} tokens, and 'zebra' in 'Two zebras' is number {known} of"):
+        scorer.score(["Two zebras"])
+    described = json.loads((saved / "config.json").read_text())
+    for change, told in {
+        "n_embd": (8, r"do not fit its config\.json: transformer\.h\.0\..* is .*, not .* and \d+ more"),
+        "n_layer": ("x", r"cannot be loaded \("),
+        "n_head": (-2, r"cannot be loaded|fails on a text|do not fit"),
+        "vocab_size": (10**12, r"cannot be loaded \(|do not fit"),
+        "hidden_size": (-16, r"cannot be loaded \(|do not fit"),
+    }.items():
+        (saved / "config.json").write_text(json.dumps(described | {change: told[0]}))
+        with pytest.raises(InputError, match=told[1]):
+            load_pretrained(config(saved), 100)
+    deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+    (saved / "config.json").write_text(deep)
+    with pytest.raises(InputError, match=r"cannot be loaded \("):
+        load_pretrained(config(saved), 100)
+    (saved / "config.json").write_text(json.dumps(described))
+    weights = load_file(saved / "model.safetensors")
+    weights["transformer.h.1.ln_1.bias"][3] = float("nan")
+    save_file(weights, saved / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(RunError, match=r"gpt: its weights hold infinity or NaN \(in transformer\.h\.1\.ln_1\.bias\)"):
+        load_pretrained(config(saved), 100)
+
+
+def test_an_index_of_weights_outside_of_the_folder_is_refused(saved):
+    weights = saved / "model.safetensors"
+    names = load_file(weights)
+    weights.rename(saved.parent / "outside.safetensors")
+    index = {"metadata": {}, "weight_map": dict.fromkeys(names, "../outside.safetensors")}
+    (saved / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(InputError, match=r"index\.json names a file outside of the folder: \.\./outside\.safetensors"):
+        load_pretrained(config(saved), 100)
+
+
+def test_a_pickle_that_holds_more_than_weights_is_refused(saved):
+    torch.save({"x": shutil.copy}, saved / "pytorch_model.bin")
+    (saved / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"gpt: cannot be loaded \("):
+        load_pretrained(config(saved, allow_pickle=True), 100)
+
+
+def test_a_class_of_both_kinds_is_neither_refused_for_the_other(tmp_path):
+    """XLM has one class: each kind named the other."""
+    tokenizer = word_pieces()
+    torch.manual_seed(1)
+    described = {"vocab_size": len(tokenizer), "emb_dim": 16, "n_layers": 1, "n_heads": 2, "pad_index": 0}
+    XLMWithLMHeadModel(XLMConfig(**described, use_lang_emb=False)).save_pretrained(tmp_path / "xlm")
+    tokenizer.save_pretrained(tmp_path / "xlm")
+    assert load_pretrained(config(tmp_path / "xlm", kind="masked"), 100).masked
+    with pytest.raises(ConfigError, match=r"no causal model: .* give model=hf_masked"):
+        load_pretrained(config(tmp_path / "xlm", begin="[CLS]"), 100)
 
 
 def test_its_run_is_named_by_the_model_alone(tmp_path):
