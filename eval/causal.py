@@ -24,7 +24,6 @@ from eval.hf_tokenizers import (
     vocabulary_size,
 )
 from eval.scorers import (
-    TextTooLong,
     TokenScores,
     begun,
     check_finite,
@@ -33,6 +32,7 @@ from eval.scorers import (
     tracked,
     weights_digest,
 )
+from eval.too_long import TextTooLong
 from eval.trees import Forest, Ids, forests
 from train.device import without_gradients
 from train.loss import token_logprobs

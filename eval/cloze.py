@@ -34,7 +34,8 @@ from eval.hf_tokenizers import check_embedded, encoded, first_symbol
 from eval.masked import MaskedScorer
 from eval.ngram import NgramScorer
 from eval.readings import Plan, Reading, hidden_words, left_to_right, reading_batches
-from eval.scorers import ModelScorer, Scorer, TextTooLong, tracked
+from eval.scorers import ModelScorer, Scorer, tracked
+from eval.too_long import TextTooLong
 from eval.trees import Ids
 from eval.whole_words import hub_words, own_words
 from train.device import without_gradients

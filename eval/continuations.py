@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-import jinja2
 import numpy as np
 import numpy.typing as npt
 
@@ -16,13 +18,16 @@ from corpora.errors import ConfigError, RunError
 from corpora.progress import track
 from corpora.tokenizers import UNK, Tokenizer
 from eval.config import PolicyConfig
-from eval.hf_tokenizers import chat_template_digest
+from eval.forward import error_line
+from eval.hf_tokenizers import chat_template_digest, check_embedded
+from eval.too_long import TextTooLong
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 Ids = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+TEMPLATE_SECONDS = 10  # that a chat template, which is anyone's, may take for one message
 ENCODED = 4096  # prompts whose tokens are made at a time
 READ = 1 << 17  # prompts that are read together: their texts are held, and all templates of a benchmark are millions
 
@@ -77,6 +82,10 @@ class Answering(ABC):
         """What the chat template puts between the prompt and an answer, where that is white space."""
         return ""
 
+    def check_chat(self) -> None:
+        """Raise ConfigError for a chat template that fails on every message, or does not come to an end."""
+        raise ConfigError(f"{self.name} has no chat template")
+
     def chat(self, system: str | None, user: str) -> str:
         """The prompt that the model's chat template makes of two messages."""
         raise ConfigError(f"{self.name} has no chat template")
@@ -102,7 +111,11 @@ class Answering(ABC):
                     dict.fromkeys(tuple(texts[key][key[1] :].tolist()) for key in keys[number :: len(answers)])
                 )
             self._check_forms(forms, answers)
-            values = self._continued(list(texts.values()), [first for _, first in texts], policy, chat)
+            try:
+                values = self._continued(list(texts.values()), [first for _, first in texts], policy, chat)
+            except TextTooLong as error:  # of the different texts; which prompt it is of is told above
+                number = keys.index(list(texts)[error.index]) // len(answers)
+                raise error.at(start + number) from None
             found = {key: (float(value.sum()), len(value)) for key, value in zip(texts, values, strict=True)}
             logprobs[part] = np.asarray([found[key][0] for key in keys]).reshape(-1, len(answers))
             counts[part] = np.asarray([found[key][1] for key in keys]).reshape(-1, len(answers))
@@ -168,6 +181,7 @@ class CausalAnswering(Answering):
     """Hugging Face models: a prompt begins after the begin symbol, one of a chat template as the template says."""
 
     tokenizer: PreTrainedTokenizerFast
+    vocabulary: int
 
     @abstractmethod
     def _before(self, policy: PolicyConfig) -> list[int]: ...
@@ -182,6 +196,8 @@ class CausalAnswering(Answering):
 
     def _ids(self, texts: Sequence[str]) -> list[Ids]:
         found = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        for text, ids in zip(texts, found, strict=True):
+            check_embedded(self.tokenizer, text, ids, self.vocabulary, self.name)
         return [np.asarray(ids, dtype=np.int64) for ids in found]
 
     def _token(self, index: int) -> str:
@@ -200,12 +216,11 @@ class CausalAnswering(Answering):
         if policy.context != "none":
             raise ConfigError(f"policy.context={policy.context}: a chat template says itself what a prompt begins with")
         # The first token is read and not asked for; it is BOS or the mark of a message, and one for all prompts.
+        self._check_lengths([0], [ids[1:] for ids in texts])
         results = [np.empty(0)] * len(texts)
         for begin in dict.fromkeys(int(ids[0]) for ids in texts):
             of = [i for i, ids in enumerate(texts) if ids[0] == begin]
-            after = [texts[i][1:] for i in of]
-            self._check_lengths([begin], after)
-            values = self._logprobs([begin], after, policy, [first[i] - 1 for i in of])
+            values = self._logprobs([begin], [texts[i][1:] for i in of], policy, [first[i] - 1 for i in of])
             for i, value in zip(of, values, strict=True):
                 results[i] = value
         return results
@@ -223,7 +238,7 @@ class CausalAnswering(Answering):
         """Whether the chat template takes a system message: some raise an error for one, some leave it out."""
         try:
             return "a probe" in self._rendered([("system", "a probe"), ("user", "a question")])
-        except jinja2.TemplateError:
+        except ConfigError:
             return False
 
     @cached_property
@@ -232,7 +247,7 @@ class CausalAnswering(Answering):
         asked, answer = [("user", "a question")], "an answer"
         try:
             prompt, answered = self._rendered(asked), self._rendered([*asked, ("assistant", answer)], to_answer=False)
-        except jinja2.TemplateError:
+        except ConfigError:
             return ""
         between = answered.removeprefix(prompt).partition(answer)[0]
         return between if between.isspace() else ""
@@ -246,13 +261,50 @@ class CausalAnswering(Answering):
             return self._rendered([("system", system), ("user", user)])
         return self._rendered([("user", f"{system}\n{user}")])
 
+    def check_chat(self) -> None:
+        """Raise ConfigError for a chat template that fails on every message, or does not come to an end."""
+        with _time_limit(f"{self.name}: its chat template"):
+            if not self.system_role:
+                self._rendered([("user", "a question")])
+
     def _rendered(self, messages: list[tuple[str, str]], to_answer: bool = True) -> str:
         conversation = [{"role": role, "content": content} for role, content in messages]
-        # Some templates tell the day: the same prompt has to be the same tomorrow.
-        rendered = self.tokenizer.apply_chat_template(
-            conversation, tokenize=False, add_generation_prompt=to_answer, date_string="26 Jul 2024"
-        )
+        try:
+            # Some templates tell the day: the same prompt has to be the same tomorrow.
+            rendered = self.tokenizer.apply_chat_template(
+                conversation, tokenize=False, add_generation_prompt=to_answer, date_string="26 Jul 2024"
+            )
+        except Exception as error:  # of a template that is anyone's: its syntax, what it raises, what it may not do
+            raise ConfigError(
+                f"{self.name}: its chat template fails ({error_line(error)}); chat=false of the method asks without it"
+            ) from error
         return str(rendered)
+
+
+class _TooLate(BaseException):
+    """Not an Exception, which the code that it interrupts may take for an error of its own."""
+
+
+@contextmanager
+def _time_limit(what: str) -> Iterator[None]:
+    """Raise ConfigError after TEMPLATE_SECONDS; signals reach the main thread alone, so elsewhere there is no limit."""
+
+    def stop(*_: object) -> NoReturn:
+        raise _TooLate
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, TEMPLATE_SECONDS)
+    try:
+        yield
+    except _TooLate:
+        told = f"{what} is not done after {TEMPLATE_SECONDS} seconds; chat=false of the method asks without it"
+        raise ConfigError(told) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _common(one: Ids, other: Ids) -> int:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from corpora.errors import ConfigError, check_choice
+from corpora.errors import ConfigError, InputError, RunError, check_choice
 from corpora.files import sha256_json
 from corpora.words import count_words
+from eval.cells import shown
 from eval.config import SCORED, MethodConfig, PolicyConfig
 from eval.methods import METHODS, VOTES, Side, about, check_method, judge, summed
 from eval.prompting import Asker, ab_prompt, yes_no
 from eval.scorers import Scorer, TokenScores
 from eval.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
+from eval.too_long import TextTooLong
 
 ASKED = {"yes_no": yes_no, "ab": ab_prompt}  # kinds of prompts
 
@@ -94,7 +98,8 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], poli
     The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
     texts of two have little in common, and all of a large benchmark's are too many to hold.
     """
-    good, bad = _sides(pairs, scorer.score([*pairs["good"], *pairs["bad"]], policy), policy)
+    with _naming_the_pair(pairs):
+        good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
     same = about(good, bad)
     of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
     told: dict[str, dict[str, Any]] = {plan.method: {} for plan in plans}
@@ -102,7 +107,8 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], poli
         inputs = _fill(template, pairs)
         texts = [text for text, _ in inputs]
         as_read = pairs.assign(good=texts[: len(pairs)], bad=texts[len(pairs) :])
-        scores = scorer.score(texts, policy)
+        with _naming_the_pair(pairs):
+            scores = _scored(scorer, texts, policy)
         for plan in users:
             found = scores
             if plan.config.scored == "target":
@@ -115,7 +121,8 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], poli
             rows[plan.method] = judge(plan.method, plan.config, good, bad)
             continue
         if plan.asker is not None:
-            parts, told[plan.method] = ASKED[plan.reads](plan.asker, pairs, plan.config, policy)
+            with _naming_the_pair(pairs):
+                parts, told[plan.method] = ASKED[plan.reads](plan.asker, pairs, plan.config, policy)
         else:
             parts = [of_filled[plan.method, template] for template in plan.templates.templates]
         rows[plan.method] = pd.concat(
@@ -123,6 +130,30 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], poli
             for template, part in zip(plan.templates.templates, parts, strict=True)
         )
     return Judged(rows, told, good, bad)
+
+
+@contextmanager
+def _naming_the_pair(pairs: pd.DataFrame) -> Iterator[None]:
+    """Say of which pair a text is that is too long. Texts go by pair within each side, template and order."""
+    try:
+        yield
+    except TextTooLong as error:
+        pair = pairs.iloc[error.index % len(pairs)]
+        raise InputError(f"{error} (paradigm {pair['paradigm']}, pair {pair['pair_id']})") from None
+
+
+def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    """Scores of texts. Raises RunError where they are NaN, InputError where the model knows no token of any text."""
+    scores = scorer.score(texts, policy)
+    for text, score in zip(texts, scores, strict=True):
+        if np.isnan(score.logprobs).any():
+            raise RunError(f"{scorer.name}: its score of {shown(text)} is NaN; it has no judgement of it")
+    of_text = [score.spans[:, 1] > score.spans[:, 0] for score in scores]  # <eos> has no characters
+    if not any((inside & ~score.unk).any() for inside, score in zip(of_text, scores, strict=True)):
+        raise InputError(
+            f"{scorer.name}: knows no token of any of {len(texts):,} texts, such as {shown(texts[0])}: all would tie"
+        )
+    return scores
 
 
 def _filled_for(plans: Sequence[Plan]) -> dict[Template, list[Plan]]:

@@ -27,7 +27,6 @@ from eval.hf_tokenizers import (
     vocabulary_size,
 )
 from eval.scorers import (
-    TextTooLong,
     TokenScores,
     check_finite,
     length_batches,
@@ -35,6 +34,7 @@ from eval.scorers import (
     tracked,
     weights_digest,
 )
+from eval.too_long import TextTooLong
 from eval.trees import Ids
 from train.device import without_gradients
 

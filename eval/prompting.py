@@ -38,7 +38,9 @@ class Asker:
             raise ConfigError(f"method={method}: a model of this kind cannot be asked anything")
         if chat and not scorer.has_chat:
             raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template")
-        return cls(scorer, templates, scorer.has_chat if chat is None else chat)
+        if in_chat := scorer.has_chat if chat is None else chat:
+            scorer.check_chat()
+        return cls(scorer, templates, in_chat)
 
     def prompt(self, user: str) -> str:
         """What the model reads before its answer; `user`: the user's message."""

@@ -94,10 +94,8 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
             told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
             console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
         if isinstance(work, PairsWork) and work.unrecorded:
-            told = (
-                "scored when the begin symbol, special tokens and config.json were not kept with scores; they are taken"
-            )
-            told += f" as unchanged, and without {work.folder} all is scored again"
+            told = "scored when no file kept the begin symbol, special tokens and config.json; taken as unchanged:"
+            told += f" without {work.folder} all is scored again"
             console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
         if work.lacking:
             work.score()

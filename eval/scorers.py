@@ -18,10 +18,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from corpora.errors import InputError, RunError
+from corpora.errors import RunError
 from corpora.progress import track
 from corpora.tokenizers import EOS, UNK, Tokenizer
-from eval.cells import shown
 from eval.config import PLAIN, PolicyConfig, PretrainedConfig
 from eval.continuations import ModelAnswering
 from eval.trees import Forest, Ids, forests
@@ -41,14 +40,6 @@ class TokenScores:
     logprobs: npt.NDArray[np.float64]  # (n,) nats
     spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the sentence; both its length for a scored <eos>
     unk: npt.NDArray[np.bool_]  # (n,)
-
-
-class TextTooLong(InputError):
-    """A text has more tokens than a model reads; `index`: which of the texts that it was given."""
-
-    def __init__(self, name: str, positions: int, text: str, tokens: int, index: int):
-        super().__init__(f"{name} reads {positions:,} tokens at most; {shown(text)} has {tokens:,}")
-        self.index = index
 
 
 class Scorer(Protocol):

@@ -304,3 +304,40 @@ def test_sure_judgements_do_not_tie():
     row = row.rows["yes_no"].iloc[0]
     assert row["good"] < row["bad"] < 0
     assert row["good"] == pytest.approx(-1.05e-20, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("{% for message in messages %}", r"TemplateSyntaxError"),
+        ("{{ messages[0].content }}{{ raise_exception('none of it') }}", r"TemplateError: none of it"),
+        ("{{ messages.__class__.__base__.__subclasses__() }}", r"SecurityError"),
+        ("{% for i in range(10**12) %}x{% endfor %}", r"OverflowError"),
+        ("{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}", r"is not done after 1 sec"),
+        ({"tool_use": "{{ messages }}"}, r"ValueError"),
+    ],
+)
+def test_a_chat_template_of_anyones_is_one_line(template, told, monkeypatch):
+    monkeypatch.setattr("eval.continuations.TEMPLATE_SECONDS", 1)
+    with pytest.raises(ConfigError, match=rf"m: its chat template .*{told}"):
+        yes_no(chatting(template))
+
+
+@pytest.mark.parametrize("side", ["good", "bad"])
+@pytest.mark.parametrize("plan", [yes_no, ab_prompt, lambda _: Plan("lp", MethodConfig(), None, None)])
+def test_a_text_that_is_too_long_is_named_with_its_pair(plan, side):
+    asked = scorer(byte_level())
+    sentences = [("The cat", "The dog"), ("A cat", "A dog"), ("The dog", "A dog")]
+    sentences[1] = ("猫" * 140, "A dog") if side == "good" else ("A cat", "猫" * 140)
+    named = pairs(*sentences).iloc[1]
+    where = rf"\(paradigm {named['paradigm']}, pair {named['pair_id']}\)"
+    with pytest.raises(InputError, match=rf"m reads 400 tokens at most; '.* has 4\d\d {where}"):
+        judge_pairs(asked, pairs(*sentences), [plan(asked)], policy())
+
+
+def test_what_is_unknown_all_over_is_refused():
+    """An own model of words of another language called all sentences equal: 0.0%."""
+    ours = ModelScorer(made_up_model(LSTM), "m", 100)
+    plan = Plan("lp", MethodConfig(), None, None)
+    with pytest.raises(InputError, match=r"m: knows no token of any of 2 texts, such as '猫在睡'"):
+        judge_pairs(ours, pairs(("猫在睡", "狗在睡")), [plan], policy())

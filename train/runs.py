@@ -85,6 +85,7 @@ class Manifest(TypedDict, total=False):
     sample_digest: str
     digest: str  # of the weights of a model that comes trained
     tokenizer_digest: str
+    tokenizer_path: str | None  # of such a model: the folder above its own, where its tokenizer lies in that
     tokens: Count | None  # of the sample; of a model that comes trained: of its training text, null: unknown
     step: Count | None
     vocabulary: Positive
