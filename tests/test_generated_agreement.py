@@ -87,11 +87,13 @@ def verb_numbers(words: Words) -> set[str]:
 
 
 def subject(words: Words) -> tuple[str, int]:
-    """The first noun or name of a sentence, which its determiner stands before, and where it stands."""
+    """The first noun or name of a sentence, which its determiner and an adjective may stand before, and where it is."""
     if words[0] in column("name", "word"):
         return words[0], 0
     determiners = sorted((row[number] for row in table("determiner") for number in NUMBERS), key=len, reverse=True)
     length = next(len(one.split()) for one in determiners if one.split() == words[: len(one.split())])
+    if words[length] in column("adjective", "word") and numbers(words[length + 1]):
+        length += 1
     return words[length], length
 
 

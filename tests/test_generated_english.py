@@ -298,7 +298,10 @@ REFLEXIVES = {
 def antecedents(sentence: str) -> list[set[tuple[str, str]]]:
     """(number, gender) that the nouns and names of a sentence may have, in their order."""
     found = []
-    for token in read(sentence):
+    tokens = read(sentence)
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if after is not None and token.rows("adjective") and after.rows("noun"):  # "this patient gentleman"
+            continue
         agrees = {("singular", gender) for _, row in token.rows("name") for gender in row["gender"].split("|")}
         for column, row in token.rows("noun"):
             genders = row["gender"].split("|") if column == "singular" else ["any"]

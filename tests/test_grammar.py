@@ -28,12 +28,12 @@ VERBS = [
 ]  # fmt: skip
 
 
-def small(phrases=(), knows=None, **more):
+def small(phrases=(), knows=None, variables=None, **more):
     tables = {
         "noun": [dict(zip(("singular", "plural", "class", "gender", "regular"), row, strict=True)) for row in NOUNS],
         "verb": [dict(zip(("base", "past", "object"), row, strict=True)) for row in VERBS],
     }
-    variables = {"n": ["singular", "plural"], "c": ["person", "animal", "text", "clothes"]}
+    variables = variables or {"n": ["singular", "plural"], "c": ["person", "animal", "text", "clothes"]}
     return Grammar({"variables": variables, "phrases": dict(phrases), "zipf": None, **more}, tables, knows)
 
 
@@ -76,6 +76,11 @@ def test_cells_are_arguments_of_phrases_and_sets_fit_headings():
     assert objects == {
         "Saw": {"a boy", "a girl", "a child", "a cat", "a book", "everybody"}, "Read": {"a book"}, "Fed": {"a cat"},
     }  # fmt: skip
+
+
+def test_a_phrase_may_have_the_same_feature_twice():
+    grammar = small({"Two[n, k]": {"noun.n noun.k": 1}}, variables={"n": ["plural"], "k": ["plural"]})
+    assert "Boys girls." in {good for good, _ in goods("Two[n, k] {. / ?}", grammar)}
 
 
 def test_labels_in_a_phrase_are_its_own():

@@ -3,7 +3,8 @@
 A logistic regression (L2, C=1) on the presence of uni- and bigrams tells good sentences from bad ones. It learns from
 500 pairs of a paradigm and is tested on 500 others; its accuracy is that of single sentences (chance .5), averaged over
 five splits. A paradigm that gives away more than the published one may be solved by a cue that is not its grammar.
-Words are parted at spaces and marks; Mandarin counts in characters. Frozen pairs are read from $PAIRSCALE_DATA.
+Words are parted at spaces and marks; Mandarin counts in characters. Published pairs are read from $PAIRSCALE_DATA.
+Needs scikit-learn (`pip install -e ".[bench]"`).
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ Pair = tuple[str, str]  # good, bad
 
 
 def accuracy(pairs: Sequence[Pair], token: re.Pattern[str], train: int = 500, splits: int = 5) -> float:
-    """Share of single sentences told right, in pairs that were not trained on. A text that stands on both sides of a
-    split, or in two pairs, is kept out of the test."""
+    """Share of single sentences classified correctly, in pairs without a sentence of the training set."""
     scores = []
     for split in range(splits):
         shuffled = list(pairs)
