@@ -114,7 +114,7 @@ def _accuracy(rows: pd.DataFrame) -> Exhibit:
         "Accuracy by word frequency",
         "Accuracy at each curve's largest size by how frequent words are in each run's own training text: the rarest "
         "word of the good sentence, the rarest of those that the bad one lacks, and how much more frequent that is "
-        "than the bad sentence's own. Ten bins of about equally many judgements; bands: 95% intervals over pairs. "
+        "than the bad sentence's own. Ten bins of quantiles within each paradigm; bands: 95% intervals over pairs. "
         "Pairs that differ in order alone are in the first panel only. The paper has no such figure.",
         table.rename(columns={"group": "curve", "x": "median"}),
         cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},

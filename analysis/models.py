@@ -24,7 +24,7 @@ from analysis.score_exhibits import score_exhibits
 from analysis.sentences import in_text, joined, judging, left_out, plural, unknown_words
 from analysis.tables import accuracy_text
 from analysis.units import paradigm_accuracies, units_of
-from eval.accuracy import wilson
+from eval.accuracy import stratified_trials, wilson
 from eval.table import BESIDE
 
 Judge = Callable[[Study, str, str, str], Judgements]  # analysis.judgements.judgements, or that of what was tracked
@@ -81,7 +81,7 @@ def as_runs(study: Study, label: str) -> Study:
     runs = study.unplaced.loc[scored]
     twice = runs["group"].duplicated(keep=False)
     names = runs["group"].where(~twice, runs["group"] + ", " + runs.index.to_series())
-    runs = runs.assign(group=names, tokenizer=names, size="", seed=0, sample_words=np.nan)
+    runs = runs.assign(group=names, tokenizer=names, size="", reference="", seed=0, sample_words=np.nan)
     others = [
         {"run": run, "status": UNSCORED, "reason": f"no scores of {label}"}
         for run in study.unplaced.index
@@ -107,21 +107,21 @@ def _parts(models: Study, label: str) -> dict[str, Study]:
 def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
     """One row per model and unit: model, method, level, name, paradigms, pairs, accuracy, low, high, tied, with <unk>.
 
-    Levels as of `units_of`. low, high: Wilson's interval over new pairs of the same paradigms, for a mean over K of n_k
-    pairs with K^2 / sum(1 / n_k) trials (eval.accuracy.accuracies). `without <unk>`: the accuracy on pairs without
-    `<unk>` in any of these models, NaN where all pairs hold it or it is not known of which pairs.
+    Levels as of `units_of`. low, high: Wilson's interval over new pairs of the same paradigms, of a mean with
+    eval.accuracy.stratified_trials. `without <unk>`: the accuracy on pairs without `<unk>` in any of these models, NaN
+    where all pairs hold it or it is not known of which pairs.
     """
     units = units_of(judged.pairs)
     table = units.table
     sizes = table.loc[table["level"] == "paradigm", "n_pairs"].to_numpy(dtype=np.float64)
-    trials = table["paradigms"].to_numpy() ** 2 / ((1 / sizes) @ (units.weights > 0))
     right, tied, unknown = (
-        paradigm_accuracies(of.astype(np.float64), units.bounds) @ units.weights
-        for of in (judged.outcome, judged.tie, judged.unk)
+        paradigm_accuracies(of.astype(np.float64), units.bounds) for of in (judged.outcome, judged.tie, judged.unk)
     )
+    trials = stratified_trials(right, sizes, units.weights)
+    right, tied, unknown = (of @ units.weights for of in (right, tied, unknown))
     rows = []
     for r, model in enumerate(judged.runs["group"]):
-        limits = np.asarray([wilson(share, n, confidence) for share, n in zip(right[r], trials, strict=True)])
+        limits = np.asarray([wilson(share, n, confidence) for share, n in zip(right[r], trials[r], strict=True)])
         columns = {"accuracy": right[r], "low": limits[:, 0], "high": limits[:, 1]}
         shares = dict(zip(_SHARES, (tied[r], unknown[r]), strict=True))
         named = table.rename(columns={"n_pairs": "pairs"}).assign(model=model, method=judged.method)
@@ -283,9 +283,10 @@ def methods(by_method: Mapping[str, Judgements], found: pd.DataFrame, ties: str,
     return [
         *dict.fromkeys(text),
         *unknown,
-        f"{confidence:.0%} intervals are Wilson's, over new pairs of the same paradigms: of a mean over K paradigms of "
-        "n pairs each with K²/Σ(1/n) trials. A model is one training, and paradigms are fixed: nothing here says what "
-        "another initialisation, another text or other paradigms would change.",
+        f"{confidence:.0%} intervals are Wilson's, over new pairs of the same paradigms: of a mean over paradigms with "
+        "as many trials as would vary as much as it does, pairs varying within paradigms alone (Korn and Graubard "
+        "1998). A model is one training, and paradigms are fixed: nothing here says what another initialisation, "
+        "another text or other paradigms would change.",
     ]
 
 

@@ -1,6 +1,8 @@
-"""What predicts a right judgement besides the phenomenon: length, perplexity, probability, confidence.
+"""What predicts a right judgement besides the paradigm: length, perplexity, probability, confidence.
 
-Warstadt et al. 2020, section 5.2 and figure 2, from the score files of `lp`.
+Warstadt et al. 2020, section 5.2 and figure 2, from the score files of `lp`. Paradigms differ in these and in how hard
+they are, so that bins which pool them show which paradigms they hold (Simpson 1951): pairs are compared within their
+paradigm alone.
 """
 
 from __future__ import annotations
@@ -9,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from eval.accuracy import outcome, wilson
+from eval.accuracy import outcome, stratified_trials, wilson
 from eval.scores import read_scores
 
 PREDICTORS = {
@@ -22,7 +23,6 @@ PREDICTORS = {
     "confidence": "difference of the two log-probabilities (nats)",
 }
 BINS = ["group", "predictor", "x", "judgements", "runs", "accuracy", "low", "high"]
-Array = npt.NDArray[np.float64]
 
 
 def shallow_predictors(scores: pd.DataFrame) -> pd.DataFrame:
@@ -43,17 +43,15 @@ def shallow_predictors(scores: pd.DataFrame) -> pd.DataFrame:
 def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.DataFrame:
     """Accuracy in bins of each predictor; `files`: group, path (score files of `lp`, the runs of a group at one size).
 
-    Bins hold about equally many judgements of a group; values that many pairs share (lengths) are kept together. One
-    row per group, predictor and bin: x (the median of the predictor), judgements, runs, accuracy, low, high: Wilson's
-    95% interval over pairs, of which each run judges its share of the bin. Paradigms are not weighted: this is about
-    sentences.
+    One row per group, predictor and bin, as of `accuracy_in_bins`: BINS.
     """
     rows: list[dict[str, Any]] = []
     for group, of_group in files.groupby("group", sort=False):
         parts = []
         for path in of_group["path"]:
             scores, _ = read_scores(path)
-            parts.append(shallow_predictors(scores).assign(outcome=outcome(scores["good"], scores["bad"], ties)))
+            right = outcome(scores["good"], scores["bad"], ties)
+            parts.append(shallow_predictors(scores).assign(paradigm=scores["paradigm"], outcome=right))
         table = pd.concat(parts, ignore_index=True)
         rows += accuracy_in_bins(table, list(PREDICTORS), str(group), len(of_group), bins)
     return pd.DataFrame(rows, columns=BINS)
@@ -62,18 +60,29 @@ def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.
 def accuracy_in_bins(
     judged: pd.DataFrame, predictors: Sequence[str], group: str, runs: int, bins: int = 10
 ) -> list[dict[str, Any]]:
-    """Rows of BINS, by predictor and bin; `judged`: the predictors and `outcome` of all judgements of a group's runs.
+    """Rows of BINS, by predictor and bin of its quantiles within each paradigm, lowest first.
 
-    Judgements for which a predictor is not finite are in none of its bins.
+    `judged`: paradigm, the predictors and `outcome` of all judgements of a group's runs. accuracy: the mean over
+    paradigms, plus by how much the bin lies above each paradigm's own accuracy, on average over the paradigms that it
+    holds pairs of: a paradigm's own level moves no bin, though one with few different values (lengths) is in some bins
+    only. x: median of the predictor in the bin. low, high: Wilson's 95% interval over pairs within paradigms, of which
+    each run judges its share. Judgements for which a predictor is not finite are in none of its bins, nor are
+    paradigms in which it does not vary.
     """
     rows = []
     for predictor in predictors:
-        known = judged[np.isfinite(judged[predictor])]
+        known = judged.loc[np.isfinite(judged[predictor]), ["paradigm", "outcome", predictor]]
+        known = known[known.groupby("paradigm")[predictor].transform("nunique") > 1]
         if known.empty:
             continue
-        for _, part in known.groupby(binned(known[predictor].to_numpy(), bins)):
-            accuracy = float(part["outcome"].mean())
-            low, high = wilson(accuracy, len(part) / runs)
+        known = known.assign(bin=quantile_bins(known[predictor], known["paradigm"], bins))
+        level = known.groupby("paradigm")["outcome"].mean()
+        for _, part in known.groupby("bin"):
+            cells = part.groupby("paradigm")["outcome"].agg(["mean", "size"])
+            accuracy = float(level.mean() + (cells["mean"] - level[cells.index]).mean())
+            equally = np.full((len(cells), 1), 1 / len(cells))
+            trials = float(stratified_trials(cells["mean"], cells["size"] / runs, equally)[0])
+            low, high = wilson(min(max(accuracy, 0.0), 1.0), trials)
             rows.append(
                 {"group": group, "predictor": predictor, "x": float(part[predictor].median()),
                  "judgements": len(part), "runs": runs, "accuracy": accuracy, "low": low, "high": high}
@@ -81,7 +90,8 @@ def accuracy_in_bins(
     return rows
 
 
-def binned(values: Array, bins: int) -> npt.NDArray[np.intp]:
-    """The bin, 0..B-1, of each value: quantiles cut the values, equal values are never parted, no bin is empty."""
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
-    return np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)[1]
+def quantile_bins(values: pd.Series, paradigms: pd.Series, bins: int) -> pd.Series:
+    """The bin, 0..bins - 1, of each value among those of its paradigm; equal values are never parted."""
+    within = values.groupby(paradigms)
+    place = (within.rank(method="average") - 0.5) / within.transform("size")
+    return np.floor(place * bins).clip(0, bins - 1).astype(int)

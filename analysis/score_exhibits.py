@@ -273,9 +273,10 @@ def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
     return Exhibit(
         "predictors",
         "Shallow predictors",
-        "Accuracy by the length, perplexity and log-probability of the good sentence and by the model's confidence, in "
-        "ten bins of about equally many judgements (Warstadt et al. 2020, section 5.2 and figure 2). Bands: 95% "
-        "intervals over pairs.",
+        "Accuracy by the length, perplexity and log-probability of the good sentence and by the model's confidence "
+        "(Warstadt et al. 2020, section 5.2 and figure 2, whose bins pool paradigms): in ten bins of quantiles within "
+        "each paradigm, what a bin lies above its paradigms' own accuracies being added to the mean of all, so that "
+        "no line rises because easy paradigms have long sentences. Bands: 95% intervals over pairs.",
         table.rename(columns={"group": "curve", "x": "median"}),
         cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
         charts={name: partial(_predictor_panel, rows, name) for name in PREDICTORS},

@@ -43,21 +43,23 @@ def pair_words(items: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
-    """(P rows) columns of PREDICTORS, of `pair_words`; NaN where a sentence has no word of its own (another order)."""
+    """(P rows) paradigm and columns of PREDICTORS, of `pair_words`.
+
+    NaN where a sentence has no word of its own (another order).
+    """
 
     def rarest(lists: Sequence[list[str]]) -> Array:
         return np.asarray([min(map(counts.per_million, found)) if found else np.nan for found in lists])
 
     good, bad = rarest(pairs["good"].tolist()), rarest(pairs["bad"].tolist())
-    return pd.DataFrame({"rarest": rarest(pairs["all"].tolist()), "differing": good, "ratio": good / bad})
+    found = {"rarest": rarest(pairs["all"].tolist()), "differing": good, "ratio": good / bad}
+    return pd.DataFrame({"paradigm": pairs["paradigm"].to_numpy(), **found})
 
 
 def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.DataFrame, Array]]) -> pd.DataFrame:
-    """Accuracy in bins of about equally many judgements of a group, equal frequencies kept together.
+    """Accuracy in bins of frequency within paradigms: rows of BINS, as of analysis.predictors.accuracy_in_bins.
 
-    `runs`: index run, group. `judged`: run -> its `pair_frequencies` and its outcomes (P,). One row per group,
-    predictor and bin: x (median), judgements, runs, accuracy, low, high (Wilson's 95% intervals over pairs, of which
-    each run judges its share of the bin). Paradigms are not weighted: this is about words.
+    `runs`: index run, group. `judged`: run -> its `pair_frequencies` and its outcomes (P,).
     """
     rows: list[dict[str, Any]] = []
     for group, of in runs.groupby("group", sort=False):

@@ -16,7 +16,8 @@ TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
     """What each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
 
-    The published accuracies of BLiMP count strictly greater scores only: ties="wrong". NaN (no score) is wrong.
+    The published accuracies of BLiMP count strictly greater scores only: ties="wrong". A pair without a score, as no
+    token of it counts (null in a score file, whose readers refuse NaN), is wrong.
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     return np.where(good > bad, 1.0, np.where(good == bad, TIE_WORTH[ties], 0.0))
@@ -30,6 +31,21 @@ def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[flo
     centre = (accuracy + z * z / (2 * pairs)) / (1 + z * z / pairs)
     half = z / (1 + z * z / pairs) * np.sqrt(accuracy * (1 - accuracy) / pairs + z * z / (4 * pairs * pairs))
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+
+
+def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
+    """How many independent trials the mean of fixed paradigms is worth, for Wilson's interval (Korn and Graubard 1998).
+
+    `shares` (..., K) and `pairs` (K,) of the paradigms, `weights` (K, U) of the means -> (..., U). Pairs vary within
+    paradigms alone, so a mean varies less than a share of as many pairs of any paradigm: p(1 - p) over the variance of
+    the mean, both from shares with half a right and half a wrong pair more, as a share may be 0 or 1. For one paradigm
+    these are its pairs.
+    """
+    shares, pairs, weights = (np.asarray(values, dtype=np.float64) for values in (shares, pairs, weights))
+    smoothed = (pairs * shares + 0.5) / (pairs + 1)
+    mean = smoothed @ weights
+    trials: FloatArray = mean * (1 - mean) / ((smoothed * (1 - smoothed) / pairs) @ weights**2)
+    return trials
 
 
 def unk_free(scores: pd.DataFrame) -> pd.Series:
@@ -88,8 +104,8 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
     columns of that name; the accuracy is then the mean over templates or trials, and ties count all of their judgements
     (Ide et al. 2024, section 5). Returns the columns level (paradigm, phenomenon, overall), name, paradigms, pairs,
     ties, accuracy, low, high; in this order of levels, then by name.
-    The interval is over new pairs of the same paradigms: Wilson's, for a mean over K paradigms of n_k pairs with
-    K^2 / sum(1/n_k) trials (all pairs, where the paradigms are equally large). A mean over templates varies less.
+    The interval is over new pairs of the same paradigms: Wilson's, of a mean with `stratified_trials`. A mean over
+    templates varies less.
     """
     repeats = len(repeats_of(scores))
     pairs = scores[["paradigm", "phenomenon"]].assign(
@@ -107,8 +123,10 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
         if group.empty:
             continue
         accuracy = float(group["accuracy"].mean())
-        trials = len(group) ** 2 / float((1 / group["pairs"]).sum())
-        low, high = wilson(accuracy, trials, confidence)
+        weights = np.full((len(group), 1), 1 / len(group))
+        low, high = wilson(
+            accuracy, float(stratified_trials(group["accuracy"], group["pairs"], weights)[0]), confidence
+        )
         counts = {"paradigms": len(group), "pairs": int(group["pairs"].sum()), "ties": int(group["ties"].sum())}
         rows.append({"level": level, "name": name, **counts, "accuracy": accuracy, "low": low, "high": high})
     return pd.DataFrame(rows, columns=["level", "name", "paradigms", "pairs", "ties", "accuracy", "low", "high"])

@@ -77,10 +77,14 @@ def test_accuracies_are_counts_by_hand_with_wilson_s_intervals(runs):
                 assert row["accuracy"] == pytest.approx(share)
                 limits = proportion_confint(round(20 * share), 20, alpha=0.1, method="wilson")
                 assert (row["low"], row["high"]) == pytest.approx(limits)
-            islands = right[phenomenon[right.index] == "island_effects"].mean()  # three paradigms of 20: 60 trials
+            of_islands = right[phenomenon[right.index] == "island_effects"]  # three paradigms of 20
+            islands = of_islands.mean()
             row = shown.loc[(model, metadata["method"], "island_effects", "")]
             assert row["accuracy"] == pytest.approx(islands)
-            limits = proportion_confint(round(60 * islands), 60, alpha=0.1, method="wilson")
+            smoothed = (20 * of_islands + 0.5) / 21
+            variance = sum(p * (1 - p) / 20 for p in smoothed) / 9
+            trials = smoothed.mean() * (1 - smoothed.mean()) / variance
+            limits = proportion_confint(islands * trials, trials, alpha=0.1, method="wilson")
             assert (row["low"], row["high"]) == pytest.approx(limits)
             assert wide.loc["overall", f"{model}, {metadata['method']}"] == pytest.approx(right.mean())
             kept = rows[free] if metadata["method"] == "lp" else rows[rows["good_unk"] == 0]

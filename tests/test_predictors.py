@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.predictors import PREDICTORS, accuracy_by_predictor, binned, shallow_predictors
+from analysis.predictors import PREDICTORS, accuracy_by_predictor, accuracy_in_bins, quantile_bins, shallow_predictors
 from eval.scores import SCORES, write_scores
 from tests.made_up_study import MadeUpStudy
 
@@ -44,11 +44,47 @@ def test_accuracy_in_bins_equals_a_group_by(tmp_path):
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.integers(1, 10))
-def test_bins_part_no_equal_values_and_none_is_empty(values, bins):
-    values = np.asarray(values, dtype=float)
-    found = binned(values, bins)
-    assert set(found) == set(range(found.max() + 1))
-    assert found.max() < bins
-    of_value = pd.Series(found).groupby(values).nunique()
-    assert (of_value == 1).all()
-    assert (np.diff(found[np.argsort(values)]) >= 0).all()
+def test_bins_part_no_equal_values(values, bins):
+    found = quantile_bins(pd.Series(values), pd.Series("p", index=range(len(values))), bins)
+    assert found.between(0, bins - 1).all()
+    assert (found.groupby(pd.Series(values)).nunique() == 1).all()
+    assert (np.diff(found.to_numpy()[np.argsort(values, kind="stable")]) >= 0).all()
+
+
+def two_paradigms(rng, count, accuracy, within):
+    """Judgements of an easy paradigm of long sentences and of a hard one of short ones."""
+    parts = []
+    for name, middle, share in (("easy", 12, accuracy + 0.2), ("hard", 5, accuracy - 0.2)):
+        place = rng.uniform(-1, 1, count)
+        right = rng.uniform(size=count) < share + within * place
+        parts.append(pd.DataFrame({"paradigm": name, "length": middle + 4 * place, "outcome": right.astype(float)}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("within", [0.0, -0.15])
+def test_paradigms_of_unequal_difficulty_make_no_slope(within):
+    """Simpson's paradox: pooled, longer sentences are easier; within each paradigm they are not, or are harder."""
+    judged = two_paradigms(np.random.default_rng(0), 20_000, 0.7, within)
+    pooled = judged.groupby(pd.qcut(judged["length"], 10, labels=False))["outcome"].mean().to_numpy()
+    assert pooled[-1] - pooled[0] > 0.1
+    rows = pd.DataFrame(accuracy_in_bins(judged, ["length"], "g", runs=1))
+    centres = (2 * np.arange(10) + 1) / 10 - 1
+    np.testing.assert_allclose(rows["accuracy"], 0.7 + within * centres, atol=0.025)
+    assert rows["judgements"].eq(4000).all()
+    assert ((rows["low"] < rows["accuracy"]) & (rows["accuracy"] < rows["high"])).all()
+
+
+def test_a_paradigm_of_one_length_is_in_no_bin():
+    judged = two_paradigms(np.random.default_rng(1), 500, 0.7, 0.1)
+    constant = pd.DataFrame({"paradigm": "same", "length": 7.0, "outcome": 1.0}, index=range(500))
+    rows = accuracy_in_bins(pd.concat([judged, constant], ignore_index=True), ["length"], "g", 1)
+    assert rows == accuracy_in_bins(judged, ["length"], "g", 1)
+
+
+def test_bands_hold_the_accuracy_of_a_bin():
+    rng = np.random.default_rng(2)
+    held = []
+    for _ in range(200):
+        row = accuracy_in_bins(two_paradigms(rng, 200, 0.7, -0.1), ["length"], "g", 1, bins=4)[0]
+        held.append(row["low"] < 0.7 - 0.1 * -0.75 < row["high"])
+    assert 0.92 <= np.mean(held) <= 0.99

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from corpora.errors import RunError
-from eval.accuracy import accuracies, outcome, unk_free, wilson
+from eval.accuracy import accuracies, outcome, stratified_trials, unk_free, wilson
 from eval.config import BenchmarkConfig, PolicyConfig
 from eval.published import read_published
 from eval.scores import (
@@ -141,10 +141,27 @@ def test_phenomena_are_means_over_paradigms_whatever_their_sizes():
     assert found.loc[("overall", "overall"), "accuracy"] == (0.75 + 0.5 + 1) / 3
     assert found.loc[("overall", "overall"), ["paradigms", "pairs", "ties"]].tolist() == [3, 8, 0]
     assert found.loc[("paradigm", "a"), ["low", "high"]].tolist() == pytest.approx(wilson(0.75, 4))
-    # as many trials as give the mean of two shares of 4 and 2 its variance: 1/trials = (1/4 + 1/2) / 2^2
-    assert found.loc[("phenomenon", "f"), ["low", "high"]].tolist() == pytest.approx(wilson(0.625, 16 / 3))
+    # shares with half a right and half a wrong pair more are .7 and .5, their mean .6: its variance is
+    # (.7 * .3 / 4 + .5 * .5 / 2) / 4, and that of a share of n trials .6 * .4 / n
+    trials = 0.6 * 0.4 / ((0.7 * 0.3 / 4 + 0.5 * 0.5 / 2) / 4)
+    assert found.loc[("phenomenon", "f"), ["low", "high"]].tolist() == pytest.approx(wilson(0.625, trials))
     assert accuracies(scores[unk_free(scores)])["pairs"].tolist()[-1] == 4
     assert accuracies(scores[:0]).empty
+
+
+def test_intervals_of_means_hold_the_mean_of_fixed_paradigms():
+    """Shares far apart, as of BLiMP's paradigms: an interval that takes all pairs to be alike holds it in 99%."""
+    truth, rng = np.array([0.2, 0.5, 0.9, 0.97, 0.99, 1.0]), np.random.default_rng(0)
+    equally = np.full((6, 1), 1 / 6)
+    shares = rng.binomial(50, truth, (2000, 6)) / 50
+    trials = stratified_trials(shares, np.full(6, 50), equally)[:, 0]
+    held = {"stratified": [], "alike": []}
+    for share, n in zip(shares.mean(axis=1), trials, strict=True):
+        for name, low_high in (("stratified", wilson(share, n)), ("alike", wilson(share, 300))):
+            held[name].append(low_high[0] < truth.mean() < low_high[1])
+    assert 0.94 < np.mean(held["stratified"]) < 0.97
+    assert np.mean(held["alike"]) > 0.985
+    assert stratified_trials([[0.3], [1.0]], [20], [[1.0]]).ravel() == pytest.approx([20, 20])
 
 
 def test_published_numbers_agree_with_themselves():
