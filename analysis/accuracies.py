@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy.stats import pearsonr
 
 from analysis.curves import ALL_PAIRS, Curves
 
@@ -105,7 +107,8 @@ def paradigm_table(accuracies: pd.DataFrame, paradigms: pd.DataFrame) -> pd.Data
 def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Figure 1: Pearson's r of each two models' accuracies over the paradigms that both have.
 
-    One row per ordered pair: model, other, r, paradigms. NaN below three paradigms, or where one of them does not vary.
+    One row per ordered pair: model, other, r, low, high, paradigms; limits of 95% by Fisher's transformation, over
+    paradigms like these. NaN below three paradigms (limits: below four), or where one of them does not vary.
     """
     table = wide(accuracies, "paradigm")
     rows = []
@@ -113,9 +116,19 @@ def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
         both = table[[model, other]].dropna() if model != other else table[[model]].dropna()
         x, y = both[model].to_numpy(), both[other].to_numpy()
         varied = len(both) > 2 and x.std() > 0 and y.std() > 0
-        r = float(np.corrcoef(x, y)[0, 1]) if varied else np.nan
-        rows.append({"model": model, "other": other, "r": r, "paradigms": len(both)})
-    return pd.DataFrame(rows, columns=["model", "other", "r", "paradigms"])
+        r, low, high = correlation(x, y) if varied else (np.nan, np.nan, np.nan)
+        rows.append({"model": model, "other": other, "r": r, "low": low, "high": high, "paradigms": len(both)})
+    return pd.DataFrame(rows, columns=["model", "other", "r", "low", "high", "paradigms"])
+
+
+def correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float]:
+    """Pearson's r with its 95% limits by Fisher's transformation (scipy), which are NaN below four values."""
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    found = pearsonr(x, y)
+    if len(x) < 4:
+        return float(found.statistic), np.nan, np.nan
+    limits = found.confidence_interval()
+    return float(found.statistic), float(limits.low), float(limits.high)
 
 
 def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:

@@ -7,21 +7,37 @@ Columns of counts by paradigm: run, method, repeat (template or trial; "" for a 
 right (sum of outcomes), ties, decided and chose_a (judgements of an A/B prompt that are no ties, and those for A),
 difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN where not known).
 By difference: run, method, repeat, difference, pairs, right.
+
+Methods judge the same pairs by the same runs, so what they differ by is paired by both. Its variance is that over runs
+plus that over pairs within paradigms minus chance in single judgements, which both hold (analysis/variance.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from analysis.accuracies import ATTRACTOR, by_condition
 from analysis.collect import Study
+from analysis.comparisons import holm
 from analysis.judgements import methods_of
+from analysis.units import paradigm_accuracies
+from analysis.variance import (
+    Array,
+    cluster_weights,
+    judgement_variance,
+    pair_variance,
+    satterthwaite,
+    stratum_products,
+)
 from corpora.errors import RunError
 from eval.accuracy import TIE_WORTH, wilson
 from eval.config import DIAGNOSTICS
@@ -105,6 +121,101 @@ def _outcomes(path: Path, ties: str) -> pl.DataFrame:
     )
 
 
+def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
+    """(paradigm, pair_id) x (method, run) outcomes, means over templates or trials; NaN where a method judges no pair.
+
+    `files` as of `score_files`. Raises RunError for a damaged file.
+    """
+    columns = {}
+    for run, method, path in files[["run", "method", "path"]].itertuples(index=False):
+        # a pair without a score is wrong, as in eval.accuracy.outcome
+        means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").fill_null(0.0).mean())
+        columns[method, run] = means.to_pandas().set_index(_KEY)["outcome"]
+    table = pd.DataFrame(columns).sort_index()
+    return table.rename_axis(columns=["method", "run"])
+
+
+def crossed_mean(outcome: Array, paradigms: Sequence[str]) -> tuple[float, float, float, str]:
+    """(R, P) values of runs x pairs -> mean over paradigms, its standard error, degrees of freedom, and over what.
+
+    Pairs are sorted by paradigm: `paradigms` (P,). Over new runs and new pairs of the same paradigms; over new pairs
+    where there is one run. The error is NaN where a paradigm has one pair, or all values are equal.
+    """
+    starts = np.flatnonzero(np.append(True, np.asarray(paradigms)[1:] != np.asarray(paradigms)[:-1]))
+    bounds = np.append(starts, len(paradigms)).astype(np.intp)
+    units = np.full((len(starts), 1), 1 / len(starts))
+    runs = len(outcome)
+    mean = np.full(runs, 1 / runs)
+    of_pairs = pair_variance(mean @ outcome, bounds, units)
+    free = np.array([[max(len(paradigms) - len(starts), 1)]])
+    if runs == 1:
+        variances, degrees, over = of_pairs[None], free, "pairs"
+    else:
+        stratum, runs_alone = np.zeros(runs, dtype=np.intp), np.arange(runs)
+        weights = cluster_weights(mean, stratum, runs_alone)
+        terms = weights @ paradigm_accuracies(outcome, bounds) @ units
+        of_runs = stratum_products(terms, terms, stratum)
+        chance = judgement_variance(outcome, weights, stratum, bounds, units)
+        variances = np.stack([of_runs[0], np.maximum(of_pairs - chance, 0)])
+        degrees, over = np.array([[runs - 1], [free[0, 0]]]), "runs and pairs"
+    estimate = float((paradigm_accuracies(outcome, bounds) @ units).mean())
+    return estimate, float(np.sqrt(variances.sum())), float(satterthwaite(variances, degrees)[0]), over
+
+
+COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
+
+
+def accuracy_limits(outcomes: pd.DataFrame, groups: pd.Series, confidence: float = 0.95) -> pd.DataFrame:
+    """Overall accuracy of each group by each method, with Student's limits of `crossed_mean`.
+
+    `outcomes`: of `pair_outcomes`; `groups`: run -> group. One row each: group, method, accuracy, low, high, over.
+    """
+    rows = []
+    for group, of in _by_group(outcomes, groups):
+        for method, values in of.items():
+            judged = values.dropna(axis=1)
+            accuracy, error, degrees, over = crossed_mean(judged.to_numpy(), list(judged.columns.get_level_values(0)))
+            half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
+            limits = {"low": max(0.0, accuracy - half), "high": min(1.0, accuracy + half)}
+            rows.append({"group": group, "method": method, "accuracy": accuracy, **limits, "over": over})
+    return pd.DataFrame(rows, columns=["group", "method", "accuracy", "low", "high", "over"])
+
+
+def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, confidence: float = 0.95) -> pd.DataFrame:
+    """What every two methods of a group differ by, over the pairs that both judge: COMPARED.
+
+    Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high and p by
+    Student's t (`crossed_mean`); p_holm: corrected for all comparisons of methods in all groups (Holm 1979).
+    """
+    rows = []
+    for group, of in _by_group(outcomes, groups):
+        for method, other in combinations(of, 2):
+            runs = of[method].index.intersection(of[other].index)
+            change = (of[method].loc[runs] - of[other].loc[runs]).dropna(axis=1)
+            if change.empty:
+                continue
+            paradigms = list(change.columns.get_level_values(0))
+            difference, error, degrees, over = crossed_mean(change.to_numpy(), paradigms)
+            half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
+            p = float(2 * student.sf(abs(difference) / error, degrees)) if error > 0 else float("nan")
+            rows.append(
+                {"group": group, "method": method, "other": other, "paradigms": len(set(paradigms)), "runs": len(runs),
+                 "difference": difference, "low": difference - half, "high": difference + half, "p": p, "over": over}
+            )  # fmt: skip
+    table = pd.DataFrame(rows).reindex(columns=COMPARED)
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+
+
+def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:
+    """Each group, and by method its runs x pairs."""
+    methods = dict.fromkeys(outcomes.columns.get_level_values("method"))
+    for group in groups.unique():
+        runs = set(groups.index[groups == group])
+        of = {str(method): outcomes[method].T for method in methods}
+        of = {method: rows[rows.index.isin(runs)] for method, rows in of.items()}
+        yield str(group), {method: rows for method, rows in of.items() if len(rows)}
+
+
 def _lengths(paths: dict[str, Path]) -> pl.DataFrame | None:
     """paradigm, pair_id, difference: tokens of the good sentence less those of the bad one; None where none says."""
     known = [paths[method] for method in OF_SENTENCES if method in paths]
@@ -145,13 +256,18 @@ def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
     """Point-biserial correlation of success with the difference of lengths (Ide et al. 2024, section 6, table 4).
 
     One row per run and method: r, its mean over repeats; NaN where all sentences of pairs are equally long, or all
-    judgements alike. It is Pearson's r of outcomes (0, 1; a half for a tie that counts half) and differences.
+    judgements alike. It is Pearson's r of outcomes (0, 1; a half for a tie that counts half) and differences. low,
+    high: Fisher's 95% interval over pairs, each of which counts once however many repeats judge it.
     """
     rows = []
     for (run, method), of_method in by_difference.groupby(["run", "method"], sort=False):
-        r = [_point_biserial(repeat) for _, repeat in of_method.groupby("repeat", sort=False)]
-        rows.append({"run": run, "method": method, "r": float(np.mean(r))})
-    return pd.DataFrame(rows, columns=["run", "method", "r"])
+        repeats = of_method.groupby("repeat", sort=False)
+        r = float(np.mean([_point_biserial(repeat) for _, repeat in repeats]))
+        pairs = float(repeats["pairs"].sum().max())
+        half = norm.ppf(0.975) / np.sqrt(pairs - 3) if pairs > 3 else np.nan
+        low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
+        rows.append({"run": run, "method": method, "r": r, "low": float(low), "high": float(high)})
+    return pd.DataFrame(rows, columns=["run", "method", "r", "low", "high"])
 
 
 def _point_biserial(counts: pd.DataFrame) -> float:

@@ -94,4 +94,5 @@ def quantile_bins(values: pd.Series, paradigms: pd.Series, bins: int) -> pd.Seri
     """The bin, 0..bins - 1, of each value among those of its paradigm; equal values are never parted."""
     within = values.groupby(paradigms)
     place = (within.rank(method="average") - 0.5) / within.transform("size")
-    return np.floor(place * bins).clip(0, bins - 1).astype(int)
+    numbers: pd.Series = np.floor(place * bins).clip(0, bins - 1).astype(int)
+    return numbers

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.accuracies import correlation
 from analysis.accuracy_figures import axis_start, condition_chart
 from analysis.collect import Study
 from analysis.exhibits import Exhibit, as_it_is, count
@@ -21,18 +22,21 @@ from analysis.judgements import Judgements
 from analysis.method_comparison import (
     accuracy_by_attractor,
     accuracy_by_difference,
+    accuracy_limits,
     beside_prefix_methods,
+    compare_methods,
     count_judgements,
     difference_of_methods,
     length_bias,
     method_accuracies,
+    pair_outcomes,
     score_files,
     shuffled_paradigms,
 )
 from analysis.method_figures import difference_chart, length_chart, method_chart, predictor_chart, prefix_chart
 from analysis.predictors import PREDICTORS, accuracy_by_predictor
 from analysis.sentences import plural
-from analysis.tables import title
+from analysis.tables import p_text, title
 from eval.scores import read_items
 
 
@@ -52,8 +56,10 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
     at = set(runs.index[largest_size(runs)])
     files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
+    outcomes = pair_outcomes(files, ties) if files["method"].nunique() > 1 else pd.DataFrame()
     made: Sequence[Exhibit | None] = [
-        _methods(by_paradigm, by_difference, groups),
+        _methods(by_paradigm, by_difference, groups, outcomes),
+        _compared(outcomes, groups),
         _by_size(of_all, runs),
         _lengths(by_difference, groups),
         _differences(by_paradigm, groups),
@@ -75,17 +81,24 @@ def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataF
     )
 
 
-def _methods(by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+def _methods(
+    by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.Series, outcomes: pd.DataFrame
+) -> Exhibit | None:
     if by_paradigm["method"].nunique() < 2:
         return None
     found = method_accuracies(by_paradigm)
     best = found.groupby([found["run"].map(groups), "method"])["best"].agg(lambda names: " ".join(dict.fromkeys(names)))
     rows = _over_runs(found, groups, ["method"])
-    bias = _over_runs(length_bias(by_difference), groups, ["method"]).set_index(["group", "method"])["r"]
+    bias = _over_runs(length_bias(by_difference), groups, ["method"]).set_index(["group", "method"])
+    limits = accuracy_limits(outcomes, groups).set_index(["group", "method"])
     index = pd.MultiIndex.from_frame(rows[["group", "method"]])
-    rows["best"], rows["r"] = best.reindex(index).to_numpy(), bias.reindex(index).to_numpy()
-    columns = {"method": "method", "group": "curve", "accuracy": "accuracy", "sd": "±", "best_accuracy": "best",
-               "best": "template", "share_of_a": "share of A", "ties": "tied", "r": "r with length"}  # fmt: skip
+    rows["best"] = best.reindex(index).to_numpy()
+    for name, of in {"r": bias["r"], "r low": bias["low"], "r high": bias["high"], "low": limits["low"],
+                     "high": limits["high"]}.items():  # fmt: skip
+        rows[name] = of.reindex(index).to_numpy()
+    columns = {"method": "method", "group": "curve", "accuracy": "accuracy", "low": "low", "high": "high", "sd": "±",
+               "best_accuracy": "best", "best": "template", "share_of_a": "share of A", "ties": "tied",
+               "r": "r with length", "r low": "r low", "r high": "r high"}  # fmt: skip
     table = rows[list(columns)].rename(columns=columns)
     table = table.dropna(axis="columns", how="all")
     if (found["repeats"] == 1).all():
@@ -93,20 +106,42 @@ def _methods(by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.
     return Exhibit(
         "methods",
         "Methods of judgement",
-        "Overall accuracy by each method that the runs were scored with, means over runs; ±: standard deviation over "
-        "templates or trials, best: the template with the highest accuracy (Ide et al. 2024, tables 3, 9 and 10). r "
-        "with length: point-biserial correlation of being right with the tokens of the good sentence less those of "
-        "the bad one (table 4).",
+        "Overall accuracy by each method that the runs were scored with, means over runs, with 95% intervals over new "
+        "runs and new pairs of the same paradigms (of one run over pairs); ±: standard deviation over templates or "
+        "trials, best: the template with the highest accuracy (Ide et al. 2024, tables 3, 9 and 10). r with length: "
+        "point-biserial correlation of being right with the tokens of the good sentence less those of the bad one "
+        "(table 4), with its 95% interval over pairs.",
         table,
         cells={
             "method": as_it_is,
             "curve": as_it_is,
             "template": as_it_is,
             "tied": _per_cent,
-            "r with length": _signed,
+            **dict.fromkeys(("r with length", "r low", "r high"), _signed),
         },
         charts={"accuracy": lambda width: method_chart(rows, width=width)},
     )
+
+
+def _compared(outcomes: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
+    rows = compare_methods(outcomes, groups) if len(outcomes) else outcomes
+    if rows.empty:
+        return None
+    named = rows.assign(methods=rows["method"] + " − " + rows["other"])
+    columns = {"methods": "methods", "group": "curve", "paradigms": "paradigms", "runs": "runs",
+               "difference": "difference", "low": "low", "high": "high", "p": "p", "p_holm": "p (Holm)",
+               "over": "interval over"}  # fmt: skip
+    return Exhibit(
+        "methods-compared",
+        "Methods compared",
+        "Overall accuracy by one method less that by another, on the paradigms that both judge, paired by pair and "
+        "run, with 95% intervals and Student's t over new runs and new pairs of the same paradigms (of one run over "
+        f"pairs). p (Holm) is corrected for all {len(rows)} comparisons of methods here.",
+        named[list(columns)].rename(columns=columns),
+        cells={"methods": as_it_is, "curve": as_it_is, "paradigms": count, "runs": count, "difference": _signed,
+               "low": _signed, "high": _signed, "p": p_text, "p (Holm)": p_text, "interval over": as_it_is},
+        folded=True,
+    )  # fmt: skip
 
 
 def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
@@ -174,8 +209,9 @@ def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None
         for group, part in both.groupby(both["run"].map(groups), sort=False):
             mean = part.groupby("paradigm")[["accuracy_difference", "length_difference"]].mean()
             if len(mean) > 2 and mean["length_difference"].std() > 0 and mean["accuracy_difference"].std() > 0:
-                r = float(np.corrcoef(mean.to_numpy().T)[0, 1])
-                rows.append({"method": method, "curve": group, "paradigms": len(mean), "r": r})
+                r, low, high = correlation(mean["accuracy_difference"], mean["length_difference"])
+                of = {"method": method, "curve": group, "paradigms": len(mean)}
+                rows.append({**of, "r": r, "low": low, "high": high})
                 points.append(mean.reset_index().assign(method=method, group=group))
     if not rows:
         return None
@@ -184,9 +220,17 @@ def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None
         "method-differences",
         "Where methods differ",
         "How much better a method is than in_template_lp against how much longer the good sentences are than the bad "
-        "ones, a point a paradigm, and their correlation (Ide et al. 2024, figure 6).",
+        "ones, a point a paradigm, and their correlation with 95% intervals over paradigms (Ide et al. 2024, figure "
+        "6).",
         pd.DataFrame(rows),
-        cells={"method": as_it_is, "curve": as_it_is, "paradigms": count, "r": _signed},
+        cells={
+            "method": as_it_is,
+            "curve": as_it_is,
+            "paradigms": count,
+            "r": _signed,
+            "low": _signed,
+            "high": _signed,
+        },
         charts={str(name): partial(_difference_panel, drawn, str(name)) for name in drawn["method"].unique()},
     )
 
@@ -269,6 +313,8 @@ def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
     if files.empty:
         return None
     rows = accuracy_by_predictor(files[["group", "path"]], ties)
+    if rows.empty:
+        return None
     table = rows[["group", "predictor", "x", "judgements", "accuracy", "low", "high"]]
     return Exhibit(
         "predictors",
@@ -279,7 +325,7 @@ def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
         "no line rises because easy paradigms have long sentences. Bands: 95% intervals over pairs.",
         table.rename(columns={"group": "curve", "x": "median"}),
         cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
-        charts={name: partial(_predictor_panel, rows, name) for name in PREDICTORS},
+        charts={name: partial(_predictor_panel, rows, name) for name in PREDICTORS if name in set(rows["predictor"])},
         folded=True,
     )
 

@@ -4,16 +4,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import expit
+from statsmodels.stats.multitest import multipletests
 
 from analysis.collect import collect
 from analysis.method_comparison import (
     accuracy_by_attractor,
     accuracy_by_difference,
+    accuracy_limits,
     beside_prefix_methods,
+    compare_methods,
     count_judgements,
+    crossed_mean,
     difference_of_methods,
     length_bias,
     method_accuracies,
+    pair_outcomes,
     score_files,
     shuffled_paradigms,
 )
@@ -81,8 +87,14 @@ def test_counts_and_accuracies_equal_pandas_on_the_same_rows(study, method):
     assert found["repeats"] == len(overall) == {"lp": 1, "ab_prompt": 2, "vote_p": 3}[method]
     assert found["sd"] == pytest.approx(overall.std(), nan_ok=True)
     r = [stats.pointbiserialr(part["right"], part["difference"]).statistic for _, part in rows.groupby("repeat")]
-    bias = length_bias(by_difference).set_index(["run", "method"]).loc[(run, method), "r"]
-    assert bias == pytest.approx(np.mean(r))
+    bias = length_bias(by_difference).set_index(["run", "method"]).loc[(run, method)]
+    assert bias["r"] == pytest.approx(np.mean(r))
+    one = next(part for _, part in rows.groupby("repeat"))
+    if len(r) == 1:
+        limits = stats.pearsonr(one["right"], one["difference"]).confidence_interval()
+        assert (bias["low"], bias["high"]) == pytest.approx((limits.low, limits.high))
+    else:
+        assert bias["low"] < bias["r"] < bias["high"]
 
 
 def test_ties_and_the_share_of_a_are_of_judgements(study):
@@ -186,3 +198,85 @@ def test_attractors_are_of_the_best_template_and_of_all_three_kinds():
     assert list(exhibit.charts) == ["lp", "in_template_lp"]
     assert accuracy_by_attractor(counted[counted["paradigm"] != "distractor_agreement_relative_clause"]).empty
     assert _attractors(counted[counted["method"] == "lp"], pd.Series({"r": "lstm_tiny"})) is None
+
+
+def drawn(rng, runs, easier=0.0, paradigms=4, pairs=50):
+    """(runs, pairs) outcomes of two methods by the same runs on the same pairs; `easier`: logits that the first gains.
+
+    Pairs and runs have effects of their own on each method, so that the two do not differ by chance alone.
+    """
+    shape = (paradigms * pairs,)
+    common = rng.normal(0.7, 1, shape) + rng.normal(0, 0.2, (runs, 1))
+    logits = [common + gain + rng.normal(0, 0.7, shape) + rng.normal(0, 0.25, (runs, 1)) for gain in (easier, 0.0)]
+    return [(rng.uniform(size=of.shape) < expit(of)).astype(float) for of in logits], np.repeat(list("abcd"), pairs)
+
+
+def as_outcomes(methods, paradigms):
+    runs = [f"r{n}" for n in range(len(next(iter(methods.values()))))]
+    index = pd.MultiIndex.from_arrays([paradigms, np.arange(len(paradigms)).astype(str)], names=["paradigm", "pair_id"])
+    columns = {(name, run): values[n] for name, values in methods.items() for n, run in enumerate(runs)}
+    table = pd.DataFrame(columns, index=index).rename_axis(columns=["method", "run"])
+    return table, pd.Series("g", index=runs)
+
+
+def test_one_run_is_a_paired_comparison_within_paradigms():
+    """Of one run the error is that of stratified differences, written out."""
+    (one, other), paradigms = drawn(np.random.default_rng(0), 1, easier=0.5)
+    row = compare_methods(*as_outcomes({"lp": one, "pen_lp": other}, paradigms)).iloc[0]
+    change = pd.Series((one - other)[0]).groupby(paradigms)
+    error = np.sqrt((change.var() / change.size()).sum()) / 4
+    assert row["difference"] == pytest.approx(change.mean().mean())
+    assert row["high"] - row["low"] == pytest.approx(2 * stats.t.ppf(0.975, 196) * error)
+    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(row["difference"]) / error, 196))
+    assert (row["over"], row["runs"], row["paradigms"]) == ("pairs", 1, 4)
+
+
+def test_without_an_effect_of_pairs_it_is_a_paired_t_test_over_runs():
+    rng = np.random.default_rng(1)
+    change = np.repeat(rng.normal(0.1, 0.05, (5, 1)), 40, axis=1)
+    estimate, error, degrees, over = crossed_mean(change, ["a"] * 20 + ["b"] * 20)
+    reference = stats.ttest_1samp(change[:, 0], 0)
+    assert estimate / error == pytest.approx(reference.statistic)
+    assert (degrees, over) == (pytest.approx(4), "runs and pairs")
+
+
+def test_holm_over_all_comparisons():
+    (one, other), paradigms = drawn(np.random.default_rng(2), 3, easier=0.2)
+    third = np.where(np.arange(200) % 3 == 0, one, other)
+    table = compare_methods(*as_outcomes({"a": one, "b": other, "c": third}, paradigms))
+    assert table[["method", "other"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
+    np.testing.assert_allclose(table["p_holm"], multipletests(table["p"], method="holm")[1])
+
+
+def test_methods_are_compared_on_the_pairs_that_both_judge():
+    (one, other), paradigms = drawn(np.random.default_rng(3), 2)
+    outcomes, groups = as_outcomes({"lp": one, "one_prefix": other}, paradigms)
+    outcomes.loc["d", "one_prefix"] = np.nan
+    row = compare_methods(outcomes, groups).iloc[0]
+    whole = compare_methods(*as_outcomes({"lp": one[:, :150], "x": other[:, :150]}, paradigms[:150])).iloc[0]
+    assert row["paradigms"] == 3
+    assert row[["difference", "low", "high", "p"]].tolist() == whole[["difference", "low", "high", "p"]].tolist()
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_equal_methods_seldom_differ_and_intervals_hold(runs):
+    rng, held = np.random.default_rng(4), []
+    for _ in range(300):
+        (one, other), paradigms = drawn(rng, runs)
+        estimate, error, degrees, _ = crossed_mean(one - other, list(paradigms))
+        held.append(abs(estimate) < stats.t.ppf(0.975, degrees) * error)
+    # one run says nothing of what runs would change, so its interval is over pairs alone
+    assert (0.6 if runs == 1 else 0.92) < np.mean(held) < 0.995
+
+
+def test_outcomes_of_pairs_are_means_over_templates(study):
+    outcomes = pair_outcomes(score_files(study, "blimp"), "wrong")
+    run = study.runs.index[0]
+    for method in ("lp", "ab_prompt", "vote_p"):
+        expected = rows_of(study, run, method).groupby(["paradigm", "pair_id"])["right"].mean()
+        np.testing.assert_allclose(outcomes[method, run].to_numpy(), expected.reindex(outcomes.index).to_numpy())
+    limits = accuracy_limits(outcomes, pd.Series("g", index=[run])).set_index("method")
+    by_paradigm, _ = count_judgements(score_files(study, "blimp"), "wrong")
+    expected = method_accuracies(by_paradigm).set_index(["run", "method"])["accuracy"]
+    assert limits.loc["vote_p", "accuracy"] == pytest.approx(expected[run, "vote_p"])
+    assert ((limits["low"] < limits["accuracy"]) & (limits["accuracy"] < limits["high"])).all()

@@ -43,8 +43,8 @@ def exhibits(study, method="lp"):
 def test_sections_are_there_where_their_files_are(study, tmp_path):
     found = exhibits(study)
     assert list(found) == [
-        "methods", "methods-by-size", "lengths", "method-differences", "predictors", "disagreement", "learned",
-        "flips", "hardest", "where", "errors",
+        "methods", "methods-compared", "methods-by-size", "lengths", "method-differences", "predictors",
+        "disagreement", "learned", "flips", "hardest", "where", "errors",
     ]  # fmt: skip
     for one in found.values():
         one.write(tmp_path, "blimp-")
