@@ -288,7 +288,27 @@ class Grammar:
             elif draw.forms:
                 self.lexicon.check_columns(kind, draw.forms)
             draws.append(draw)
+        if expand is None:
+            self._check_dependents(draws)
         return Frame(draws, [[Part(order[key], symbol.form) for key, symbol in side] for side in sides])
+
+    def _check_dependents(self, draws: Sequence[Draw]) -> None:
+        """Raise NothingFits for a draw that no row of the one draw that it refers to leaves anything for."""
+        for draw in draws:
+            referents = {number for _, number, _ in draw.needs}
+            source = draws[referents.pop()].sources.get(()) if len(referents) == 1 else None
+            if source is None or isinstance(source, Choice):
+                continue
+            reason = None
+            for cells in dict.fromkeys(tuple(row[column] for _, _, column in draw.needs) for row in source[0]):
+                try:
+                    self._source(draw, cells, self.choice)
+                    break
+                except NothingFits as error:
+                    reason = reason or error
+            else:
+                assert reason is not None, "a source has rows"
+                raise reason
 
     def _order(self, kinds: Mapping[Hashable, Symbol], forms: Mapping[Hashable, Any]) -> dict[Hashable, int]:
         """Number of each draw: in order of writing, but that of a row after those that it refers to."""

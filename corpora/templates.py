@@ -24,6 +24,7 @@ from corpora.symbols import Binding, Symbol, parse_symbols, split_symbols
 KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's have no field
 PREFIX_METHODS = ("one", "two", "none")
 ATTEMPTS = 20_000  # draws without a new pair after which a template counts as exhausted
+FIRST_ATTEMPTS = 4_000  # the same before its first pair: one that is found this rarely never comes to hundreds
 REFILL = 500  # of these, each pair that is found brings back so many: no more are spent on a pair on average
 
 _CONTRAST = re.compile(r"\{([^{}]*)\}")
@@ -72,14 +73,14 @@ class Template:
     ) -> Iterator[dict[str, Any]]:
         """`count` different pairs, without their numbers, of which `refused` (good, bad) has no reason to be none.
 
-        Raises Exhausted, saying what stood against it, where ATTEMPTS draws bring no new one.
+        Raises Exhausted, saying what stood against it, where ATTEMPTS draws bring no new one, or FIRST_ATTEMPTS none.
         """
         seen: set[str] = set()
-        left = ATTEMPTS
+        left = FIRST_ATTEMPTS
         written = self._grammar.spelling.text
         for _ in range(count):
             against: Counter[str] = Counter()
-            left = min(ATTEMPTS, left + REFILL)
+            left = min(ATTEMPTS, left + REFILL) if seen else FIRST_ATTEMPTS
             while left:
                 left -= 1
                 try:
@@ -98,6 +99,7 @@ class Template:
                 told = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
                 tried = f"of {against.total():,} further draws"
                 raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {tried} {told}")
+            left = left if seen else ATTEMPTS
             seen.add(sentence)
             yield {
                 "sentence_good": sentence,

@@ -14,7 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 
 from conf import main, names_a_run
 from corpora.errors import InputError, StoreError
-from eval.config import EvalConfig, PretrainedConfig
+from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
 from train.config import ImportedConfig
 from train.plan import Plan
 from train.runs import run_id
@@ -23,7 +23,10 @@ from train.runs import run_id
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study where it names nothing else."""
     from eval.run import add_pretrained, score_run, score_study
+    from eval.templates import check_templates
 
+    if not isinstance(config.benchmark, DiagnosticConfig):  # which has no methods
+        check_templates(config)
     if isinstance(config.model, PretrainedConfig):
         from eval.pretrained import revisions
 

@@ -34,7 +34,9 @@ FORMS = {
     "generated": ("seed", "vocabulary", "min_count", "balance"),
 }
 GENERATED_LANGUAGES = ("en", "zh")
-USUAL_PAIRS, USUAL_SEED = 1000, 1  # of each paradigm that is generated: BLiMP has as many; not told in folders' names
+# Of each paradigm that is generated; BLiMP has as many pairs. Not told in folders' names.
+USUAL_PAIRS, USUAL_SEED, USUAL_MIN_COUNT = 1000, 1, 5
+MOST_PAIRS = 10_000  # of each paradigm that is generated, or of the toy language
 # Benchmarks of what a model expects next: no pairs, no methods.
 DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
 _NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way
@@ -150,7 +152,7 @@ class BenchmarkConfig:
     seed: int | None = None  # toy, generated: of the pairs
     per_paradigm: int | None = None  # toy: pairs to make of each paradigm
     vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
-    min_count: int | None = None  # generated, vocabulary=run|study: words that a sample holds at least so many times
+    min_count: int | None = None  # generated: words that a sample, or a file with counts, has at least so many times
     balance: bool = False  # generated: critical words within a factor of two in frequency
     language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
@@ -168,6 +170,8 @@ class BenchmarkConfig:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
         for name in ("pairs", "per_paradigm"):
             check_above(f"benchmark.{name}", getattr(self, name), 0)
+            if self.form in ("generated", "toy") and (getattr(self, name) or 0) > MOST_PAIRS:
+                raise ConfigError(f"benchmark.{name}={getattr(self, name)}: must be at most {MOST_PAIRS} a paradigm")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:

@@ -27,7 +27,15 @@ import pyarrow.parquet as pq
 
 from corpora.errors import RunError
 from corpora.files import atomic_path, sha256_json, write_json
-from eval.config import PUBLISHED_SHUFFLES, USUAL_PAIRS, USUAL_SEED, BenchmarkConfig, DiagnosticConfig, PolicyConfig
+from eval.config import (
+    PUBLISHED_SHUFFLES,
+    USUAL_MIN_COUNT,
+    USUAL_PAIRS,
+    USUAL_SEED,
+    BenchmarkConfig,
+    DiagnosticConfig,
+    PolicyConfig,
+)
 
 SCORES_VERSION = 1
 ITEMS_FILE = "items.parquet"
@@ -150,7 +158,9 @@ def _of_generated(benchmark: BenchmarkConfig) -> list[str]:
     if benchmark.vocabulary in ("run", "study"):
         parts.append(f"{benchmark.vocabulary}-k{benchmark.min_count}")  # words that its samples hold k times
     elif benchmark.vocabulary is not None:
-        parts.append("words-" + re.sub(r"[^\w.-]", "_", Path(benchmark.vocabulary).stem))
+        stem = re.sub(r"[^\w.-]", "_", Path(benchmark.vocabulary).stem)
+        counted = "" if benchmark.min_count in (None, USUAL_MIN_COUNT) else f"-k{benchmark.min_count}"
+        parts.append(f"words-{stem}{counted}")
     if benchmark.balance:
         parts.append("balanced")
     if benchmark.seed != USUAL_SEED:

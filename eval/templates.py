@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.errors import ConfigError, InputError
-from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
+from eval.config import EvalConfig, MethodConfig, TemplateConfig, TemplatesConfig
+from eval.methods import METHODS
 from eval.readers import read_yaml
 from eval.scorers import TokenScores
 
@@ -87,6 +88,13 @@ class Templates:
             "space": self.space,
             **texts,
         }
+
+
+def check_templates(config: EvalConfig) -> None:
+    """Raise what `templates_of` does for each method of a configuration, before any model is loaded."""
+    for name, parameters in config.method.items():
+        if name in METHODS and (reads := METHODS[name].reads) in PLACEHOLDERS:
+            templates_of(name, reads, parameters, config.benchmark.language)
 
 
 def templates_of(method: str, kind: str, config: MethodConfig, language: str | None) -> Templates:

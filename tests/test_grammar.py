@@ -161,7 +161,7 @@ def test_errors_name_template_and_constraint(skeleton, message):
 def test_a_template_that_runs_out_says_what_stood_against_it():
     mine = template("noun.singular[class=text] noun.singular[class=text] {a / b}", small(distinct=["noun"]))
     with pytest.raises(
-        Exhausted, match=r"mine: no more than 0 pairs can be drawn: of 20,000 further draws 20,000 with two"
+        Exhausted, match=r"mine: no more than 0 pairs can be drawn: of 4,000 further draws 4,000 with two"
     ):
         next(mine.pairs(random.Random(0), 1))
     mine = template("noun.singular[class=text] {yes now / no}", small())

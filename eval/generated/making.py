@@ -17,7 +17,6 @@ from eval.config import BenchmarkConfig
 from eval.generated import FOLDER, LANGUAGES, grammar_of, paradigms_of, template_of
 from eval.generated.vocabulary import Vocabulary, read_vocabulary
 
-DATA = (".tsv", ".yaml")  # files of a language
 LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
 
 
@@ -48,7 +47,7 @@ class Source:
         language = str(config.language)
         if config.vocabulary is None:
             return cls(config, language, None, grammar_of(language))
-        vocabulary = read_vocabulary(Path(config.vocabulary), language)
+        vocabulary = read_vocabulary(Path(config.vocabulary), language, config.min_count)
         if config.balance and None in vocabulary.counts.values():
             raise ConfigError(f"benchmark.balance=true: {config.vocabulary} does not say how often each word occurs")
         return cls(config, language, vocabulary, grammar_of(language, vocabulary.knows))
@@ -73,16 +72,23 @@ class Source:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What a score file keeps of it."""
-        data = sorted(file for file in (FOLDER / LANGUAGES[self.language]).rglob("*") if file.suffix in DATA)
+        """What a score file keeps of it; digests of the words and phrases of all paradigms, and of each paradigm."""
+        folder = FOLDER / LANGUAGES[self.language]
+        shared = [*sorted((folder / "lexicon").glob("*.tsv")), folder / "grammar.yaml"]
         told: dict[str, Any] = {
             "language": self.language,
             "seed": self.config.seed,
-            "lexicon": sha256_json([sha256_file(file) for file in data]),
+            "lexicon": sha256_json([sha256_file(file) for file in shared]),
+            "paradigms": {
+                name: sha256_file(folder / "paradigms" / f"{name}.yaml")
+                for name in paradigms_of(self.language, self.config.paradigms)
+            },
         }
         if self.vocabulary is not None:
             told["vocabulary"] = {"digest": self.vocabulary.digest, "words": len(self.vocabulary.counts)}
-            told |= {"min_count": self.config.min_count, "balance": self.config.balance}
+            told["balance"] = self.config.balance
+            if self.config.min_count is not None and set(self.vocabulary.counts.values()) != {None}:
+                told["min_count"] = self.config.min_count
         return told
 
 

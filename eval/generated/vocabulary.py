@@ -2,6 +2,8 @@
 
     the	6124        a word and, after a tab, how often it occurs (in a file of one's own the number may lack)
 
+A file of one's own without any capital letter is matched without regard to case; otherwise "the" is not "The".
+
 What samples hold is counted once and kept as such a file, store/vocabularies/<digest>.tsv, whose first line names the
 reference tokenizer that cut the words; the digest is over all that the words depend on, so every job of a study, in
 whatever order they run, has the same file, and `benchmark.vocabulary` can name it.
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.config import parse_size
-from corpora.errors import ConfigError, InputError
+from corpora.errors import ConfigError, InputError, StoreError
 from corpora.files import only_process, sha256_json, write_text
 from corpora.text import text_manifest
 from corpora.word_counts import sample_counts
@@ -37,33 +39,41 @@ _HEAD = re.compile(r"# reference=(\w+): ")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words as they are written in sentences that `reference` cuts; how often each occurs, where that is known."""
+    """Words as they are written in sentences that `reference` cuts; how often each occurs, where that is known.
+
+    cased: whether "the" is another word than "The"; if not, all words of `counts` are lower-case.
+    """
 
     counts: Mapping[str, int | None]
     reference: str
+    cased: bool = True
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the words, their numbers and the reference."""
-        return sha256_json([self.reference, sorted(self.counts.items())])
+        """SHA-256 over the words, their numbers and the reference, and that case is no matter if so."""
+        return sha256_json([self.reference, sorted(self.counts.items()), *([] if self.cased else ["uncased"])])
+
+    def _words(self, text: str) -> list[str]:
+        """The words of a text as `counts` would have them."""
+        return [word if self.cased else word.lower() for word in words(text, self.reference)]
 
     def knows(self, form: str) -> bool:
         """Whether an entry's form may be used, be it at the beginning of a sentence alone."""
-        first, *rest = words(form, self.reference) or [""]
+        first, *rest = self._words(form) or [""]
         begins = first in self.counts or first[:1].upper() + first[1:] in self.counts
         return begins and all(word in self.counts for word in rest)
 
     def lacks(self, *sentences: str) -> str | None:
         """The first word of all sentences, as it is written there, that is not in it."""
         found = (word for sentence in sentences for word in words(sentence, self.reference))
-        return next((word for word in found if word not in self.counts), None)
+        return next((word for word in found if (word if self.cased else word.lower()) not in self.counts), None)
 
     def balanced(self, good: str, bad: str) -> bool:
         """Whether the rarest words that only one of two sentences has are within BALANCE in frequency.
 
         Sentences that differ only in their order have none, and are. Both sentences are of known words.
         """
-        cut = [Counter(words(sentence, self.reference)) for sentence in (good, bad)]
+        cut = [Counter(self._words(sentence)) for sentence in (good, bad)]
         own = [cut[0] - cut[1], cut[1] - cut[0]]
         if not all(own):
             return not any(own)
@@ -71,8 +81,11 @@ class Vocabulary:
         return max(rarest) <= BALANCE * min(rarest)
 
 
-def read_vocabulary(file: Path, language: str) -> Vocabulary:
-    """A file of words. Raises InputError, with the line, for what is none."""
+def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> Vocabulary:
+    """Read the words of a file, those that say how often they occur only from `min_count` times on.
+
+    Raises InputError, with the line, for what is no such file, ConfigError where no word occurs so often.
+    """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -87,7 +100,14 @@ def read_vocabulary(file: Path, language: str) -> Vocabulary:
         counts[word] = int(count) if tab else None
     if not counts:
         raise InputError(f"{file}: holds no words")
-    return Vocabulary(counts, head[1] if head else REFERENCES[language])
+    kept = {word: count for word, count in counts.items() if count is None or count >= (min_count or 0)}
+    if not kept:
+        raise ConfigError(
+            f"benchmark.min_count={min_count}: no word of {file} occurs so often (the most frequent one "
+            f"{max(filter(None, counts.values()), default=0)} times)"
+        )
+    cased = head is not None or any(word != word.lower() for word in counts)  # of samples: as the models read them
+    return Vocabulary(kept, head[1] if head else REFERENCES[language], cased)
 
 
 def resolved(
@@ -149,7 +169,15 @@ def vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store:
     references = sorted({config["corpus"]["reference"] for config in samples})
     if len(references) != 1:
         raise ConfigError(f"benchmark.vocabulary: words of samples cut by {' and '.join(references)}; give a file")
-    texts = [text_manifest(store / config["corpus"]["name"] / "text")["digest"] for config in samples]
+    texts = []
+    for config in samples:
+        folder = store / config["corpus"]["name"] / "text"
+        if not folder.exists():
+            raise StoreError(
+                f"benchmark.vocabulary: the text of corpus={config['corpus']['name']} is not in {store} (paths.store); "
+                f"prepare it (python -m corpora corpus={config['corpus']['name']}), or give vocabulary=FILE, or null"
+            )
+        texts.append(text_manifest(folder)["digest"])
     described = [min_count, references, sorted(zip(map(_identity, samples), texts, strict=True))]
     file = store / "vocabularies" / f"{sha256_json(described)[:12]}.tsv"
     if not file.exists():

@@ -1,0 +1,145 @@
+"""benchmark=generated: what its options do, and what is refused before anything is drawn or loaded."""
+
+import json
+import random
+import shutil
+from collections import Counter
+
+import pytest
+
+from conf import compose
+from corpora.errors import ConfigError, StoreError
+from corpora.grammar import Grammar
+from corpora.lexicon import NothingFits
+from corpora.templates import ATTEMPTS, Exhausted, Template
+from corpora.words import words
+from eval.__main__ import run
+from eval.benchmarks import load_benchmark
+from eval.config import BenchmarkConfig
+from eval.generate import write
+from eval.generated import FOLDER, grammar_of, making, template_of
+from eval.generated.vocabulary import read_vocabulary, resolved
+from eval.scores import pairs_label
+
+NAME = "determiner_noun_agreement_1"
+
+
+def config(**more):
+    return BenchmarkConfig(name="generated", **{"language": "en", "pairs": 5, "seed": 1, "paradigms": [NAME], **more})
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """How often each word occurs in 2,000 pairs."""
+    pairs = template_of("en", NAME, grammar_of("en")).pairs(random.Random(1), 2000)
+    return Counter(
+        word for pair in pairs for key in ("good", "bad") for word in words(pair[f"sentence_{key}"], "treebank")
+    )
+
+
+def vocabulary(tmp_path, lines):
+    file = tmp_path / "mine.tsv"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return str(file)
+
+
+def test_min_count_leaves_out_the_rare_words_of_a_file_with_counts(tmp_path, counts):
+    file = vocabulary(tmp_path, (f"{word}\t{count}" for word, count in counts.items()))
+    made = load_benchmark(config(vocabulary=file, min_count=8, pairs=200))
+    used = {word for text in [*made.pairs["good"], *made.pairs["bad"]] for word in words(text, "treebank")}
+    assert min(counts[word] for word in used) >= 8
+    assert made.made["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
+    assert made.made["min_count"] == 8
+    with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often \(the most frequent one"):
+        load_benchmark(config(vocabulary=file, min_count=10**6))
+
+
+def test_min_count_is_told_only_where_it_was_applied(tmp_path, counts):
+    file = vocabulary(tmp_path, counts)
+    write(config(vocabulary=file, min_count=40), tmp_path / "made")
+    told = json.loads((tmp_path / "made" / "manifest.json").read_text())
+    assert "min_count" not in told
+    assert told["vocabulary"]["words"] == len(counts)
+
+
+def test_labels_tell_the_min_count_of_a_file_where_it_is_not_the_usual_one():
+    assert pairs_label(config(vocabulary="w.txt", min_count=5, pairs=1000, paradigms=None)) == "generated+en+words-w"
+    label = pairs_label(config(vocabulary="w.txt", min_count=40, pairs=1000, paradigms=None))
+    assert label == "generated+en+words-w-k40"
+
+
+def test_case_does_not_matter_to_a_list_without_capitals(tmp_path, counts):
+    lower = sorted({word.lower() for word in counts})
+    made = load_benchmark(config(vocabulary=vocabulary(tmp_path, lower)))
+    assert len(made.pairs) == 5
+    assert made.pairs["good"].str[0].str.isupper().all()  # the sentences are written as always
+    known = read_vocabulary(tmp_path / "mine.tsv", "en")
+    assert known.knows("These")
+    assert known.lacks("These zzz .") == "zzz"
+    cased = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, [*lower, "Harold"])), "en")
+    assert cased.lacks("These .") == "These"
+    of_samples = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, ["# reference=treebank: x", *lower])), "en")
+    assert of_samples.lacks("These .") == "These"  # a model that never saw it reads <unk>
+
+
+def test_a_paradigm_without_any_pair_is_given_up_soon():
+    draws = []
+    pairs = template_of("zh", "classifier", grammar_of("zh")).pairs(
+        random.Random(1), 5, lambda good, bad: draws.append(good) or "of no use"
+    )
+    with pytest.raises(Exhausted, match=r"no more than 0 pairs can be drawn: of .* of no use"):
+        next(pairs)
+    assert len(draws) < ATTEMPTS / 4
+
+
+def test_empty_pools_are_known_before_anything_is_drawn():
+    tables = {
+        "noun": [{"word": "book", "kind": "thing"}, {"word": "tea", "kind": "drink"}],
+        "verb": [{"word": "eat", "of": "meal"}],
+    }
+    grammar = Grammar({"variables": {}, "phrases": {}, "zipf": None}, tables)
+    described = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
+    with pytest.raises(NothingFits, match=r"verb\[of=(thing|drink)\]: no row of the table 'verb' fits"):
+        Template("mine", described, grammar)
+
+
+def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):
+    asked = config(vocabulary="run", min_count=5)
+    given = {"model": {"name": "lstm"}, "corpus": {"name": "toy", "reference": "treebank"}}
+    with pytest.raises(StoreError) as raised:
+        resolved(asked, given, tmp_path / "runs", tmp_path / "store")
+    told = str(raised.value)
+    assert f"the text of corpus=toy is not in {tmp_path / 'store'}" in told
+    assert "python -m corpora corpus=toy" in told
+    assert "remove" not in told
+
+
+def test_templates_without_a_language_are_refused_before_a_model_is_loaded(tmp_path):
+    values = ["benchmark=local", "benchmark.name=own", f"benchmark.path={tmp_path}", "method=[in_template_lp]"]
+    asked = compose("eval", [*values, "model=hf_causal", f"model.path={tmp_path / 'nowhere'}", "study=mine"])
+    with pytest.raises(ConfigError, match=r"benchmark.language=null, and there are templates of: en, zh"):
+        run(asked)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"name": "generated", "language": "en", "seed": 1, "pairs": 10**9}, {"name": "toy", "per_paradigm": 10**9}],
+)
+def test_more_pairs_than_a_paradigm_has_are_refused(values):
+    with pytest.raises(
+        ConfigError, match=r"benchmark.(pairs|per_paradigm)=1000000000: must be at most 10000 a paradigm"
+    ):
+        BenchmarkConfig(**values)
+
+
+def test_another_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
+    before = making.Source.of(config()).told
+    shutil.copytree(FOLDER / "english", tmp_path / "english")
+    monkeypatch.setattr(making, "FOLDER", tmp_path)
+    paradigms = tmp_path / "english" / "paradigms"
+    (paradigms / "another.yaml").write_text((paradigms / f"{NAME}.yaml").read_text())
+    assert making.Source.of(config()).told == before
+    (paradigms / f"{NAME}.yaml").write_text("changed")
+    after = making.Source.of(config()).told
+    assert after["lexicon"] == before["lexicon"]
+    assert after["paradigms"][NAME] != before["paradigms"][NAME]
