@@ -1,7 +1,8 @@
 """Differences between groups in slope, and between two ways of scoring the same runs in accuracy, with tests.
 
 Groups are whatever differs within a study: models, tokenizers, any ablation. P values of one family are corrected for
-their number (Holm 1979); the whole is a family of its own, apart from its parts.
+their number (Holm 1979); the whole is a family of its own, apart from its parts. That two slopes do not differ is a
+finding of its own, by a test of equivalence; it never follows from a large p value.
 """
 
 from __future__ import annotations
@@ -11,14 +12,24 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves import GroupFit, fit_groups
-from analysis.intervals import NO_INTERVAL, ONE_TRAINING, at_least, is_trajectory, slope_weights, t_limits
+from analysis.curves import GroupFit, fit_group
+from analysis.intervals import (
+    NO_INTERVAL,
+    ONE_TRAINING,
+    at_least,
+    design_of,
+    floored,
+    is_trajectory,
+    run_terms,
+    t_limits,
+    with_pairs,
+)
 from analysis.judgements import Judgements
+from analysis.p_values import equivalence, holm, two_sided
 from analysis.units import Units, paradigm_accuracies, units_of
-from analysis.variance import Array, pair_variance, satterthwaite
+from analysis.variance import Array, Numbers, pair_variance, shared_text_variance
 from corpora.errors import RunError
 
 FAMILIES = {
@@ -26,91 +37,158 @@ FAMILIES = {
     "phenomenon": "pairs of groups x phenomena",
     "paradigm": "pairs of groups x paradigms",
 }
-
-
-def holm(p: Array) -> Array:
-    """(M,) p values of one family -> those corrected by Holm's step-down method (1979); NaN are no tests and stay."""
-    corrected = np.full(len(p), np.nan)
-    (tests,) = np.nonzero(~np.isnan(p))
-    order = tests[np.argsort(p[tests], kind="stable")]
-    steps = np.arange(len(order), 0, -1)
-    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * steps), 1)
-    return corrected
+P_VALUES = {"p": "p_holm", "p_new_pairs": "p_new_pairs_holm", "p_tost": "p_equivalent"}
+SLOPE_COLUMNS = [
+    "group", "other", "level", "name", "difference", "low", "high", "p", "p_holm", "low_new_pairs", "high_new_pairs",
+    "p_new_pairs", "p_new_pairs_holm", "margin", "p_tost", "p_equivalent", "sizes", "from_size", "to_size", "runs",
+    "paired", "pairs", "family", "method", "note",
+]  # fmt: skip
 
 
 def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     """Slopes of every two groups of the study, in each unit; of several studies, of two groups of different ones.
 
-    One row per pair of groups and unit: group, other, level, name, difference (slope of group minus that of other,
-    accuracy per doubling), low, high, p (these pairs), p_holm, low_new_pairs, high_new_pairs, p_new_pairs, family (what
-    p_holm is corrected for the number of), method (of the slopes' variances), note (why there is no test).
+    Over the sizes that both groups have, and no others. One row per pair of groups and unit: group, other, level, name,
+    difference (slope of group minus that of other, accuracy per doubling), low, high, p (these pairs), p_holm,
+    low_new_pairs, high_new_pairs, p_new_pairs, p_new_pairs_holm, margin, p_tost and p_equivalent (two one-sided tests
+    that the difference lies within the margin, config.equivalence_margin; the second by Holm), sizes (that both have),
+    from_size, to_size, runs (of both, at these), paired (whether runs of one size, seed and text are compared with each
+    other), pairs (of runs), family (what p values are corrected for the number of), method, note (why there is no
+    test).
 
-    Variances over runs are those of the two slopes, added: of the regression (both with R - 2 degrees of freedom) or,
-    with five runs at each size, of runs within sizes, as resampled by the bootstrap; degrees by Welch 1947 and
-    Satterthwaite 1946. All runs are taken to be independent: where those of one seed share their text, intervals are a
-    little too wide. A pair is judged by both groups: its slopes are subtracted before their variance is taken.
+    Variances over runs are those of the two slopes (analysis.intervals, by the smallest number of runs that either
+    group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to both
+    slopes is subtracted before it is squared. Others are independent: degrees of freedom by Welch 1947 and by
+    Satterthwaite 1946. A pair is judged by both groups: its slopes are subtracted before their variance is taken.
     """
     units = units_of(judged.pairs)
-    fits = fit_groups(judged, units, config.interval)
     studies = judged.runs.groupby("group")["study"].agg(frozenset)
     all_of = frozenset().union(*studies)
-    columns = ["group", "other", "level", "name", "difference", "low", "high", "p", "p_holm"]
-    columns += ["low_new_pairs", "high_new_pairs", "p_new_pairs", "family", "method", "note"]
+    groups = list(judged.runs["group"].unique())
     parts = []
-    for a, b in combinations(fits, 2):
-        if len(all_of) > 1 and studies[a.group] == studies[b.group]:
+    for a, b in combinations(groups, 2):
+        if len(all_of) > 1 and studies[a] == studies[b]:
             continue  # what one study says by itself is in its own report, corrected for its own number of tests
-        found = slope_difference(a, b, judged.outcome[a.rows], judged.outcome[b.rows], units, config.confidence)
-        notes = "; ".join(f"{fit.group}: {fit.note}" for fit in (a, b) if fit.method == NO_INTERVAL)
-        methods = " / ".join(dict.fromkeys([a.method, b.method]))
-        parts.append(units.table.assign(group=a.group, other=b.group, **found, method=methods, note=notes))
+        parts.append(compare_groups(judged, (str(a), str(b)), units, config))
     if not parts:
-        return pd.DataFrame(columns=columns)
-    return _corrected(pd.concat(parts, ignore_index=True))[columns]
+        return pd.DataFrame(columns=SLOPE_COLUMNS)
+    return _corrected(pd.concat(parts, ignore_index=True))[SLOPE_COLUMNS]
+
+
+def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, config: CurvesConfig) -> pd.DataFrame:
+    """Rows of `compare_slopes` of two groups, p values not corrected."""
+    runs = judged.runs
+    of_size = [runs[runs["group"] == group].groupby("size")["sample_words"].mean() for group in groups]
+    common = of_size[0][of_size[0].index.isin(of_size[1].index)].sort_values().index
+    rows = [np.flatnonzero((runs["group"] == group) & runs["size"].isin(common)) for group in groups]
+    ends = {"from_size": common[0], "to_size": common[-1]} if len(common) else {"from_size": "", "to_size": ""}
+    named = units.table.assign(
+        group=groups[0], other=groups[1], sizes=len(common), **ends, runs=len(rows[0]) + len(rows[1]),
+        margin=config.equivalence_margin,
+    )  # fmt: skip
+    if len(common) < 2:
+        told = f"only {common[0]} is a size of both" if len(common) else "no size of both"
+        lone = [
+            f"{group}: one size only: no slope" for group, sizes in zip(groups, of_size, strict=True) if len(sizes) < 2
+        ]
+        none = dict.fromkeys(["difference", *P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], np.nan)
+        note = "; ".join(lone) or f"{told}: no slopes to compare"
+        return named.assign(**none, paired=False, pairs=0, method=NO_INTERVAL, note=note)
+    designs = [design_of(runs.iloc[of]) for of in rows]
+    fewest = int(np.argmin([design.counts.min() for design in designs]))
+    outcomes = [judged.outcome[of] for of in rows]
+    a, b = fits = [
+        fit_group(group, of, outcome, design, units, config.interval, designs[fewest])
+        for group, of, outcome, design in zip(groups, rows, outcomes, designs, strict=True)
+    ]
+    shared = same_draws(runs.iloc[rows[0]], runs.iloc[rows[1]], fits)
+    found = slope_difference(a, b, outcomes[0], outcomes[1], units, config, shared)
+    notes = "; ".join(f"{fit.group}: {fit.note}" for fit in fits if fit.note)
+    methods = " / ".join(dict.fromkeys(fit.method for fit in fits))
+    paired = bool((shared >= 0).any())
+    pairs = int((shared[b.design.cluster] >= 0).sum())
+    return named.assign(**found, paired=paired, pairs=pairs, method=methods, note=notes)
+
+
+def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:
+    """(J,) of each cluster of the second group's runs (Design.cluster), the first's of the same text and seed, or -1.
+
+    The text is the sample's digest in a run's manifest, which also holds the corpus's. Seeds of nested samples are the
+    same draw where all of their runs at the sizes compared are.
+    """
+    keys = [_draws(runs) for runs in (first, second)]
+    found = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
+    of_first = {key: int(cluster) for key, cluster in zip(keys[0], fits[0].design.cluster, strict=True) if key}
+    for j in range(len(found)):
+        of_cluster = [keys[1][r] for r in np.flatnonzero(fits[1].design.cluster == j)]
+        clusters = {of_first.get(key, -1) if key else -1 for key in of_cluster}
+        found[j] = clusters.pop() if len(clusters) == 1 else -1
+    if fits[0].design.nested != fits[1].design.nested:
+        found[:] = -1
+    return found
+
+
+def _draws(runs: pd.DataFrame) -> list[tuple[str, int, str] | None]:
+    """Size, seed and digest of the sample of each run; None where no sample is recorded."""
+    samples = [
+        (manifest.get("corpus") or {}).get("sample") or {} if isinstance(manifest, dict) else {}
+        for manifest in (runs["manifest"] if "manifest" in runs else [None] * len(runs))
+    ]
+    named = zip(runs["size"], runs["seed"], samples, strict=True)
+    return [(str(size), int(seed), str(of["digest"])) if of.get("digest") else None for size, seed, of in named]
 
 
 def slope_difference(
-    a: GroupFit, b: GroupFit, outcome_a: Array, outcome_b: Array, units: Units, confidence: float
+    a: GroupFit, b: GroupFit, outcome_a: Array, outcome_b: Array, units: Units, config: CurvesConfig, shared: Numbers
 ) -> dict[str, Array]:
-    """difference, low, high, p, and the same of new pairs too, each (U,); outcomes (R, P) of the two groups' runs.
+    """difference, low, high, p, the same of new pairs too, and p_tost, each (U,); outcomes (R, P) of the groups' runs.
 
-    NaN limits where one of the slopes has none.
+    `shared` of `same_draws`. NaN limits where one of the slopes has none.
     """
     difference = a.line.slope - b.line.slope
-    runs = np.stack([a.errors.runs**2, b.errors.runs**2])
-    degrees = np.stack([a.errors.degrees, b.errors.degrees])
-    of_pair = _pair_slopes(a, outcome_a) - _pair_slopes(b, outcome_b)
-    pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
-    both, degrees_both = np.stack([*runs, np.maximum(pairs, 0)]), np.stack([*degrees, units.pair_degrees])
     found: dict[str, Array] = {"difference": difference}
-    for suffix, variances, freedom in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
-        error, of_sum = np.sqrt(variances.sum(axis=0)), satterthwaite(variances, freedom)
-        found[f"low{suffix}"], found[f"high{suffix}"] = t_limits(difference, error, of_sum, confidence)
-        found[f"p{suffix}"] = two_sided(difference, error, of_sum)
+    if NO_INTERVAL in (a.method, b.method):
+        none = np.full(len(difference), np.nan)
+        return found | dict.fromkeys([*P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], none)
+    both_y = np.concatenate([a.y, b.y])
+    terms = run_terms(a.method, a.design, a.design.contrast).minus(
+        run_terms(b.method, b.design, b.design.contrast), shared
+    )
+    floor = a.errors.floor + b.errors.floor
+    degrees = terms.degrees(both_y)
+    runs = floored(terms.variance(both_y), degrees, floor) + shared_text(a, b, shared)
+    of_pair = a.design.contrast @ outcome_a - b.design.contrast @ outcome_b
+    pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
+    both, degrees_both = with_pairs(runs, degrees, floor, pairs, units)
+    for suffix, variance, free in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
+        error = np.sqrt(variance)
+        found[f"low{suffix}"], found[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
+        found[f"p{suffix}"] = two_sided(difference, error, free)
+    found["p_tost"] = equivalence(difference, np.sqrt(runs), degrees, config.equivalence_margin)
     limits = at_least((found["low_new_pairs"], found["high_new_pairs"]), (found["low"], found["high"]))
     found["low_new_pairs"], found["high_new_pairs"] = limits
     found["p_new_pairs"] = np.maximum(found["p_new_pairs"], found["p"])
     return found
 
 
-def _pair_slopes(fit: GroupFit, outcome: Array) -> Array:
-    """(P,) slope of each pair's outcomes over the runs of a group."""
-    of_pair: Array = slope_weights(fit.design.x, np.ones((1, len(outcome))))[0] @ outcome
-    return of_pair
-
-
-def two_sided(estimate: Array, error: Array, degrees: Array) -> Array:
-    """P values of Student's test that an estimate is 0; NaN where nothing varies."""
-    t = np.abs(estimate) / np.where(error > 0, error, np.nan)
-    return np.asarray(2 * student.sf(t, degrees))
+def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
+    """(U,) variance of the difference by what overlapping samples hide: of differences where all runs are paired."""
+    rows = shared[b.design.cluster]
+    if a.design.nested or a.design.overlap is None or (rows < 0).any() or len(rows) < len(a.y):
+        return a.errors.text + b.errors.text
+    change = a.y[rows] - b.y
+    return shared_text_variance(b.design.contrast, change, b.design.size, a.design.overlap[rows])
 
 
 def _corrected(table: pd.DataFrame) -> pd.DataFrame:
-    """`table` with p_holm and family: each level is a family."""
-    table = table.assign(p_holm=np.nan, family=table["level"].map(FAMILIES))
-    for level in FAMILIES:
-        of = (table["level"] == level).to_numpy()
-        table.loc[of, "p_holm"] = holm(table.loc[of, "p"].to_numpy(dtype=float))
+    """`table` with family and p values by Holm: each level is a family."""
+    table = table.assign(family=table["level"].map(FAMILIES))
+    for name, corrected in P_VALUES.items():
+        if name in table:
+            table[corrected] = np.nan
+            for level in FAMILIES:
+                of = (table["level"] == level).to_numpy()
+                table.loc[of, corrected] = holm(table.loc[of, name].to_numpy(dtype=float))
     return table
 
 

@@ -25,6 +25,7 @@ class CurvesConfig:
     seed: int = MISSING
     # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
     people_correlation: float | None = None
+    equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
 
     def __post_init__(self) -> None:
         check_choice("analysis.interval", self.interval, INTERVALS)
@@ -33,6 +34,7 @@ class CurvesConfig:
         check_above("analysis.resamples", self.resamples, 0)
         if self.people_correlation is not None and not 0 <= self.people_correlation <= 1:
             raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
+        check_above("analysis.equivalence_margin", self.equivalence_margin, 0)
 
 
 @dataclass

@@ -7,12 +7,14 @@ Two questions, two intervals, the first of which is the primary one:
 * *new pairs too*: and with new pairs of the same paradigms? Runs and pairs vary; a pair is judged by every run, so the
   two are crossed, not nested. Paradigms are fixed in both.
 
-Two methods: with five runs or more at each size a crossed bootstrap, otherwise the t interval of the regression on the
-accuracies of runs. Each row names its own. What the runs cannot support is NaN, and `note` says why.
+Sizes weigh equally, however many runs of each are finished. With five runs or more at each size a crossed bootstrap;
+with fewer t intervals that do not take the spread between runs for the same at all sizes (analysis/intervals.py). Each
+row names its own. What the runs cannot support is NaN, and `note` says why.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,24 +24,32 @@ from scipy.stats import t as student
 from analysis.config import CurvesConfig
 from analysis.intervals import (
     BOOTSTRAP,
-    BOOTSTRAP_RUNS,
+    NO_INTERVAL,
     RUN_BOOTSTRAP,
+    SIZE_RUNS,
     Design,
     Errors,
     Line,
     design_of,
     fit_lines,
     interval_method,
+    judgement_floor,
+    lack_of_fit,
     resampled_accuracies,
+    run_limits,
+    single_judgements,
     slope_errors,
     slope_limits,
 )
 from analysis.judgements import Judgements
+from analysis.ranks import rank_limits
 from analysis.units import Units, paradigm_accuracies, units_of
-from analysis.variance import Array, Numbers
+from analysis.variance import Array, Numbers, weighted_squares
 
 ALL_PAIRS = "all"
 UNK_FREE = "without <unk>"
+CHANCE = 0.5
+CHANCE_BASELINE = "chance"  # Curves.slopes["onset_baseline"], where no untrained model was scored
 
 
 @dataclass
@@ -48,8 +58,10 @@ class Curves:
 
     slopes: one row per group, pairs (ALL_PAIRS or UNK_FREE), level (overall, phenomenon, paradigm) and name: paradigms,
       n_pairs, runs, sizes, slope (accuracy per doubling of the words), intercept (at log2(words) = 0), r2, low, high
-      (these pairs), low_new_pairs, high_new_pairs, method, onset (words), rank (1 = steepest phenomenon of its group,
-      NaN for checkpoints of one training), note.
+      (these pairs), low_new_pairs, high_new_pairs, method, lack_of_fit (p value: below .05 the curve is no line), onset
+      (words), onset_baseline (CHANCE_BASELINE, or the baseline's name), rank (1 = steepest phenomenon of its group),
+      rank_low, rank_high (analysis.ranks), note. Two sizes are a difference: no r2, lack_of_fit or ranks; checkpoints
+      of one training have no ranks.
     accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.
     """
@@ -59,32 +71,60 @@ class Curves:
     points: pd.DataFrame
 
 
-def spread_limits(y: Array, size: Numbers, confidence: float) -> tuple[Array, Array, Array]:
-    """(R, U) accuracies and (R,) size numbers 0..S-1 -> mean, low, high, each (S, U): t intervals over runs.
+def spread_limits(
+    y: Array, size: Numbers, confidence: float, per_trial: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """(R, U) accuracies and (R,) size numbers 0..S-1 -> mean, low, high, each (S, U): of the mean over new runs.
 
-    With five runs or more at each size each has its own spread; with fewer the spread is pooled over sizes. NaN limits
-    where no size has two runs.
+    Wilson's limits with Student's quantile, of as many trials as give the mean the variance that it has (Korn and
+    Graubard 1998; Dean and Pagano 2015): t limits in the middle of the scale; at its ends they have a width, given
+    `per_trial` (S, U) of chance in single judgements (`of_judgements`). With SIZE_RUNS runs or more at a size its own
+    spread; with fewer that of all sizes pooled, or its own where that is larger. NaN limits where no size has two runs.
     """
     counts = np.bincount(size)
     means = np.stack([y[size == s].mean(axis=0) for s in range(len(counts))])
     squares = np.stack([((y[size == s] - means[s]) ** 2).sum(axis=0) for s in range(len(counts))])
-    if counts.min() >= BOOTSTRAP_RUNS:
-        degrees = (counts - 1)[:, None]
-        variance = squares / degrees
-    else:
-        pooled = len(y) - len(counts)
-        degrees = np.full((len(counts), 1), pooled if pooled > 0 else np.nan)
-        variance = squares.sum(axis=0, keepdims=True) / degrees
-    half = student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(variance / counts[:, None])
-    return means, np.clip(means - half, 0, 1), np.clip(means + half, 0, 1)
+    free = len(y) - len(counts)
+    pooled = squares.sum(axis=0, keepdims=True) / (free if free > 0 else np.nan)
+    own = squares / np.maximum(counts - 1, 1)[:, None]
+    few = (counts < SIZE_RUNS)[:, None]
+    variance = np.where(few, np.maximum(own, pooled), own) / counts[:, None]
+    degrees = np.where(few, max(free, 1), np.maximum(counts - 1, 1)[:, None])
+    binomial = means * (1 - means)
+    by_runs = variance / np.where(binomial > 1e-9, binomial, np.inf)
+    by_runs = by_runs if per_trial is None else np.maximum(by_runs, per_trial)
+    return means, *wilson_limits(means, by_runs, np.asarray(student.ppf(0.5 + confidence / 2, degrees)))
 
 
-def fit_curves(judged: Judgements, config: CurvesConfig) -> Curves:
-    """Curves of every group on all pairs and, where some run met <unk>, on the pairs without it."""
+def wilson_limits(mean: Array, per_trial: Array, quantile: Array) -> tuple[Array, Array]:
+    """Wilson's limits of shares (Brown, Cai and DasGupta 2001, equation 4); per_trial: 1 / number of trials."""
+    square = quantile**2 * per_trial
+    centre = (mean + square / 2) / (1 + square)
+    half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+def of_judgements(outcome: Array, size: Numbers, units: Units) -> Array:
+    """(S, U) 1 / number of independent trials that would give means over runs the variance of single judgements."""
+    found = []
+    for s in range(size.max() + 1):
+        of = outcome[size == s]
+        variance, mean = single_judgements(of, units)
+        mean = mean @ units.weights
+        found.append(weighted_squares(variance, units.weights) / len(of) / (mean * (1 - mean)))
+    return np.stack(found)
+
+
+def fit_curves(judged: Judgements, config: CurvesConfig, baseline: pd.DataFrame | None = None) -> Curves:
+    """Curves of every group on all pairs and, where some run met <unk>, on the pairs without it.
+
+    `baseline`: accuracies of untrained models on all pairs, for the onset: group, level, name, accuracy, baseline (its
+    name). Groups without rows there have chance, .5.
+    """
     parts = {ALL_PAIRS: judged}
     if not judged.of_paradigms and judged.unk.any() and judged.unk_free.any():
         parts[UNK_FREE] = judged.select(judged.unk_free)
-    found = [_fit(part, name, config) for name, part in parts.items()]
+    found = [_fit(part, name, config, baseline) for name, part in parts.items()]
     slopes, accuracies, points = (
         pd.concat([getattr(curves, name) for curves in found], ignore_index=True)
         for name in ("slopes", "accuracies", "points")
@@ -106,12 +146,19 @@ class GroupFit:
     errors: Errors
 
 
-def fit_group(group: str, rows: Numbers, outcome: Array, design: Design, units: Units, interval: str) -> GroupFit:
-    """The line of one group in every unit, with the errors of its slopes; `outcome` (R, P) of its runs."""
+def fit_group(
+    group: str, rows: Numbers, outcome: Array, design: Design, units: Units, interval: str, by: Design | None = None
+) -> GroupFit:
+    """The line of one group in every unit, with the errors of its slopes; `outcome` (R, P) of its runs.
+
+    `by`: the design that chooses the interval's method; None: its own.
+    """
     y = paradigm_accuracies(outcome, units.bounds) @ units.weights
     method, note = interval_method(design, interval)
-    line = fit_lines(design.x, y)
-    return GroupFit(group, rows, design, method, note, y, line, slope_errors(method, line, outcome, design, units))
+    if by is not None and NO_INTERVAL not in (method, other := interval_method(by, interval)[0]):
+        method = other
+    line = fit_lines(design.x, y, design.weights)
+    return GroupFit(group, rows, design, method, note, y, line, slope_errors(method, y, outcome, design, units))
 
 
 def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit]:
@@ -124,31 +171,19 @@ def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit
     return fits
 
 
-def _fit(judged: Judgements, name: str, config: CurvesConfig) -> Curves:
+def _fit(judged: Judgements, name: str, config: CurvesConfig, baseline: pd.DataFrame | None) -> Curves:
     units = units_of(judged.pairs)
-    runs = judged.runs
     fits = fit_groups(judged, units, config.interval)
-    new_pairs = None
-    if any(fit.method == BOOTSTRAP for fit in fits) and not judged.of_paradigms:
-        # One draw of pairs, shared by all runs of all groups.
-        rng = np.random.default_rng([config.seed, 0])
-        new_pairs = resampled_accuracies(judged.outcome, units.bounds, config.resamples, rng)
     slopes, accuracies, points = [], [], []
-    for fit in fits:
-        group, design, y, line = fit.group, fit.design, fit.y, fit.line
-        part, x, size = runs.iloc[fit.rows], design.x, design.size
-        drawn = None if new_pairs is None else new_pairs[:, fit.rows, :]
-        method = RUN_BOOTSTRAP if fit.method == BOOTSTRAP and drawn is None else fit.method
-        limits = slope_limits(fit.method, line, fit.errors, y, design, units, config, drawn)
-        means, low, high = spread_limits(y, size, config.confidence)
+    for fit, table in zip(fits, slope_tables(judged, fits, units, config), strict=True):
+        group, size = fit.group, fit.design.size
+        part = judged.runs.iloc[fit.rows]
+        per_trial = of_judgements(judged.outcome[fit.rows], size, units)
+        means, low, high = spread_limits(fit.y, size, config.confidence, per_trial)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
-        slopes.append(
-            units.table.assign(
-                group=group, pairs=name, runs=len(x), sizes=len(words), slope=line.slope, intercept=line.intercept,
-                r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
-                method=method, onset=onset(words, low), note=fit.note,
-            )
-        )  # fmt: skip
+        level, named = onset_baseline(group, units.table, baseline)
+        started = np.where(fit.line.slope > 0, onset(words, low, level), np.nan)
+        slopes.append(table.assign(pairs=name, onset=started, onset_baseline=named))
         labels = part["size"].to_numpy()
         for s, at in enumerate(words):
             at_size = {"size": labels[size == s][0], "words": at, "runs": int((size == s).sum())}
@@ -156,34 +191,88 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig) -> Curves:
             accuracies.append(units.table.assign(group=group, pairs=name, **at_size, **means_here))
         for r, (run, row) in enumerate(part.iterrows()):
             of_run = {"run": run, "size": row["size"], "seed": row["seed"], "words": row["sample_words"]}
-            points.append(units.table.assign(group=group, pairs=name, **of_run, accuracy=y[r]))
-    table = pd.concat(slopes, ignore_index=True)
-    phenomena = table["level"] == "phenomenon"
-    trajectories = table["group"].isin([fit.group for fit in fits if fit.design.trajectory])
-    table["rank"] = table[phenomena & ~trajectories].groupby("group")["slope"].rank(ascending=False, method="min")
-    return Curves(table, pd.concat(accuracies, ignore_index=True), pd.concat(points, ignore_index=True))
+            points.append(units.table.assign(group=group, pairs=name, **of_run, accuracy=fit.y[r]))
+    return Curves(*(pd.concat(parts, ignore_index=True) for parts in (slopes, accuracies, points)))
 
 
-def onset(words: Array, low: Array) -> Array:
-    """(S,) words, ascending, and (S, U) lower bounds -> (U,) the smallest from which all bounds exceed .5, or NaN.
+def slope_tables(
+    judged: Judgements, fits: Sequence[GroupFit], units: Units, config: CurvesConfig
+) -> list[pd.DataFrame]:
+    """Of each fit the columns of Curves.slopes that come from its line: all but pairs and the onset's."""
+    new_pairs = None
+    if any(fit.method == BOOTSTRAP for fit in fits) and not judged.of_paradigms:
+        # One draw of pairs, shared by all runs of all groups.
+        rng = np.random.default_rng([config.seed, 0])
+        new_pairs = resampled_accuracies(judged.outcome, units.bounds, config.resamples, rng)
+    return [
+        slope_columns(
+            fit, judged.outcome[fit.rows], units, config, None if new_pairs is None else new_pairs[:, fit.rows, :]
+        )
+        for fit in fits
+    ]
 
-    NaN too where a size has no bound.
+
+def slope_columns(
+    fit: GroupFit, outcome: Array, units: Units, config: CurvesConfig, new_pairs: Array | None
+) -> pd.DataFrame:
+    """`slope_tables` of one group; `outcome` (R, P) of its runs, `new_pairs` as of slope_limits."""
+    design, line = fit.design, fit.line
+    method = RUN_BOOTSTRAP if fit.method == BOOTSTRAP and new_pairs is None else fit.method
+    limits = slope_limits(fit.method, line, fit.errors, fit.y, design, units, config, new_pairs)
+    sizes = len(design.counts)
+    floor = np.stack(
+        [judgement_floor(outcome, np.where(design.size == s, design.weights, 0), design.size, units)
+         for s in range(sizes)]
+    )  # fmt: skip
+    table = units.table.assign(
+        group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
+        r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
+        method=method, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor), note=fit.note,
+        rank=np.nan, rank_low=np.nan, rank_high=np.nan,
+    )  # fmt: skip
+    phenomena = (table["level"] == "phenomenon").to_numpy()
+    if sizes > 2 and not design.trajectory:
+        table.loc[phenomena, "rank"] = table.loc[phenomena, "slope"].rank(ascending=False, method="min")
+        if fit.method != NO_INTERVAL:
+            ends = rank_limits(
+                fit.method, design, line.slope[phenomena], fit.errors.floor[phenomena], fit.y[:, phenomena],
+                config.confidence,
+            )  # fmt: skip
+            table.loc[phenomena, ["rank_low", "rank_high"]] = ends.T.astype(float)
+    return table
+
+
+def onset_baseline(group: str, units: pd.DataFrame, baseline: pd.DataFrame | None) -> tuple[Array, str]:
+    """(U,) accuracies that an onset has to exceed, and the name of what they are."""
+    of = baseline[baseline["group"] == group] if baseline is not None else pd.DataFrame()
+    if of.empty:
+        return np.full(len(units), CHANCE), CHANCE_BASELINE
+    levels = of.set_index(["level", "name"])["accuracy"].reindex(pd.MultiIndex.from_frame(units[["level", "name"]]))
+    return levels.to_numpy(dtype=np.float64), str(of["baseline"].iloc[0])
+
+
+def onset(words: Array, low: Array, baseline: Array) -> Array:
+    """(S,) words, ascending, (S, U) lower bounds and (U,) baselines -> (U,) the smallest from which all exceed it.
+
+    NaN where none does, and where a size has no bound.
     """
-    above = np.logical_and.accumulate((low > 0.5)[::-1], axis=0)[::-1]
+    above = np.logical_and.accumulate((low > baseline)[::-1], axis=0)[::-1]
     return np.where(above.any(axis=0), words[above.argmax(axis=0)], np.nan)
 
 
 def perplexity_curves(runs: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """log2(perplexity) on log2(sample_words) per group: doubling the text multiplies perplexity by 2^slope.
 
-    `runs` has group, sample_words and valid_ppl. One row per group: factor (2^slope), low, high, r2, runs.
+    `runs` (rows of Study.runs) has valid_ppl; limits as of slopes with fewer than five runs a size. One row
+    per group: factor (2^slope), low, high, r2, runs.
     """
     rows = []
     for group, part in runs[runs["valid_ppl"].notna()].groupby("group", sort=False):
-        x = np.log2(part["sample_words"].to_numpy(dtype=np.float64))
-        line = fit_lines(x, np.log2(part["valid_ppl"].to_numpy(dtype=np.float64))[:, None])
-        half = line.error * student.ppf(0.5 + confidence / 2, len(x) - 2) if len(x) > 2 else np.full(1, np.nan)
-        factors = [float(2 ** value[0]) for value in (line.slope, line.slope - half, line.slope + half)]
+        design = design_of(part)
+        y = np.log2(part["valid_ppl"].to_numpy(dtype=np.float64))[:, None]
+        line = fit_lines(design.x, y, design.weights)
+        limits = run_limits(line, y, design, confidence)
+        factors = [float(2 ** value[0]) for value in (line.slope, *limits)]
         rows.append({"group": group, **dict(zip(("factor", "low", "high"), factors, strict=True)), "r2": line.r2[0]})
-        rows[-1]["runs"] = len(x)
+        rows[-1]["runs"] = len(part)
     return pd.DataFrame(rows, columns=["group", "factor", "low", "high", "r2", "runs"])

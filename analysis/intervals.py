@@ -1,7 +1,7 @@
 """Slopes of learning curves and their intervals: lines, which interval a group gets, and its limits.
 
-Arrays only: R runs, P pairs, K paradigms, U units (analysis/units.py), B resamples. tests/bench/coverage.py says how
-often these intervals hold the truth.
+Arrays only: R runs, P pairs, K paradigms, U units (analysis/units.py), B resamples. Sizes weigh equally, however many
+runs each has. tests/bench/coverage.py shows how often these intervals hold the truth, and which others do not.
 """
 
 from __future__ import annotations
@@ -12,28 +12,38 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import f as f_distribution
 from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.units import Units, paradigm_accuracies
+from analysis.units import Units
 from analysis.variance import (
     Array,
     Numbers,
+    RunTerms,
     cluster_weights,
     judgement_variance,
     pair_variance,
+    robust_terms,
     satterthwaite,
-    stratum_products,
+    shared_text_variance,
+    weighted_squares,
 )
 
 BOOTSTRAP = "crossed bootstrap"
 RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pairs are not known
-T_INTERVAL = "t interval on run accuracies"
+T_SIZES = "t interval, spread of each size"
 T_SEEDS = "t interval on slopes of seeds"
+T_HC3 = "t interval, HC3 errors"
+T_HC2 = "t interval, HC2 errors"
+T_INTERVALS = (T_SIZES, T_HC3, T_HC2)
 NO_INTERVAL = "none"
 ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
+SIZE_RUNS = 3  # runs at each size from which each size's own spread is used
+OVERLAP_LIMIT = 0.5  # share of text that samples of a size have in common from which a note names it
+SAME_TEXT = 0.99  # and from which nothing tells what new text would change
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
 
 
@@ -46,6 +56,7 @@ class Design:
     seed: Numbers
     nested: bool  # small samples are parts of the larger ones of their seed: a seed is one draw
     trajectory: bool = False  # the points are checkpoints of one training: one draw, so there is nothing to resample
+    overlap: Array | None = None  # (R,) share of text that samples of the run's size have in common; None: none
 
     @property
     def cluster(self) -> Numbers:
@@ -57,6 +68,28 @@ class Design:
         """(J,) within which clusters are drawn: the size of a run; seeds are of one stratum."""
         return np.zeros(self.seed.max() + 1, dtype=np.intp) if self.nested else self.size
 
+    @property
+    def counts(self) -> Numbers:
+        """(S,) runs of each size."""
+        return np.bincount(self.size)
+
+    @property
+    def weights(self) -> Array:
+        """(R,) of the regression: those of a size add up to 1."""
+        return 1 / self.counts[self.size]
+
+    @property
+    def contrast(self) -> Array:
+        """(R,) c, so that c @ y is the slope; NaN for one size."""
+        weights: Array = slope_weights(self.x, self.weights[None])[0]
+        return weights
+
+    def of(self, rows: npt.NDArray[np.bool_]) -> Design:
+        """The design of some of the runs: `rows` (R,)."""
+        size, seed = (np.unique(of[rows], return_inverse=True)[1].astype(np.intp) for of in (self.size, self.seed))
+        overlap = None if self.overlap is None else self.overlap[rows]
+        return Design(self.x[rows], size, seed, self.nested, self.trajectory, overlap)
+
 
 def design_of(runs: pd.DataFrame) -> Design:
     """The design of one group's runs (rows of Study.runs)."""
@@ -64,8 +97,9 @@ def design_of(runs: pd.DataFrame) -> Design:
     size = pd.Series(range(len(words)), index=words.index)
     seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
     x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
+    overlap = runs["overlap"].fillna(0).to_numpy(dtype=np.float64) if "overlap" in runs else None
     numbers = np.asarray(size[runs["size"]], dtype=np.intp)
-    return Design(x, numbers, seeds, bool(runs["nested"].all()), is_trajectory(runs))
+    return Design(x, numbers, seeds, bool(runs["nested"].all()), is_trajectory(runs), overlap)
 
 
 def is_trajectory(runs: pd.DataFrame) -> bool:
@@ -73,25 +107,68 @@ def is_trajectory(runs: pd.DataFrame) -> bool:
     return "training" in runs and bool(runs["training"].duplicated().any())
 
 
-def interval_method(design: Design, asked: str) -> tuple[str, str]:
-    """Which interval a group's slopes get, and what has to be said about it; `asked`: auto, bootstrap or t."""
+def interval_method(design: Design, requested: str) -> tuple[str, str]:
+    """Which interval a group's slopes get, and what has to be said about it; `requested`: auto, bootstrap or t.
+
+    Chosen by coverage (tests/bench/README.md): the smallest number of runs at a size decides.
+    """
     if design.trajectory:
         return NO_INTERVAL, ONE_TRAINING
-    counts = np.bincount(design.size)
-    counts = counts[counts > 0]
-    fewest = len(np.unique(design.seed)) if design.nested else int(counts.min())
+    counts = design.counts[design.counts > 0]
+    fewest, seeds = int(counts.min()), len(np.unique(design.seed))
+    note = ""
     if len(counts) < 2:
         return NO_INTERVAL, "one size only: no slope"
-    if asked == "bootstrap" and fewest < 2:
+    if requested == "bootstrap" and fewest < 2:
         return NO_INTERVAL, "one run at some size: runs cannot be resampled, no interval"
-    if asked == "bootstrap" or (asked == "auto" and fewest >= BOOTSTRAP_RUNS):
-        return BOOTSTRAP, ""
     if len(design.size) < 3:
         return NO_INTERVAL, "two runs: a line without an interval"
+    if len(counts) == 2 and fewest < 2:
+        return NO_INTERVAL, "one run at one of two sizes: nothing shows its spread, no interval"
+    if design.nested and seeds < 2:
+        return NO_INTERVAL, "nested samples of one seed are one draw of text: no interval"
+    if shared_everywhere(design):
+        return NO_INTERVAL, "samples of a size are the same text: nothing shows what new text would change, no interval"
+    if design.overlap is not None and (counts > 1).any():
+        shared = max(design.overlap[design.size == s][0] for s in np.flatnonzero(design.counts > 1))
+        if shared > OVERLAP_LIMIT:
+            note = f"samples of a size share up to {shared:.0%} of their text: limits widened for new text"
+    if requested == "bootstrap" or (requested == "auto" and fewest >= BOOTSTRAP_RUNS):
+        return BOOTSTRAP, note
     if design.nested and fewest > 1:
-        return T_SEEDS, f"nested samples: the interval rests on the slopes of {fewest} seeds"
-    note = "one run a size: the interval rests on how straight the curve is" if counts.max() == 1 else ""
-    return T_INTERVAL, note
+        return T_SEEDS, _joined(f"nested samples: the interval rests on the slopes of {seeds} seeds", note)
+    if fewest == 1:
+        alone = int((counts == 1).sum())
+        told = "one run a size" if alone == len(counts) else f"one run at {alone} of {len(counts)} sizes"
+        return T_HC2, _joined(f"{told}: the interval rests on how straight the curve is", note)
+    return (T_SIZES if fewest >= SIZE_RUNS else T_HC3), note
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
+def shared_everywhere(design: Design) -> bool:
+    """Whether runs of some size were trained on (almost) the same text."""
+    if design.overlap is None:
+        return False
+    return bool((design.overlap[design.counts[design.size] > 1] > SAME_TEXT).any())
+
+
+def run_terms(method: str, design: Design, contrast: Array) -> RunTerms:
+    """Terms of the variance of contrast @ y, a (R,) contrast of a regression, as the interval `method` estimates it.
+
+    T_SIZES and the bootstrap: residuals from the means of the sizes, each size with a spread of its own; T_SEEDS too,
+    with seeds as clusters (CR2). T_HC3 and T_HC2: residuals from the line, which so hold the curve's distance from it.
+    """
+    x, size = design.x, design.size
+    if method in (T_HC3, T_HC2):
+        model = np.stack([np.ones(len(x)), x - x.mean()], axis=1)
+        stratum = np.zeros(design.cluster.max() + 1, dtype=np.intp)
+    else:
+        model = (size[:, None] == np.arange(size.max() + 1)).astype(np.float64)
+        stratum = design.stratum
+    return robust_terms(contrast, model, design.weights, design.cluster, stratum, 1.0 if method == T_HC3 else 0.5)
 
 
 def slope_weights(x: Array, weights: Array) -> Array:
@@ -143,27 +220,20 @@ class Line:
 
     slope: Array
     intercept: Array
-    r2: Array  # NaN for two runs or fewer, or where y does not vary
-    error: Array  # standard error of the slope, R - 2 degrees of freedom; NaN for two runs or fewer
+    r2: Array  # NaN where x has two values or fewer, or where y does not vary
 
 
-def fit_lines(x: Array, y: Array) -> Line:
-    """Ordinary least squares of each column of `y` on `x`; all NaN when there is only one x."""
-    runs = len(x)
-    centred = x - x.mean()
-    spread = float((centred**2).sum())
-    if spread < 1e-12:
-        none = np.full(y.shape[1], np.nan)
-        return Line(none, none, none, none)
-    slope = centred @ y / spread
-    intercept = y.mean(axis=0) - slope * x.mean()
-    residual = ((y - intercept - np.outer(x, slope)) ** 2).sum(axis=0)
-    if runs <= 2:
-        none = np.full(y.shape[1], np.nan)
-        return Line(slope, intercept, none, none)
-    total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+def fit_lines(x: Array, y: Array, weights: Array | None = None) -> Line:
+    """Weighted least squares of each column of `y` on `x`; `weights` (R,), None: equal. All NaN for only one x."""
+    weights = np.ones(len(x)) if weights is None else weights
+    c = slope_weights(x, weights[None])[0]
+    share = weights / weights.sum()
+    slope = c @ y
+    intercept = share @ y - slope * (share @ x)
+    residual = share @ (y - intercept - np.outer(x, slope)) ** 2
+    total = share @ (y - share @ y) ** 2
     r2 = 1 - residual / np.where(total > 1e-24, total, np.nan)
-    return Line(slope, intercept, r2, np.sqrt(residual / (runs - 2) / spread))
+    return Line(slope, intercept, r2 if len(np.unique(x)) > 2 else np.full(y.shape[1], np.nan))
 
 
 def t_limits(estimate: Array, error: Array, degrees: Array, confidence: float) -> tuple[Array, Array]:
@@ -173,20 +243,26 @@ def t_limits(estimate: Array, error: Array, degrees: Array, confidence: float) -
 
 
 def bootstrap_limits(
-    estimate: Array, error: Array, resampled: Array, degrees: Array, confidence: float
+    estimate: Array, error: Array, resampled: Array, degrees: Array, confidence: float, floor: Array
 ) -> tuple[Array, Array]:
     """(U,) estimates, their standard errors, (B, U) resampled estimates -> percentile limits of that standard error.
 
     Percentiles hold the shape. Their distance from the estimate is scaled by the ratio of `error` to the deviation of
     the resampled (which counts chance in single judgements three times where runs and pairs are resampled together,
     analysis/variance.py), and by that of Student's to the normal quantile, as percentiles treat the spread as known.
+    Where the variance of the resampled is below `floor` (U,) they have no shape to hold: Student's limits.
     """
     tail = (1 - confidence) / 2
     deviation = resampled.std(axis=0)
-    scale = np.where(deviation > 1e-12, error / np.where(deviation > 1e-12, deviation, 1), 1)
+    flat = (deviation**2 < floor) | (deviation < 1e-12)
+    scale = error / np.where(flat, 1, deviation)
     stretch = scale * student.ppf(1 - tail, degrees) / norm.ppf(1 - tail)
     low, high = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
-    return estimate - (estimate - low) * stretch, estimate + (high - estimate) * stretch
+    plain = t_limits(estimate, error, degrees, confidence)
+    return (
+        np.where(flat, plain[0], estimate - (estimate - low) * stretch),
+        np.where(flat, plain[1], estimate + (high - estimate) * stretch),
+    )
 
 
 @dataclass(frozen=True)
@@ -198,32 +274,126 @@ class Errors:
     both: Array  # over new runs and new pairs
     degrees_both: Array
     chance: Array  # variance, not its root: chance in single judgements, which both sources of variance hold
+    floor: Array  # variance that chance in single judgements gives at least, also where all of them are right
+    text: Array  # variance of what samples of one size have in common, which no difference between runs shows
 
 
-def slope_errors(method: str, line: Line, outcome: Array, design: Design, units: Units) -> Errors:
-    """Errors of a group's slopes. `outcome` (R, P) of its runs, `line` through its accuracies, `method` as named above.
+def slope_errors(method: str, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
+    """Errors of a group's slopes. `outcome` (R, P) of its runs, y (R, U) its accuracies, `method` as named above.
 
-    Over runs: of the regression (R - 2 degrees of freedom), which holds the curve's distance from a line too; of what
-    the bootstrap resamples, runs within sizes, each size with a variance of its own; of the slopes of seeds, where
-    samples are nested. Over both: the variance of pairs' slopes added, chance in single judgements counted once.
+    Over runs: `run_terms`, no less than chance in single judgements gives (near a ceiling few runs show no spread), and
+    what samples that overlap hide (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in
+    single judgements counted once.
     """
-    c = slope_weights(design.x, np.ones((1, len(design.x))))[0]
+    if method == NO_INTERVAL:
+        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
+    c = design.contrast
+    variance, degrees, floor, text = contrast_variance(method, c, y, outcome, design, units)
     weights = cluster_weights(c, design.size, design.cluster)
-    if method == T_INTERVAL:
-        variance, degrees = line.error**2, np.full(len(line.slope), len(c) - 2.0)
-    elif method in (BOOTSTRAP, T_SEEDS):
-        terms = weights @ paradigm_accuracies(outcome, units.bounds) @ units.weights
-        of_strata = stratum_products(terms, terms, design.stratum)
-        variance = of_strata.sum(axis=0)
-        degrees = satterthwaite(of_strata, np.bincount(design.stratum)[:, None] - 1.0)
-    else:
-        none = np.full(len(line.slope), np.nan)
-        return Errors(none, none, none, none, none)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
-    of_pairs = np.maximum(pair_variance(c @ outcome, units.bounds, units.weights) - chance, 0)
-    both = np.stack([variance, of_pairs])
-    of_both = satterthwaite(both, np.stack([degrees, units.pair_degrees]))
-    return Errors(np.sqrt(variance), degrees, np.sqrt(both.sum(axis=0)), of_both, chance)
+    of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
+    both, degrees_both = with_pairs(variance, degrees, floor, of_pairs, units)
+    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
+
+
+def contrast_variance(
+    method: str, c: Array, y: Array, outcome: Array, design: Design, units: Units
+) -> tuple[Array, Array, Array, Array]:
+    """Variance of c @ y over new runs, its degrees of freedom, its floor, and the part of text in common; each (U,)."""
+    terms = run_terms(method, design, c)
+    floor = judgement_floor(outcome, c, design.size, units)
+    degrees = terms.degrees(y)
+    variance = floored(terms.variance(y), degrees, floor)
+    text = np.zeros(y.shape[1]) if design.overlap is None else shared_text_variance(c, y, design.size, design.overlap)
+    return variance + text, degrees, floor, text
+
+
+def single_judgements(outcome: Array, units: Units) -> tuple[Array, Array]:
+    """Variance of a run's accuracy by chance in single judgements, at least, and smoothed mean; outcome (n, P) -> (K,).
+
+    For these pairs: in each paradigm the variance of a pair's outcomes over the n runs of a size, or over pairs where
+    it has one run, as of independent judgements (0 where judgements of single pairs are not known). Where all are alike
+    that is 0 or nearly so; added is what two judgements at either end of the scale, beside those there are, would add
+    to the variance of single judgements (Agresti and Coull 1998; one at either end for differences of outcomes, Agresti
+    and Caffo 2000). They are in the smoothed mean too.
+    """
+    starts, rows = units.bounds[:-1], np.diff(units.bounds)
+    outcome = np.asarray(outcome, dtype=np.float64)
+    low, more = (-1.0, 1.0) if outcome.min() < 0 else (0.0, 2.0)
+    mean = np.add.reduceat(outcome.mean(axis=0), starts) / rows
+    square = np.add.reduceat((outcome**2).mean(axis=0), starts) / rows if units.rows_are_pairs else mean
+    added = more / (len(outcome) * units.pairs + 2 * more)
+    smoothed = (1 - 2 * added) * mean + added * (1 + low)
+    whole = square - mean**2
+    grown = (1 - 2 * added) * square + added * (1 + low**2) - smoothed**2
+    if not units.rows_are_pairs:
+        within = np.zeros(len(mean))
+    else:
+        within = np.add.reduceat(outcome.var(axis=0, ddof=1), starts) / rows if len(outcome) > 1 else whole
+    return (within + np.maximum(grown - whole, 0)) / units.pairs, smoothed
+
+
+def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units) -> Array:
+    """(U,) variance that chance in single judgements gives c @ y at least; outcome (R, P), c (R,), size (R,)."""
+    of_paradigm = np.zeros(len(units.pairs))
+    for s in range(size.max() + 1):
+        of_paradigm += (c[size == s] ** 2).sum() * single_judgements(outcome[size == s], units)[0]
+    return weighted_squares(of_paradigm, units.weights)
+
+
+def floored(variance: Array, degrees: Array, floor: Array) -> Array:
+    """(U,) variances so that Student's 95% limits are no closer than the normal limits of a variance `floor`."""
+    ratio = norm.ppf(0.975) / student.ppf(0.975, degrees)
+    return np.asarray(np.fmax(variance, floor * ratio**2))
+
+
+def with_pairs(runs: Array, degrees: Array, floor: Array, pairs: Array, units: Units) -> tuple[Array, Array]:
+    """(U,) variance over runs, no less than `floor`, and over pairs, added, and the degrees of freedom of the sum."""
+    least = np.fmax(runs, floor)
+    known = np.where(runs > 0, degrees * (least / np.where(runs > 0, runs, 1)) ** 2, np.inf)
+    both = np.stack([least, np.maximum(pairs, 0)])
+    return both.sum(axis=0), satterthwaite(both, np.stack([known, units.pair_degrees]))
+
+
+def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple[Array, Array]:
+    """Limits of the slopes of any (R, U) y over new runs, as of accuracies but for what judgements add."""
+    method, _ = interval_method(design, "t")
+    if method == NO_INTERVAL:
+        none = np.full(y.shape[1], np.nan)
+        return none, none
+    terms = run_terms(method, design, design.contrast)
+    return t_limits(line.slope, np.sqrt(terms.variance(y)), terms.degrees(y), confidence)
+
+
+def lack_of_fit(method: str, y: Array, design: Design, floor: Array) -> Array:
+    """(U,) p values of the test that the sizes' expected accuracies lie on a line; y (R, U), `floor` (S, U) of means.
+
+    The ANOVA-type statistic: the squares of the means' distances from their line over what their variances, each
+    size with its own, let expect; F with estimated degrees of freedom (Brunner, Dette and Munk 1997; Box 1954). It
+    holds its level where spreads differ, which the F test on pure error does not. Sizes of one run are left out, as
+    nothing shows their spread. NaN with fewer than three sizes of two runs.
+    """
+    known = design.counts > 1
+    if method == NO_INTERVAL or known.sum() < 3:
+        return np.full(y.shape[1], np.nan)
+    rows = known[design.size]
+    part, y, least = design.of(rows), y[rows], floor[known]
+    terms = [run_terms(T_SIZES, part, np.where(part.size == s, part.weights, 0)) for s in range(len(least))]
+    values = np.stack([of.weights @ y for of in terms])  # (S, J, U)
+    covariance = np.einsum("sju,tju->ust", values, values)
+    diagonal = np.arange(len(least))
+    covariance[:, diagonal, diagonal] = np.fmax(covariance[:, diagonal, diagonal], least.T)
+    means = np.stack([y[part.size == s].mean(axis=0) for s in diagonal], axis=1)  # (U, S)
+    x = np.stack([np.ones(len(least)), [part.x[part.size == s].mean() for s in diagonal]], axis=1)
+    apart = np.eye(len(least)) - x @ np.linalg.pinv(x)
+    spread = apart @ covariance  # (U, S, S)
+    trace = np.trace(spread, axis1=1, axis2=2)
+    if part.nested:
+        free = np.full(y.shape[1], part.counts.min() - 1.0)
+    else:
+        free = trace**2 / ((np.diag(apart) * covariance[:, diagonal, diagonal]) ** 2 / (part.counts - 1)).sum(axis=1)
+    statistic = np.einsum("us,st,ut->u", means, apart, means) / trace
+    return np.asarray(f_distribution.sf(statistic, trace**2 / np.einsum("ust,uts->u", spread, spread), free))
 
 
 def slope_limits(
@@ -241,13 +411,13 @@ def slope_limits(
         return [*these, *at_least(both, these)]
     # One generator a purpose: that a group is added does not change the runs drawn of another.
     drawn = resampled_runs(design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
-    c = slope_weights(design.x, drawn[:, design.cluster])
-    these = bootstrap_limits(line.slope, errors.runs, c @ y, errors.degrees, config.confidence)
+    c = slope_weights(design.x, drawn[:, design.cluster] * design.weights)
+    these = bootstrap_limits(line.slope, errors.runs, c @ y, errors.degrees, config.confidence, errors.floor)
     if new_pairs is None:
         none = np.full(len(line.slope), np.nan)
         return [*these, none, none]
     resampled = np.einsum("br,brk->bk", c, new_pairs) @ units.weights
-    both = bootstrap_limits(line.slope, errors.both, resampled, errors.degrees_both, config.confidence)
+    both = bootstrap_limits(line.slope, errors.both, resampled, errors.degrees_both, config.confidence, errors.floor)
     return [*these, *at_least(both, these)]
 
 

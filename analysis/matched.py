@@ -18,9 +18,11 @@ from scipy.stats import t as student
 
 from analysis.collect import Study
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, fit_curves, fit_groups
+from analysis.curves import ALL_PAIRS, GroupFit, fit_curves, fit_groups, slope_tables
+from analysis.intervals import NO_INTERVAL, run_terms
 from analysis.judgements import Judgements
 from analysis.units import units_of
+from analysis.variance import Array
 from analysis.words_to_people import fieller
 from eval.scores import read_scores, score_path
 
@@ -124,18 +126,19 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     """Slopes on both sets of pairs, and by how much the second is steeper.
 
     One row per group and unit: group, level, name, paradigms, n_pairs (of each set), runs, sizes, accuracy_first,
-    accuracy_second (means over runs), slope_first, slope_second (accuracy per doubling), difference, low, high (these
+    accuracy_second (means over sizes), slope_first, slope_second (accuracy per doubling), difference, low, high (these
     pairs, paired by run), low_new_pairs, high_new_pairs (both sets drawn anew), method (of the intervals).
     """
     both = [fit_curves(judged, config) for judged in (matched.first, matched.second)]
-    change = fit_curves(_change(matched.second, matched.first), config).slopes
+    change, units = _change(matched.second, matched.first), units_of(matched.first.pairs)
+    fits = fit_groups(change, units, config.interval)
     keys = ["group", "level", "name"]
-    table = change[change["pairs"] == ALL_PAIRS].rename(columns={"slope": "difference"})
+    table = pd.concat(slope_tables(change, fits, units, config)).rename(columns={"slope": "difference"})
     for name, curves in zip(("first", "second"), both, strict=True):
         of_all = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
         table = table.merge(of_all[[*keys, "slope"]].rename(columns={"slope": f"slope_{name}"}), on=keys)
-        points = curves.points[curves.points["pairs"] == ALL_PAIRS]
-        means = points.groupby(keys, sort=False)["accuracy"].mean().rename(f"accuracy_{name}")
+        at = curves.accuracies[curves.accuracies["pairs"] == ALL_PAIRS]
+        means = at.groupby(keys, sort=False)["accuracy"].mean().rename(f"accuracy_{name}")
         table = table.merge(means, left_on=keys, right_index=True)
     columns = ["paradigms", "n_pairs", "runs", "sizes", "accuracy_first", "accuracy_second", "slope_first"]
     columns += ["slope_second", "difference", "low", "high", "low_new_pairs", "high_new_pairs", "method"]
@@ -160,9 +163,8 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     rows = []
     for of_any, of_known, lost in zip(*fits, strict=True):
         words = any_words.runs["sample_words"].iloc[of_any.rows]
-        variances = [fit.errors.runs**2 for fit in (lost, of_any, of_known)]
-        # The variance of a - b is var a + var b - 2 cov(a, b); wanted is the covariance of a - b with a.
-        covariance = (variances[0] + variances[1] - variances[2]) / 2
+        variances = [fit.errors.runs**2 for fit in (lost, of_any)]
+        covariance = slope_covariance(lost, of_any)
         quantile = np.asarray(student.ppf(0.5 + config.confidence / 2, lost.errors.degrees))
         slopes = lost.line.slope, of_any.line.slope
         low, high, bounded = fieller(*slopes, (variances[0], variances[1], covariance), quantile)
@@ -176,6 +178,16 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     table = pd.concat(rows, ignore_index=True)
     table = table[table["level"] != "paradigm"].reset_index(drop=True)
     return table[SHARES]
+
+
+def slope_covariance(first: GroupFit, second: GroupFit) -> Array:
+    """(U,) covariance over runs of two slopes of the same runs; where variances have a floor the correlation stays."""
+    if first.method == NO_INTERVAL:
+        return np.full(first.y.shape[1], np.nan)
+    terms = run_terms(first.method, first.design, first.design.contrast)
+    spread = np.sqrt(terms.variance(first.y) * terms.variance(second.y))
+    correlation = terms.covariance(terms, first.y, second.y) / np.where(spread > 0, spread, np.inf)
+    return np.asarray(correlation * first.errors.runs * second.errors.runs)
 
 
 def _smaller_half(runs: pd.DataFrame) -> pd.DataFrame:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves import UNK_FREE, Curves
-from analysis.intervals import BOOTSTRAP, NO_INTERVAL, RUN_BOOTSTRAP, T_INTERVAL, T_SEEDS
+from analysis.curves import CHANCE_BASELINE, UNK_FREE, Curves
+from analysis.intervals import BOOTSTRAP, NO_INTERVAL, OVERLAP_LIMIT, RUN_BOOTSTRAP, T_HC2, T_HC3, T_SEEDS, T_SIZES
 from analysis.judgements import Judgements, sized, unit_of
 from analysis.tables import accuracy_text, title
 
@@ -20,7 +20,6 @@ from analysis.tables import accuracy_text, title
 UNK_LIMIT = 0.05
 TIE_LIMIT = 0.01
 TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
-OVERLAP_LIMIT = 0.5  # share of text in common from which samples of a size are hardly independent
 
 
 def joined(words: Sequence[str]) -> str:
@@ -149,7 +148,7 @@ def _shared_text(runs: pd.DataFrame) -> list[str]:
         shares = joined([f"{share:.0%} at {sized(str(size), unit)}" for size, share in high.items()])
         told.append(
             f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
-            "would, and intervals at these sizes are too narrow."
+            "would: intervals of slopes are widened for that, bands at these sizes are not."
         )
     trained_here = runs[["corpus" in manifest for manifest in runs["manifest"]]]
     digests = trained_here.assign(digest=[m["corpus"]["sample"]["digest"] for m in trained_here["manifest"]])
@@ -210,12 +209,17 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     ]
     used = set(curves.slopes["method"])
     level = f"{config.confidence:.0%}"
-    if T_INTERVAL in used:
+    errors = {
+        T_SIZES: "each size with the spread of its own runs (degrees of freedom by Satterthwaite)",
+        T_HC3: "with HC3 errors and the degrees of freedom of Bell and McCaffrey (2002)",
+        T_HC2: "with HC2 errors and the degrees of freedom of Bell and McCaffrey (2002), as some size has one run",
+    }
+    if chosen := [text for method, text in errors.items() if method in used]:
         text.append(
-            f"{level} intervals are t intervals of that regression over runs, as the bootstrap needs five runs at each "
+            f"{level} intervals are t intervals over runs, {joined(chosen)}, as the bootstrap needs five runs at each "
             "size: they say where the slope would lie with new samples of text and new initialisations, for these "
-            "pairs, and are wider where the means lie far from a line, as its residuals hold that too. The "
-            f"intervals for new pairs too {_BOTH}."
+            "pairs; errors by HC2 and HC3 hold the distance of a bent curve from its line too. The intervals for new "
+            f"pairs too {_BOTH}."
         )
     if T_SEEDS in used:
         text.append(
@@ -244,12 +248,23 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     if UNK_FREE in set(curves.slopes["pairs"]):
         text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
     text.append(
-        "Bands are t intervals over the runs of a size; with fewer than five runs at some size the spread between runs "
-        "is taken to be the same at all sizes. Onset is the smallest size studied from which on the lower bound "
-        "of these bands exceeds .5; where that is the smallest size, it may lie below. Lines are fitted "
-        "to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
+        "Slopes weigh sizes equally, however many runs of each are finished. Bands are Wilson's limits, with Student's "
+        "quantile, of the mean over new runs for these pairs, with the variance of the runs of a size (pooled over "
+        "sizes, or its own if larger, where it has fewer than three) and no less than chance in single judgements "
+        "gives. Onset is the smallest size studied from which on the lower bound of these bands exceeds "
+        f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below. "
+        "Lines are fitted to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
     )
     return text
+
+
+def _baselines(curves: Curves) -> str:
+    """What an onset is above, by group where it differs."""
+    named = curves.slopes[["group", "onset_baseline"]].drop_duplicates()
+    told = {name: ".5, chance" if name == CHANCE_BASELINE else str(name) for name in named["onset_baseline"]}
+    if len(told) == 1:
+        return next(iter(told.values()))
+    return joined([f"{told[name]} ({group})" for group, name in named.itertuples(index=False)])
 
 
 _HIDDEN = {

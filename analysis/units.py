@@ -17,6 +17,13 @@ class Units:
     bounds: Numbers  # (K + 1,) where each paradigm starts among the pairs, and their number
     table: pd.DataFrame  # U rows: level, name, phenomenon, paradigms, n_pairs
     weights: Array
+    rows_are_pairs: bool = True  # False: judgements of single pairs are not known, a row is a paradigm
+
+    @property
+    def pairs(self) -> Array:
+        """(K,) pairs of each paradigm."""
+        of = self.table["level"] == "paradigm"
+        return np.asarray(self.table.loc[of, "n_pairs"], dtype=np.float64)
 
     @property
     def pair_degrees(self) -> Array:
@@ -44,7 +51,7 @@ def units_of(pairs: pd.DataFrame) -> Units:
         for level, name, part, of in members
     ]
     weights = np.stack([of / of.sum() for *_, of in members], axis=1)
-    return Units(np.append(0, np.cumsum(rows)), pd.DataFrame(table), weights)
+    return Units(np.append(0, np.cumsum(rows)), pd.DataFrame(table), weights, "n_pairs" not in pairs)
 
 
 def paradigm_accuracies(outcome: Array, bounds: Numbers) -> Array:

@@ -8,6 +8,8 @@ a crossed random-effects design (Searle, Casella and McCulloch 1992, section 4.3
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,6 +28,81 @@ def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
     member = np.arange(cluster.max() + 1)[:, None] == cluster
     weights: Array = (member * c) @ deviation
     return weights
+
+
+@dataclass(frozen=True)
+class RunTerms:
+    """Contributions of clusters of runs to a contrast c @ y: their squares add up to its variance over new runs.
+
+    weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,) clusters
+    of one stratum have a spread in common, and each stratum has its own.
+    """
+
+    weights: Array
+    stratum: Numbers
+
+    def variance(self, y: Array) -> Array:
+        """(R, U) values -> (U,)."""
+        return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
+
+    def covariance(self, other: RunTerms, a: Array, b: Array) -> Array:
+        """Of c @ a with d @ b, each (R, U), where `other` holds the terms of d by the same clusters -> (U,)."""
+        return np.asarray(((self.weights @ a) * (other.weights @ b)).sum(axis=0))
+
+    def degrees(self, y: Array) -> Array:
+        """(R, U) values -> (U,) degrees of freedom of the variance.
+
+        Within a stratum those of Bell and McCaffrey 2002 for runs of equal spread (Imbens and Kolesar 2016, equation
+        11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite.
+        """
+        squares = (self.weights @ y) ** 2
+        variances, free = [], []
+        for s in np.unique(self.stratum):
+            of = self.stratum == s
+            products = self.weights[of] @ self.weights[of].T
+            if np.trace(products) > 1e-24:
+                variances.append(squares[of].sum(axis=0))
+                free.append(np.trace(products) ** 2 / (products**2).sum())
+        return satterthwaite(np.stack(variances), np.asarray(free)[:, None])
+
+    def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
+        """Terms of the difference of two contrasts, of runs of two groups, those of this one first.
+
+        `shared`: (J of other,) the cluster here that each cluster there is one draw with, or -1. Strata that share no
+        cluster stay apart (Welch 1947).
+        """
+        own, there = len(self.weights), len(other.weights)
+        row = np.where(shared >= 0, shared, own + np.arange(there))
+        weights = np.zeros((own + there, self.weights.shape[1] + other.weights.shape[1]))
+        weights[:own, : self.weights.shape[1]] = self.weights
+        weights[row, self.weights.shape[1] :] = -other.weights
+        apart = other.stratum + self.stratum.max() + 1
+        joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(there) if shared[j] >= 0}
+        strata = np.asarray([joined.get(int(s), int(s)) for s in apart])
+        return RunTerms(weights, np.append(self.stratum, strata))
+
+
+def robust_terms(
+    c: Array, model: Array, run_weights: Array, cluster: Numbers, stratum: Numbers, power: float
+) -> RunTerms:
+    """Terms of a contrast by the residuals of a weighted regression, which need not have one spread.
+
+    c (R,) such that c @ y is a coefficient of the regression on `model` (R, M) with `run_weights` (R,). Residuals of a
+    cluster are multiplied by (I - H)^-power of its block of the hat matrix: of single runs power 1/2 is HC2, 1 is HC3
+    (MacKinnon and White 1985), of clusters 1/2 is CR2 (Bell and McCaffrey 2002). NaN where a cluster alone
+    determines a coefficient.
+    """
+    root = np.sqrt(run_weights)
+    white = model * root[:, None]
+    hat = white @ np.linalg.pinv(white)
+    residual = np.eye(len(c)) - hat
+    rows = []
+    for j in range(cluster.max() + 1):
+        (of,) = np.nonzero(cluster == j)
+        values, vectors = np.linalg.eigh(residual[np.ix_(of, of)])
+        scale = np.where(values > 1e-9, np.maximum(values, 1e-9) ** -power, np.nan)
+        rows.append((c / root)[of] @ (vectors * scale) @ vectors.T @ residual[of] * root)
+    return RunTerms(np.stack(rows), stratum)
 
 
 def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
@@ -74,6 +151,34 @@ def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds:
         of_paradigm += squares.sum(axis=0) * (n / (n - 1))
     of_means = of_paradigm / np.where(pairs > 1, pairs - 1, np.nan) / pairs
     return weighted_squares(of_means, units)
+
+
+def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> Array:
+    """(U,) variance of c @ y over new texts that runs cannot show, as their samples overlap; c, overlap (R,), y (R, U).
+
+    Samples of n out of N units of text, drawn without replacement, have the share f = n / N in common. Let a run's
+    accuracy be a mean over its units' effects, of variance S^2: two runs of sizes n and m then have the covariance
+    S_n S_m / N, through the text in common, whatever the sizes; the variance within a size is S_n^2 / n - S_n^2 / N, so
+    its estimate is short of S_n^2 / n by the factor 1 - f (Cochran 1977, section 2.6), and S_n^2 / N is f / (1 - f)
+    times it. What the whole text adds to c @ y has the variance (sum of c_n S_n)^2 / N where effects of units are the
+    same at all sizes, sum of c_n^2 S_n^2 / N where they are unrelated: the larger is taken, with all of the spread
+    between runs put down to their texts, though initialisations have a share of it. Sizes of one run have the mean
+    spread of the others.
+    """
+    numbers = np.arange(size.max() + 1)
+    counts = np.bincount(size)
+    known = counts > 1
+    if not known.any():
+        return np.zeros(y.shape[1])
+    spread = np.zeros((len(counts), y.shape[1]))
+    for s in np.flatnonzero(known):
+        spread[s] = y[size == s].var(axis=0, ddof=1)
+    spread[~known] = spread[known].mean(axis=0)
+    share = np.asarray([overlap[size == s].mean() for s in numbers])
+    of_size = np.asarray([c[size == s].sum() for s in numbers])[:, None] * np.sqrt(
+        spread * (share / np.maximum(1 - share, 1e-3))[:, None]
+    )
+    return np.asarray(np.maximum(of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)))
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:

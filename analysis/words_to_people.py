@@ -20,11 +20,11 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_groups
-from analysis.intervals import NO_INTERVAL, T_INTERVAL, Design, t_limits
+from analysis.intervals import NO_INTERVAL, Design, contrast_variance, run_terms, t_limits
 from analysis.judgements import Judgements
 from analysis.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
-from analysis.units import Units, paradigm_accuracies, units_of
-from analysis.variance import Array, cluster_weights, stratum_products
+from analysis.units import Units, units_of
+from analysis.variance import Array
 
 PEOPLE = "people"
 BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: more is only said to be more
@@ -115,20 +115,17 @@ def fieller(
 def mean_and_slope(fit: GroupFit, outcome: Array, units: Units) -> tuple[Array, Array, Array]:
     """(U,) variances over runs of a group's mean accuracy and of its slope, and their covariance; `outcome` (R, P).
 
-    Of the regression, where the slope's interval is, else of runs within sizes or of seeds, as they are resampled.
+    As the slope's interval takes them; where a variance has a floor the correlation stays.
     """
-    x = fit.design.x
-    centred = x - x.mean()
-    if fit.method in (T_INTERVAL, NO_INTERVAL):
-        slope = fit.errors.runs**2
-        return slope * (centred**2).sum() / len(x), slope, np.zeros_like(slope)
-    y = paradigm_accuracies(outcome, units.bounds) @ units.weights
-    terms = [
-        cluster_weights(c, fit.design.size, fit.design.cluster) @ y
-        for c in (np.full(len(x), 1 / len(x)), centred / (centred**2).sum())
-    ]
-    both = [stratum_products(a, b, fit.design.stratum).sum(axis=0) for a in terms for b in terms]
-    return both[0], both[3], both[1]
+    design, slope = fit.design, fit.errors.runs**2
+    if fit.method == NO_INTERVAL:
+        return slope, slope, slope
+    weights = design.weights / len(design.counts), design.contrast
+    mean, *_ = contrast_variance(fit.method, weights[0], fit.y, outcome, design, units)
+    of_mean, of_slope = (run_terms(fit.method, design, c) for c in weights)
+    spread = np.sqrt(of_mean.variance(fit.y) * of_slope.variance(fit.y))
+    correlation = of_mean.covariance(of_slope, fit.y, fit.y) / np.where(spread > 0, spread, np.inf)
+    return mean, slope, correlation * np.sqrt(mean * slope)
 
 
 def line_reaches(
@@ -139,7 +136,7 @@ def line_reaches(
     `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs. Degrees
     of freedom are those of the slope, as if people's error were known no better.
     """
-    centre = fit.design.x.mean()
+    centre = float(fit.design.weights @ fit.design.x) / len(fit.design.counts)
     numerator = people - fit.line.intercept - fit.line.slope * centre
     mean, slope, covariance = mean_and_slope(fit, outcome, units)
     quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
@@ -153,9 +150,10 @@ def above_people(
     fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, confidence: float
 ) -> npt.NDArray[np.bool_]:
     """(U,) True if the line certainly lies above people at the largest size; arguments as of `line_reaches`."""
-    x = fit.design.x
-    ahead = float(x[fit.design.size == fit.design.size.max()].mean() - x.mean())
-    fitted = fit.line.intercept + fit.line.slope * (x.mean() + ahead)
+    design = fit.design
+    centre = float(design.weights @ design.x) / len(design.counts)
+    ahead = float(design.x[design.size == design.size.max()].mean()) - centre
+    fitted = fit.line.intercept + fit.line.slope * (centre + ahead)
     mean, slope, covariance = mean_and_slope(fit, outcome, units)
     variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
     quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))

@@ -1,16 +1,19 @@
 """Slopes of groups compared: Holm against statsmodels, tests against scipy, the shared pairs against resampling."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from scipy.stats import t as student
 from scipy.stats import ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from analysis.comparisons import compare_policies, compare_slopes, holm, slope_difference
+from analysis.comparisons import P_VALUES, compare_policies, compare_slopes, holm, slope_difference
 from analysis.config import CurvesConfig
 from analysis.curves import fit_group
-from analysis.intervals import BOOTSTRAP, T_INTERVAL, resampled_accuracies, resampled_runs, slope_weights
+from analysis.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs, slope_weights
 from analysis.judgements import Judgements
 from corpora.errors import RunError
 from tests.made_up_judgements import MadeUpJudgements
@@ -61,33 +64,99 @@ def test_two_sizes_by_seeds_are_welchs_test():
         order = np.argsort(cell.design.seed[:5])
         slopes.append((fits[-1].y[5:, 0][order] - fits[-1].y[:5, 0][order]) / 9)
         outcomes.append(outcome)
-    found = slope_difference(*fits, *outcomes, cell.units, 0.95)
+    found = slope_difference(*fits, *outcomes, cell.units, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
     reference = ttest_ind(*slopes, equal_var=False)
     np.testing.assert_allclose(found["p"][0], reference.pvalue)
     interval = reference.confidence_interval(0.95)
     np.testing.assert_allclose([found["low"][0], found["high"][0]], [interval.low, interval.high])
 
 
-def test_two_regressions_are_welchs_test_of_their_slopes():
+def test_two_lines_are_compared_with_robust_errors():
+    """Two runs a size: HC3 variances (statsmodels) added, Bell and McCaffrey's degrees of freedom by Satterthwaite."""
     sizes = np.repeat([1000, 2000, 4000], 2)
-    rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000), sizes), "b": (0.5 + 0.02 * np.log2(sizes / 1000), sizes)}
+    spread = np.tile([-0.06, 0.06], 3)
+    rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000) + spread, sizes), "b": (0.5 + spread[::-1] / 3, sizes)}
     judged = judged_from(rising)
     table = compare_slopes(judged, CONFIG)
     row = table[table["level"] == "overall"].iloc[0]
-    assert row["method"] == T_INTERVAL
-    errors = []
-    for of in (slice(0, 6), slice(6, 12)):
-        (slope, _), covariance = np.polyfit(np.log2(sizes), judged.outcome[of].mean(axis=1, dtype=float), 1, cov=True)
-        errors.append((slope, covariance[0, 0]))
-    (a, va), (b, vb) = errors
-    assert row["difference"] == pytest.approx(a - b)
-    degrees = (va + vb) ** 2 / (va**2 / 4 + vb**2 / 4)
-    error = np.sqrt(va + vb)
+    assert row["method"] == T_HC3
+    x = sm.add_constant(np.log2(sizes))
+    fits = [
+        sm.OLS(judged.outcome[of].mean(axis=1, dtype=float), x).fit(cov_type="HC3")
+        for of in (slice(0, 6), slice(6, 12))
+    ]
+    (a, b), variances = ([fit.params[1] for fit in fits], np.array([fit.bse[1] ** 2 for fit in fits]))
+    h = np.diag(x @ np.linalg.pinv(x))
+    terms = (np.linalg.pinv(x)[1] / (1 - h))[:, None] * (np.eye(6) - x @ np.linalg.pinv(x))
+    free = np.trace(terms @ terms.T) ** 2 / np.square(terms @ terms.T).sum()
+    degrees, error = variances.sum() ** 2 / (variances**2 / free).sum(), np.sqrt(variances.sum())
     half = student.ppf(0.975, degrees) * error
+    assert row["difference"] == pytest.approx(a - b)
     expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]
-    np.testing.assert_allclose([row["low"], row["high"], row["p"]], expected)
+    np.testing.assert_allclose(row[["low", "high", "p"]].astype(float), expected)
+    assert row["p_tost"] == pytest.approx(student.cdf((abs(a - b) - 0.005) / error, degrees))
     assert row["low_new_pairs"] <= row["low"]
     assert row["p_new_pairs"] >= row["p"]
+
+
+def test_only_sizes_of_both_are_compared():
+    """A curve that flattens from 4000 words on, and the same one at two sizes fewer: no difference where both are."""
+    sizes = np.repeat([1000, 2000, 4000, 8000, 16000], 3)
+    accuracies = np.repeat([0.5, 0.6, 0.7, 0.7, 0.7], 3)
+    groups = {"long": (accuracies, sizes), "short": (accuracies[:9], sizes[:9])}
+    table = compare_slopes(judged_from(groups, pairs=2000), CONFIG)
+    row = table[table["level"] == "overall"].iloc[0]
+    assert (row["sizes"], row["from_size"], row["to_size"], row["runs"]) == (3, "1000", "4000", 18)
+    assert abs(row["difference"]) < 0.02
+    assert row["p"] > 0.001
+    only = {"a": (accuracies[:6], sizes[:6]), "b": (accuracies[6:], sizes[6:])}
+    none = compare_slopes(judged_from(only), CONFIG)
+    assert none["p"].isna().all()
+    assert set(none["note"]) == {"no size of both: no slopes to compare"}
+    assert none["sizes"].tolist() == [0] * 5
+
+
+def with_samples(judged, digest):
+    """The same runs with the digest of each one's sample in its manifest: `digest` of group, size and seed."""
+    manifests = [
+        {"corpus": {"sample": {"digest": digest(row.group, row.size, row.seed)}}} for row in judged.runs.itertuples()
+    ]
+    return replace(judged, runs=judged.runs.assign(manifest=manifests))
+
+
+@pytest.mark.parametrize("runs", [2, 3, 5])
+def test_runs_on_the_same_text_are_paired(runs):
+    """Two sizes: the paired difference of slopes is a t test of the differences of runs, a size like another."""
+    sizes = np.repeat([1000, 2000], runs)
+    rng = np.random.default_rng(3)
+    text = rng.normal(0, 0.1, len(sizes))
+    groups = {name: (level + text + rng.normal(0, 0.02, len(text)), sizes) for name, level in (("a", 0.5), ("b", 0.6))}
+    judged = with_samples(judged_from(groups, pairs=4000), lambda group, size, seed: f"{size} {seed}")
+    row = compare_slopes(judged, CONFIG).query("level == 'overall'").iloc[0]
+    assert (row["paired"], row["pairs"]) == (True, 2 * runs)
+    y = judged.outcome.mean(axis=1, dtype=float)
+    change = y[: 2 * runs] - y[2 * runs :]
+    expected = ttest_ind(change[runs:], change[:runs], equal_var=False)
+    assert row["difference"] == pytest.approx(change[runs:].mean() - change[:runs].mean())
+    if runs > 2:
+        assert row["p"] == pytest.approx(expected.pvalue)
+    apart = with_samples(judged, lambda group, size, seed: f"{group} {size} {seed}")
+    alone = compare_slopes(apart, CONFIG).query("level == 'overall'").iloc[0]
+    assert (alone["paired"], alone["pairs"]) == (False, 0)
+    assert alone["high"] - alone["low"] > 2 * (row["high"] - row["low"])  # the texts' part is gone
+
+
+def test_alike_is_a_finding_of_its_own():
+    sizes = np.repeat([1000, 2000, 4000, 8000], 3)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    alike = judged_from({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=20_000)
+    row = compare_slopes(alike, CONFIG).query("level == 'overall'").iloc[0]
+    assert row["margin"] == CONFIG.equivalence_margin == 0.005
+    assert row["p_equivalent"] < 0.05 < row["p_holm"]
+    few = judged_from({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=50)
+    row = compare_slopes(few, CONFIG).query("level == 'overall'").iloc[0]
+    assert min(row["p_equivalent"], row["p_holm"]) > 0.05  # neither: these runs cannot tell
+    assert row["p_new_pairs_holm"] >= row["p_new_pairs"]
 
 
 def test_pairs_are_shared_as_in_a_crossed_bootstrap():
@@ -102,7 +171,7 @@ def test_pairs_are_shared_as_in_a_crossed_bootstrap():
     c = [slope_weights(cell.design.x, resampled_runs(cell.design.stratum, 4000, rng)) for _ in range(2)]
     slopes = [np.einsum("br,brk->bk", c[i], drawn[:, 20 * i : 20 * i + 20]) @ cell.units.weights for i in (0, 1)]
     shared = (slopes[0] - slopes[1]).std(axis=0)
-    found = slope_difference(*fits, *outcomes, cell.units, 0.95)
+    found = slope_difference(*fits, *outcomes, cell.units, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
     ours = (found["high_new_pairs"] - found["low_new_pairs"]) / 2 / 2.0  # Student's quantile is about 2
     # Pairs' own slopes cancel, as they are the same for both: were they drawn apart, it would be twice as wide.
     apart = np.hypot(*(errors.both[0] for errors in (fits[0].errors, fits[1].errors)))
@@ -120,7 +189,8 @@ def test_families():
     for level, tests in (("overall", 3), ("phenomenon", 6), ("paradigm", 6)):
         of = table[table["level"] == level]
         assert len(of) == tests
-        np.testing.assert_allclose(of["p_holm"], multipletests(of["p"], method="holm")[1])
+        for name, corrected in P_VALUES.items():
+            np.testing.assert_allclose(of[corrected], multipletests(of[name], method="holm")[1])
     assert table["family"].unique().tolist() == [
         "pairs of groups", "pairs of groups x phenomena", "pairs of groups x paradigms"
     ]  # fmt: skip

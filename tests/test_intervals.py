@@ -13,12 +13,13 @@ from analysis.config import CurvesConfig
 from analysis.curves import fit_group
 from analysis.intervals import (
     BOOTSTRAP,
-    T_INTERVAL,
+    T_HC2,
     T_SEEDS,
     Design,
     at_least,
     resampled_accuracies,
     resampled_runs,
+    run_terms,
     slope_limits,
     slope_weights,
 )
@@ -85,9 +86,9 @@ def test_variance_over_runs_and_pairs_is_counted_once():
     """What the slopes of many studies vary by is what the components add up to; both as they are would be too much."""
     slopes, once, twice = [], [], []
     for seed in range(400):
-        cell, outcome, fit = studied(seed, seeds=2, sizes=4, pairs=40, run_sd=(0.1, 0.1))
+        cell, outcome, fit = studied(seed, seeds=3, sizes=4, pairs=40, run_sd=(0.1, 0.1))
         slopes.append(fit.line.slope)
-        c = slope_weights(cell.design.x, np.ones((1, 8)))[0]
+        c = cell.design.contrast
         pairs = pair_variance(c @ outcome, cell.units.bounds, cell.units.weights)
         once.append(fit.errors.both**2)
         twice.append(fit.errors.runs**2 + pairs)
@@ -102,7 +103,8 @@ def test_errors_over_runs_are_what_resampling_runs_gives():
         drawn = resampled_runs(cell.design.stratum, 40_000, np.random.default_rng(3))
         c = slope_weights(cell.design.x, drawn[:, cell.design.cluster])
         assert fit.method == BOOTSTRAP
-        np.testing.assert_allclose(fit.errors.runs, (c @ fit.y).std(axis=0), rtol=0.02)
+        terms = run_terms(fit.method, cell.design, cell.design.contrast)
+        np.testing.assert_allclose(np.sqrt(terms.variance(fit.y)), (c @ fit.y).std(axis=0), rtol=0.02)
 
 
 def test_nested_samples_with_few_seeds_are_a_t_test_of_their_slopes():
@@ -136,7 +138,7 @@ def test_a_size_with_one_run_leaves_its_chance_in():
     kept[-1] = False
     design = Design(cell.design.x[kept], cell.design.size[kept], cell.design.seed[kept], False)
     fit = fit_group("g", np.arange(7), outcome[kept], design, cell.units, "auto")
-    assert fit.method == T_INTERVAL
+    assert fit.method == T_HC2
     assert np.isfinite(fit.errors.both).all()
     one_each = Design(design.x[::2], design.size[::2], design.seed[::2], False)
     alone = fit_group("g", np.arange(4), outcome[kept][::2], one_each, cell.units, "auto")

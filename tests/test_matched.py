@@ -5,13 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import linregress, t
+import statsmodels.api as sm
+from scipy.stats import linregress, norm, t
 
 from analysis.collect import collect
 from analysis.figures import DASHES, HUES, OF_PAIRS, style
+from analysis.intervals import T_SIZES, judgement_floor
 from analysis.judgements import judgements
 from analysis.matched import companions, match, slopes_of_both, vocabulary_share
 from analysis.matched_exhibits import matched_exhibits
+from analysis.units import units_of
 from conf import compose
 from eval.scores import SCORES, read_items, read_metadata, read_scores, score_path, write_items, write_scores
 from tests.made_up_study import MadeUpStudy
@@ -95,7 +98,18 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
     ]  # fmt: skip
     fits = [linregress(x, values) for values in (*y, y[1] - y[0])]
     assert [row["slope_first"], row["slope_second"], row["difference"]] == pytest.approx([f.slope for f in fits])
-    half = t.ppf(0.975, len(x) - 2) * fits[2].stderr
+    # Three runs a size: each size has a spread of its own (HC2 of the means of sizes, statsmodels).
+    size = np.unique(x, return_inverse=True)[1]
+    dummies = np.eye(4)[size]
+    saturated = sm.OLS(y[1] - y[0], dummies).fit(cov_type="HC2")
+    at = np.unique(x) - x.mean()
+    assert row["method"] == T_SIZES
+    error = saturated.t_test(at / (at**2).sum()).sd[0, 0]
+    of_size = (at / (at**2).sum()) ** 2 * saturated.cov_params().diagonal()
+    change = matched.second.outcome - matched.first.outcome
+    weights = at[size] / 3 / (at**2).sum()
+    least = np.sqrt(judgement_floor(change, weights, size, units_of(matched.first.pairs))[0])
+    half = max(t.ppf(0.975, of_size.sum() ** 2 / (of_size**2 / 2).sum()) * error, norm.ppf(0.975) * least)
     assert [row["low"], row["high"]] == pytest.approx([fits[2].slope - half, fits[2].slope + half])
     assert row["high_new_pairs"] - row["low_new_pairs"] >= row["high"] - row["low"] - 1e-12
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ import pytest
 from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, fit_curves
-from analysis.intervals import BOOTSTRAP, RUN_BOOTSTRAP, T_INTERVAL
+from analysis.intervals import BOOTSTRAP, RUN_BOOTSTRAP, T_HC3
 from analysis.judgements import judgements, score_labels
 from analysis.tables import slope_table
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements
@@ -52,6 +53,17 @@ def made_up(tmp_path_factory):
     return runs, track(study.write(runs), study.name)
 
 
+def of_paradigms(judged):
+    """The same judgements as far as W&B knows them: means of paradigms."""
+    pairs = judged.pairs.groupby(["phenomenon", "paradigm"], as_index=False).agg(n_pairs=("pair_id", "size"))
+    columns = {
+        name: np.stack([getattr(judged, name)[:, judged.pairs["paradigm"] == of].mean(axis=1, dtype=float)
+                        for of in pairs["paradigm"]], axis=1)
+        for name in ("outcome", "tie", "unk")
+    }  # fmt: skip
+    return replace(judged, pairs=pairs, **columns)
+
+
 def assert_same_for_these_pairs(tracked, files):
     new_pairs = ["low_new_pairs", "high_new_pairs"]
     assert tracked.slopes[new_pairs].isna().all(axis=None)
@@ -82,9 +94,9 @@ def test_curves_out_of_w_and_b_are_those_of_the_files(made_up, ties):
     assert judged.policies == expected.policies
     assert judged.share(judged.unk) == pytest.approx(expected.unk.mean(axis=1))
     curves = fit_curves(judged, CONFIG)
-    assert set(curves.slopes["method"]) == {T_INTERVAL}
+    assert set(curves.slopes["method"]) == {T_HC3}
     assert set(curves.slopes["pairs"]) == {ALL_PAIRS}
-    assert_same_for_these_pairs(curves, fit_curves(expected, CONFIG))
+    assert_same_for_these_pairs(curves, fit_curves(of_paradigms(expected), CONFIG))
 
 
 def project_runs_of(tracked):
@@ -100,9 +112,9 @@ def test_five_seeds_are_resampled_over_runs_alone(tmp_path):
     runs = [api_run(folder.path.name, write_record(folder, list(scored_pairs(folder)))) for folder in folders]
     curves = fit_curves(tracked_judgements(collect_tracked("made_up", runs, PROJECT), "blimp", "lp", "wrong"), CONFIG)
     assert set(curves.slopes["method"]) == {RUN_BOOTSTRAP}
-    files = fit_curves(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong"), CONFIG)
-    assert set(files.slopes["method"]) == {BOOTSTRAP}
-    assert_same_for_these_pairs(curves, files)
+    files = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    assert set(fit_curves(files, CONFIG).slopes["method"]) == {BOOTSTRAP}
+    assert_same_for_these_pairs(curves, fit_curves(of_paradigms(files), CONFIG))
 
 
 def api_run(name, record=None, job="eval", state="finished", group="made_up"):

@@ -46,12 +46,13 @@ def people_at(accuracy, error=0.0):
     return pd.DataFrame({"level": ["overall"], "name": ["overall"], "accuracy": [accuracy], "error": [error]})
 
 
-def by_line(x, y, people, error=0.0):
+def by_line(x, y, people, error=0.0, cov_type="nonrobust", degrees=None):
     """log2(words), low and high of the line."""
-    reference = sm.OLS(y, sm.add_constant(x - x.mean())).fit()
+    reference = sm.OLS(y, sm.add_constant(x - x.mean())).fit(cov_type=cov_type, use_t=True)
     intercept, slope = reference.params
-    variances = (np.array([error**2 + reference.bse[0] ** 2]), np.array([reference.bse[1] ** 2]), np.zeros(1))
-    quantile = np.array([student.ppf(0.975, len(x) - 2)])
+    covariance = reference.cov_params()
+    variances = (np.array([error**2 + covariance[0, 0]]), covariance[1:, 1], -covariance[:1, 1])
+    quantile = np.array([student.ppf(0.975, len(x) - 2 if degrees is None else degrees)])
     low, high, bounded = fieller(np.array([people - intercept]), np.array([slope]), variances, quantile)
     return x.mean() + (people - intercept) / slope, x.mean() + low[0], x.mean() + high[0], bool(bounded[0])
 
@@ -141,7 +142,13 @@ def test_each_status(accuracies, people, status, text):
     assert row["text"].startswith(text)
     assert list(row.index) == COLUMNS
     if status == ESTIMATED:
-        _, low, high, _ = by_line(np.log2(WORDS), np.asarray(accuracies), people)
+        # By hand, of sizes at -3, -1, 1 and 3 with two runs: ((1 - h)^-2 weighted) residuals, Bell and McCaffrey.
+        c = np.repeat([-3.0, -1, 1, 3], 2)
+        h = 1 / 8 + c**2 / 40
+        terms = (c / (1 - h))[:, None] * (np.eye(8) - 1 / 8 - np.outer(c, c) / 40)
+        products = terms @ terms.T
+        degrees = np.trace(products) ** 2 / (products**2).sum()
+        _, low, high, _ = by_line(np.log2(WORDS), np.asarray(accuracies), people, cov_type="HC3", degrees=degrees)
         np.testing.assert_allclose(np.log2([row["low"], row["high"]]), [low, high], rtol=1e-3)
         wider = words_to_people(judged_from(accuracies, WORDS), CONFIG, people_at(people, 0.02)).iloc[0]
         assert wider["low"] < row["low"]

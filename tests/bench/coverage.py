@@ -54,7 +54,7 @@ def simulate(cell: MadeUpJudgements, studies: int, config: CurvesConfig = CONFIG
 
     An interval that is not used is one that the analysis used, or could: it shows why not.
     """
-    rng = np.random.default_rng(seed)
+    rng, runs = np.random.default_rng(seed), cell.design.cluster.max() + 1
     shallower = tuple((start, gain / 2) for start, gain in cell.paradigms)
     other = MadeUpJudgements(**{**vars_of(cell), "paradigms": shallower})
     held, width = defaultdict(list), defaultdict(list)
@@ -87,7 +87,7 @@ def simulate(cell: MadeUpJudgements, studies: int, config: CurvesConfig = CONFIG
         note("slope", NEW, fit.method, True, *limits[2:], truth[NEW])
         for question, interval, low, high in unused(cell, fit, outcome, drawn, at_study):
             note("slope", question, interval, False, low, high, truth[question])
-        found = slope_difference(fit, fit_other, outcome, outcome_other, cell.units, config.confidence)
+        found = slope_difference(fit, fit_other, outcome, outcome_other, cell.units, config, np.full(runs, -1))
         for question, suffix in ((THESE, ""), (NEW, "_new_pairs")):
             ends = found[f"low{suffix}"], found[f"high{suffix}"]
             note("difference of slopes", question, fit.method, True, *ends, truth[question] - truth_other[question])
@@ -115,18 +115,20 @@ def unused(cell: MadeUpJudgements, fit: GroupFit, outcome: np.ndarray, drawn: np
     every = np.full(len(line.slope), 1.0)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights)
     means = np.stack([fit.y[design.size == s].mean(axis=0) for s in range(sizes)])
+    residual = fit.y - line.intercept - np.outer(design.x, line.slope)
+    plain = np.sqrt((residual**2).sum(axis=0) / (runs - 2) * (c**2).sum())
     pooled = ((fit.y - means[design.size]) ** 2).sum(axis=0) / (runs - sizes)
     error = np.sqrt(pooled * (c**2).sum())
     yield THESE, "t, spread pooled within sizes", *t_limits(line.slope, error, every * (runs - sizes), 0.95)
     if drawn is None:
-        twice = np.sqrt(line.error**2 + of_pairs)
+        twice = np.sqrt(plain**2 + of_pairs)
         yield NEW, "t, chance counted twice", *t_limits(line.slope, twice, every * (runs - 2), 0.95)
         return
-    yield THESE, "t interval on run accuracies", *t_limits(line.slope, line.error, every * (runs - 2), 0.95)
+    yield THESE, "t interval on run accuracies", *t_limits(line.slope, plain, every * (runs - 2), 0.95)
     weights = resampled_runs(design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
     resampled = np.einsum("br,brk->bk", slope_weights(design.x, weights[:, design.cluster]), drawn) @ units.weights
     deviation = resampled.std(axis=0)
-    limits = bootstrap_limits(line.slope, deviation, resampled, every * (runs - sizes), 0.95)
+    limits = bootstrap_limits(line.slope, deviation, resampled, every * (runs - sizes), 0.95, 0 * every)
     yield NEW, "bootstrap, chance counted three times", *limits
 
 
