@@ -27,8 +27,8 @@ from scipy.stats import t as student
 
 from analysis.accuracies import ATTRACTOR, by_condition
 from analysis.collect import Study
-from analysis.comparisons import holm
 from analysis.judgements import methods_of
+from analysis.p_values import holm
 from analysis.units import paradigm_accuracies
 from analysis.variance import (
     Array,

@@ -10,11 +10,12 @@ from scipy.stats import t as student
 from scipy.stats import ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from analysis.comparisons import P_VALUES, compare_policies, compare_slopes, holm, slope_difference
+from analysis.comparisons import P_VALUES, compare_policies, compare_slopes, slope_difference
 from analysis.config import CurvesConfig
 from analysis.curves import fit_group
 from analysis.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs, slope_weights
 from analysis.judgements import Judgements
+from analysis.p_values import holm
 from corpora.errors import RunError
 from tests.made_up_judgements import MadeUpJudgements
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from analysis.collect import collect
-from analysis.comparisons import compare_slopes, holm
+from analysis.comparisons import compare_slopes
 from analysis.curves import fit_curves
 from analysis.findings import comparisons
 from analysis.judgements import judgements
+from analysis.p_values import holm
 from analysis.studies import combine, common_labels, names_of
 from analysis.study_comparison import common_sizes
 from corpora.errors import ConfigError, RunError
