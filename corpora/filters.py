@@ -14,7 +14,7 @@ Patterns are those of the `regex` package, which takes all that Python's `re` do
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,24 @@ import regex
 from corpora.errors import ConfigError, StoreError
 from corpora.files import sha256_file, write_array, write_json
 from corpora.progress import track
+from corpora.schema import Count, Digest, Positive
 from corpora.text import TextStore, read_manifest
 
 FILTER_VERSION = 1
-FILTER_KEYS = ("pattern", "text", "digest", "sentences", "words")
 LINE_SECONDS = 1.0  # that a pattern may take for one sentence
 BATCH = 1_000
+
+
+class FilterManifest(TypedDict):
+    """Schema of manifest.json."""
+
+    pattern: str
+    text: Digest
+    digest: Digest
+    sentences: Count
+    words: Count
+    of_sentences: Positive
+    of_words: Positive
 
 
 class Filter:
@@ -52,7 +64,7 @@ class Filter:
 
 def filter_manifest(folder: Path) -> dict[str, Any]:
     """manifest.json of a filter. Raises StoreError in one line."""
-    return read_manifest(folder, FILTER_VERSION, FILTER_KEYS)
+    return read_manifest(folder, FILTER_VERSION, FilterManifest)
 
 
 def write_filter(folder: Path, text: TextStore, pattern: str) -> None:

@@ -229,7 +229,7 @@ def _is_there(folder: Path) -> bool:
 
 
 def known_filter(config: CorporaConfig) -> dict[str, Any] | None:
-    """How much the filter of a configuration matches (corpora.filters.FILTER_KEYS); None where nobody looked yet."""
+    """How much the filter of a configuration matches (corpora.filters.FilterManifest); None where nobody looked yet."""
     try:
         return filter_manifest(filter_folder(config, config.corpus.filter)) if config.corpus.filter else None
     except StoreError:

@@ -10,6 +10,7 @@ Keys that a schema does not declare are no error, as a later version may add som
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
 import msgspec
 import yaml
 from msgspec import Meta
+from omegaconf import MISSING
 
 from corpora.errors import PairscaleError
 
@@ -39,6 +41,7 @@ FolderName = Annotated[str, Meta(pattern=_FOLDER_NAME)]
 _IN_WORDS = {
     f"str matching regex {_DIGEST!r}": "64 hexadecimal digits",
     f"str matching regex {_FOLDER_NAME!r}": r"a name of a folder, without / and \,",
+    "object missing required field": "without",
     f"float >= {-_LARGEST}": "a finite number",
     f"float <= {_LARGEST}": "a finite number",
 }
@@ -109,15 +112,28 @@ def load_yaml(text: str) -> Any:
 
 
 def checked(
-    data: Any, schema: type[T], where: Path | str, error: ErrorType, remedy: str, version: int | None = None
+    data: Any,
+    schema: type[T],
+    where: Path | str,
+    error: ErrorType,
+    remedy: str,
+    version: int | None = None,
+    root: str = "$",
 ) -> T:
-    """Return plain data that comes from `where` as `schema` declares it; errors as of `read_json`."""
+    """Return plain data that comes from `where` as `schema` declares it; errors as of `read_json`.
+
+    `root` is the place of `data` in the file.
+    """
     if version is not None and isinstance(data, dict) and data.get("version") != version:
         raise error(f"{where}: version {data.get('version')!r:.40}, this code reads {version}; {remedy}")
+    if dataclasses.is_dataclass(schema) and isinstance(data, dict):  # whose fields without a value say "???"
+        needed = [part.name for part in dataclasses.fields(schema) if part.default == MISSING]
+        if missing := [name for name in needed if name not in data]:
+            raise error(f"{where}: {root}: without {', '.join(missing)}; {remedy}")
     try:
         converted = msgspec.convert(data, schema)
     except msgspec.ValidationError as reason:
-        raise error(f"{where}: {_explained(str(reason), data)}; {remedy}") from None
+        raise error(f"{where}: {root}{_explained(str(reason), data)[1:]}; {remedy}") from None
     except RecursionError:
         raise error(f"{where}: nested too deeply; {remedy}") from None
     except PairscaleError as reason:  # of a dataclass that checks its values

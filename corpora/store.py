@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +20,34 @@ from corpora.errors import StoreError
 from corpora.files import atomic_path, sha256_file, write_array, write_json
 from corpora.progress import track
 from corpora.samples import ranges
+from corpora.schema import Digest, NonNegative, Positive
 from corpora.text import TextStore, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
 
 STORE_VERSION = 1
-STORE_KEYS = ("digests", "dtype", "tokens", "vocabulary", "tokens_per_word")  # that readers of a manifest rely on
 BATCH = 20_000  # sentences that are encoded at a time
+
+
+class _Digests(TypedDict):
+    text: Digest
+    tokenizer: Digest
+    tokens: Digest
+    offsets: Digest
+
+
+class StoreManifest(TypedDict):
+    """Schema of manifest.json: what is read back of it."""
+
+    digests: _Digests
+    dtype: Literal["uint8", "uint16", "uint32"]
+    tokens: Positive
+    vocabulary: Positive
+    tokens_per_word: NonNegative
 
 
 def store_manifest(folder: Path) -> dict[str, Any]:
     """manifest.json of a token store. Raises StoreError in one line."""
-    return read_manifest(folder, STORE_VERSION, STORE_KEYS)
+    return read_manifest(folder, STORE_VERSION, StoreManifest)
 
 
 class TokenStore:

@@ -15,12 +15,11 @@ All arrays are memory-mapped.
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +28,39 @@ from corpora.config import SplitConfig
 from corpora.documents import Document
 from corpora.errors import InputError, StoreError
 from corpora.files import atomic_path, sha256_file, write_array, write_json
+from corpora.schema import Count, Digest, Positive, read_json
 from corpora.words import count_characters, count_words
 
 SPLITS = ("train", "valid", "test")
 TEXT_VERSION = 1
 ENOUGH_DOCUMENTS = 500  # for a share of .02 to hold some of them almost certainly
-TEXT_KEYS = ("sentences", "splits", "reference", "digest", "text_digest")  # that readers of a manifest rely on
+
+
+class _Split(TypedDict):
+    documents: Count
+    sentences: Count
+    words: Count
+    characters: Count
+
+
+class _Splits(TypedDict):
+    train: _Split
+    valid: _Split
+    test: _Split
+
+
+# Schema of manifest.json: what is read back of it. "corpus.path" is of local files: what each was (corpora/sources.py).
+TextManifest = TypedDict(
+    "TextManifest",
+    {
+        "reference": str,
+        "sentences": Positive,
+        "splits": _Splits,
+        "digest": Digest,
+        "text_digest": Digest,
+        "corpus.path": NotRequired[dict[str, Any]],
+    },
+)
 
 
 def split_of(document: Document, config: SplitConfig) -> str:
@@ -180,24 +206,13 @@ def write_text_store(
 
 def text_manifest(folder: Path) -> dict[str, Any]:
     """manifest.json of a text store. Raises StoreError in one line."""
-    return read_manifest(folder, TEXT_VERSION, TEXT_KEYS)
+    return read_manifest(folder, TEXT_VERSION, TextManifest)
 
 
-def read_manifest(folder: Path, version: int, keys: tuple[str, ...]) -> dict[str, Any]:
-    """manifest.json of a store, which must have `keys`. Raises StoreError in one line."""
-    path = folder / "manifest.json"
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}); remove {folder} to prepare it again") from None
-    if not isinstance(manifest, dict):
-        raise StoreError(f"{path}: no manifest in it; remove {folder} to prepare it again")
-    if manifest.get("version") != version:
-        raise StoreError(f"{path}: version {manifest.get('version')}, this code reads {version}; remove {folder}")
-    missing = [key for key in keys if key not in manifest]
-    if missing:
-        raise StoreError(f"{path}: without {', '.join(missing)}; remove {folder} to prepare it again")
-    return manifest
+def read_manifest(folder: Path, version: int, schema: type[Any]) -> dict[str, Any]:
+    """manifest.json of a store, of a TypedDict `schema`. Raises StoreError in one line."""
+    remedy = f"remove {folder} to prepare it again"
+    return dict(read_json(folder / "manifest.json", schema, StoreError, remedy, version))
 
 
 def _map(path: Path) -> npt.NDArray[Any]:

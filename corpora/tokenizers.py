@@ -6,8 +6,8 @@ A tokenizer is saved as a folder: tokenizer.json (its configuration and kind) an
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
-import json
 import os
 from abc import ABC, abstractmethod
 from array import array
@@ -15,18 +15,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from corpora.config import TokenizerConfig
 from corpora.errors import ConfigError, StoreError
 from corpora.files import sha256_file, write_bytes, write_json, write_text
+from corpora.schema import Digest, read_json
 from corpora.words import chunk_words, spans_of, treebank_chunks, words
 
 EOS, UNK = 0, 1
 EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"
 TOKENIZER_VERSION = 1
+PIECE_KINDS = ("unigram", "bpe")
 WORD_KINDS = ("word", "jieba", "whitespace")
 FIT_SEED = 0  # draws the sentences that SentencePiece sees
 
@@ -215,7 +219,7 @@ class PieceTokenizer(Tokenizer):
 
 def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
     """Fit a tokenizer on `count` sentences. Raises ConfigError when they hold too few different pieces for its size."""
-    if config.kind in ("unigram", "bpe"):
+    if config.kind in PIECE_KINDS:
         return _fit_pieces(config, sentences, count)
     counts = _count_treebank(sentences) if config.kind == "word" else _count(sentences, split(config.kind))
     for special in (EOS_TEXT, UNK_TEXT, "\n"):
@@ -293,25 +297,44 @@ def _drawn(sentences: Iterable[str], count: int, limit: int) -> Iterator[str]:
         at = index + 1
 
 
+class _Description(msgspec.Struct):
+    """Schema of tokenizer.json."""
+
+    config: TokenizerConfig
+    vocabulary: Literal["vocab.txt", "model.spm"]  # name of the file
+    digest: Digest  # of that file
+
+
+_REMOVE = "remove the folder to fit it again"
+
+
+def _description(folder: Path) -> _Description:
+    return read_json(folder / "tokenizer.json", _Description, StoreError, _REMOVE, TOKENIZER_VERSION)
+
+
 def load_tokenizer(folder: Path) -> Tokenizer:
     """Read a saved tokenizer. Raises StoreError in one line when it is missing, damaged or of another version."""
-    path = folder / "tokenizer.json"
+    description = _description(folder)
+    path, config = folder / description.vocabulary, description.config
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-        version, vocabulary = description["version"], folder / Path(description["vocabulary"]).name
-        if version != TOKENIZER_VERSION:
-            raise StoreError(f"{path}: version {version}, this code reads {TOKENIZER_VERSION}")
-        if sha256_file(vocabulary) != description["digest"]:
-            raise StoreError(f"{vocabulary}: its digest is not the one in {path}; remove the folder to fit it again")
-        config = TokenizerConfig(**description["config"])
-        if vocabulary.suffix == ".spm":
-            return PieceTokenizer(config, vocabulary.read_bytes())
-        tokens = vocabulary.read_bytes().decode().removesuffix("\n").split("\n")  # "\r" may be a token
+        vocabulary = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}); {_REMOVE}") from None
+    if hashlib.sha256(vocabulary).hexdigest() != description.digest:
+        raise StoreError(f"{path}: its digest is not the one in {folder / 'tokenizer.json'}; {_REMOVE}")
+    try:
+        if (config.kind in PIECE_KINDS) != (path.suffix == ".spm"):
+            raise ValueError(f"no vocabulary of kind {config.kind}")
+        if config.kind in PIECE_KINDS:
+            return PieceTokenizer(config, vocabulary)
+        tokens = vocabulary.decode().removesuffix("\n").split("\n")  # "\r" may be a token
+        if tokens[:2] != [EOS_TEXT, UNK_TEXT] or len(set(tokens)) != len(tokens):
+            raise ValueError(f"must begin with {EOS_TEXT} and {UNK_TEXT}, and hold no token twice")
         return ListTokenizer(config, tokens[2:])
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:  # the last is SentencePiece's
-        raise StoreError(f"{path}: not a saved tokenizer ({error})") from None
+    except (ValueError, RuntimeError) as error:  # the latter is SentencePiece's
+        raise StoreError(f"{path}: not a vocabulary ({' '.join(str(error).split())}); {_REMOVE}") from None
 
 
 def tokenizer_digest(folder: Path) -> str:
-    """SHA-256 of the vocabulary of a saved tokenizer."""
-    return str(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["digest"])
+    """SHA-256 of the vocabulary of a saved tokenizer. Raises StoreError."""
+    return _description(folder).digest

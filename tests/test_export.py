@@ -106,11 +106,13 @@ DAMAGE = {
     "model.safetensors: missing": lambda folder: folder.weights.unlink(),
     "model.json: missing": lambda folder: folder.model.unlink(),
     "model.json: not readable as JSON": lambda folder: folder.model.write_text('{"version": 1'),
-    "model.json: version None": lambda folder: folder.model.write_text("[]"),
+    "model.json: $: expected object, got array": lambda folder: folder.model.write_text("[]"),
     "model.json: version 99": lambda folder: change(folder, version=99),
-    "model.json: kind gru": lambda folder: change(folder, kind="gru"),
-    "model.json: digest is None": lambda folder: change(folder, digest=None),
-    "model.json: not the configuration": lambda folder: change(folder, config={"hidden": 8, "wings": 2}),
+    "model.json: kind 'gru'": lambda folder: change(folder, kind="gru"),
+    "model.json: $.digest: expected str, got null": lambda folder: change(folder, digest=None),
+    "model.json: $.config: without name, embedding, layers": lambda folder: change(
+        folder, config={"hidden": 8, "wings": 2}
+    ),
     "tokenizer: 8 tokens": lambda folder: change(folder, vocabulary=5),
 }
 

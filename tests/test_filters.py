@@ -176,7 +176,7 @@ def test_a_filter_is_prepared_once_and_checked(file, tmp_path, monkeypatch):
     assert (again.matches == folder.matches).all()
     (place,) = (tmp_path / "store" / "local").glob("filter-*")
     manifest = corpora.filters.filter_manifest(place)
-    write_json(place / "manifest.json", manifest | {"text": "of another"})
+    write_json(place / "manifest.json", manifest | {"text": "ab" * 32})
     with pytest.raises(StoreError, match="its text is not the one in its manifest; remove it"):
         _ = corpus(own, EVER, size="10").drawn
     write_json(place / "manifest.json", manifest)

@@ -125,10 +125,10 @@ def test_the_tasks_of_an_array_by_hand_are_a_grid(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no grid of a sweep"),
-        ("[]", "no grid of a sweep"),
+        ("", "not readable as JSON"),
+        ("[]", r"\$: expected object, got array"),
         ('{"version": 9}', "version 9, this code reads 1"),
-        ('{"version": 1, "benchmark": null, "command": "", "runs": {"r": {}}}', "no grid of a sweep"),
+        ('{"version": 1, "benchmark": null, "command": "", "runs": {"r": {}}}', r"\$.runs\[...\]: without point"),
     ],
 )
 def test_another_file_is_told_in_one_line(tmp_path, text, told):

@@ -47,7 +47,7 @@ WRONG = {
     '{"version": 1': "not readable as JSON (Expecting ',' delimiter: line 1 column 14 (char 13))",
     '{"version": 2, "part": 1}': "version 2, this code reads 1",
     '{"part": {"words": 3}}': "version None, this code reads 1",
-    '{"version": 1}': "$: object missing required field part",
+    '{"version": 1}': "$: without part",
     '{"version": 1, "part": {"words": "3"}}': "$.part.words: expected int, got str",
     '{"version": 1, "part": {"words": true}}': "$.part.words: expected int, got bool",
     '{"version": 1, "part": {"words": 3.0}}': "$.part.words: expected int, got float",

@@ -186,9 +186,9 @@ def test_damaged_tokenizers_are_one_line(tmp_path):
     with pytest.raises(StoreError, match=r"version 99, this code reads 1"):
         load_tokenizer(tmp_path)
     description.write_text("{")
-    with pytest.raises(StoreError, match=r"tokenizer\.json: not a saved tokenizer"):
+    with pytest.raises(StoreError, match=r"tokenizer\.json: not readable as JSON"):
         load_tokenizer(tmp_path)
-    with pytest.raises(StoreError, match=r"not a saved tokenizer"):
+    with pytest.raises(StoreError, match=r"tokenizer\.json: missing"):
         load_tokenizer(tmp_path / "nowhere")
 
 

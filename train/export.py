@@ -15,22 +15,41 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from corpora.errors import ConfigError, RunError
+from corpora.errors import RunError
 from corpora.files import sha256_file, write_bytes, write_json
+from corpora.schema import Count, Digest, Positive, checked, read_json
 from corpora.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.models import LanguageModel, build_model
-from train.runs import RunFolder
+from train.runs import AGAIN, RunFolder
 
 MODEL_VERSION = 1
 ABOUT = "pairscale"  # key of a safetensors header
 KINDS: dict[str, type[ModelConfig]] = {"lstm": LstmConfig, "txl": TxlConfig}
+
+
+class _Info(TypedDict, total=False):
+    sample_words: Positive
+    step: Count
+    words_seen: Count
+
+
+class Description(TypedDict):
+    """Schema of model.json."""
+
+    kind: str
+    config: dict[str, Any]  # of the class that KINDS names
+    vocabulary: Positive
+    info: _Info  # what `save_model` was given, with keys of its own
+    digest: Digest  # of the weights' file
+    tokenizer: NotRequired[Digest]  # of its vocabulary; files of version 0.1.0 lack it for all but n-gram models
+    ngrams: NotRequired[list[Count]]
 
 
 @dataclass(frozen=True)
@@ -57,6 +76,7 @@ def save_model(
         "kind": next(kind for kind, schema in KINDS.items() if isinstance(config, schema)),
         "config": dataclasses.asdict(config),
         "vocabulary": len(tokenizer),
+        "tokenizer": tokenizer_digest(folder.tokenizer),
         "info": info,
         "digest": hashlib.sha256(data).hexdigest(),
     }
@@ -74,60 +94,67 @@ def load_model(folder: RunFolder) -> LoadedModel:
     """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
     description = read_description(folder, KINDS)
     if not folder.weights.is_file():
-        raise RunError(
-            f"{folder.weights}: missing, though {folder.model.name} is there; remove the run's folder to train it again"
-        )
+        raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; {AGAIN}")
     digest = sha256_file(folder.weights)
     if digest != description["digest"]:
         raise RunError(
             f"{folder.weights}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
-            f"{description['digest'][:8]}: cut short or changed since; remove the run's folder to train it again"
+            f"{description['digest'][:8]}: cut short or changed since; {AGAIN}"
         )
-    return described_model(folder, description, folder.weights, digest, description["info"])
+    return described_model(folder, description, folder.weights, digest, cast(dict[str, Any], description["info"]))
 
 
 def described_model(
-    folder: RunFolder, description: dict[str, Any], weights: Path, digest: str, info: dict[str, Any]
+    folder: RunFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
 ) -> LoadedModel:
     """The model that `description` (of model.json) tells of, with the weights in a file; errors as of `load_model`."""
     tokenizer = load_tokenizer(folder.tokenizer)
-    vocabulary = description["vocabulary"]
-    if len(tokenizer) != vocabulary:
-        raise RunError(f"{folder.tokenizer}: {len(tokenizer)} tokens, {folder.model} was trained with {vocabulary}")
-    try:
-        config = KINDS[description["kind"]](**description["config"])
-    except (TypeError, ConfigError) as error:
-        raise RunError(f"{folder.model}: not the configuration of a {description['kind']} ({error})") from None
+    check_tokenizer(folder, description, len(tokenizer))
+    config = checked(description["config"], KINDS[description["kind"]], folder.model, RunError, AGAIN, root="$.config")
     with torch.device("meta"):  # the weights are replaced at once: draw none
-        model = build_model(config, vocabulary)
+        model = build_model(config, description["vocabulary"])
     try:
-        model.load_state_dict(load_file(weights), assign=True)
-    except SafetensorError as error:
-        raise RunError(f"{weights}: cannot be read as safetensors ({error})") from None
+        loaded = load_file(weights)
+        _check_finite(weights, loaded)
+        model.load_state_dict(loaded, assign=True)
+    except (SafetensorError, OSError) as error:
+        raise RunError(f"{weights}: cannot be read as safetensors ({error}); {AGAIN}") from None
     except RuntimeError as error:  # of several lines, one for each weight
         reason = " ".join(str(error).split())[:200]
-        raise RunError(f"{weights}: not the weights that {folder.model.name} describes ({reason})") from None
+        raise RunError(f"{weights}: not the weights that {folder.model.name} describes ({reason}); {AGAIN}") from None
     return LoadedModel(model.eval(), tokenizer, config, info, digest, tokenizer_digest(folder.tokenizer))
 
 
-def read_description(folder: RunFolder, kinds: Collection[str]) -> dict[str, Any]:
-    """Contents of model.json, checked for version and keys, and for its kind to be one of `kinds`."""
-    try:
-        description = json.loads(folder.model.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first") from None
-    except ValueError as error:
+def check_tokenizer(folder: RunFolder, description: Description, size: int) -> None:
+    """Raise RunError unless a run's tokenizer, of `size` tokens, is the one that its model was trained with."""
+    if size != (known := description["vocabulary"]):
+        raise RunError(f"{folder.tokenizer}: {size} tokens, {folder.model} was trained with {known}; {AGAIN}")
+    trained = description.get("tokenizer") or folder.read_manifest().get("corpus", {}).get("tokenizer")
+    there = tokenizer_digest(folder.tokenizer)
+    if trained is not None and trained != there:
         raise RunError(
-            f"{folder.model}: not readable as JSON ({error}); remove the run's folder to train it again"
-        ) from None
-    version = description.get("version") if isinstance(description, dict) else None
-    if version != MODEL_VERSION:
-        raise RunError(f"{folder.model}: version {version}, this code reads {MODEL_VERSION}")
-    types = {"kind": str, "config": dict, "vocabulary": int, "info": dict, "digest": str}
-    for key, expected in types.items():
-        if not isinstance(description.get(key), expected):
-            raise RunError(f"{folder.model}: {key} is {description.get(key)!r}, must be a {expected.__name__}")
+            f"{folder.tokenizer}: its vocabulary (digest {there[:8]}) is not the one that the model was trained with "
+            f"({trained[:8]}): changed since; {AGAIN}"
+        )
+
+
+def _check_finite(path: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Raise RunError for weights that are no numbers, or no float32."""
+    for name, weight in weights.items():
+        if weight.dtype != torch.float32:
+            raise RunError(f"{path}: {name} is {str(weight.dtype).removeprefix('torch.')}, must be float32; {AGAIN}")
+        if not torch.isfinite(weight).all():
+            count = int((~torch.isfinite(weight)).sum())
+            raise RunError(
+                f"{path}: {name} has {count:,} of {weight.numel():,} weights that are NaN or infinite; {AGAIN}"
+            )
+
+
+def read_description(folder: RunFolder, kinds: Collection[str]) -> Description:
+    """Return model.json, whose kind must be one of `kinds`. Raises RunError."""
+    if not folder.model.exists():
+        raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first")
+    description = read_json(folder.model, Description, RunError, AGAIN, MODEL_VERSION)
     if description["kind"] not in kinds:
-        raise RunError(f"{folder.model}: kind {description['kind']}, must be one of {', '.join(kinds)}")
-    checked: dict[str, Any] = description
-    return checked
+        raise RunError(f"{folder.model}: kind {description['kind']!r:.40}, must be one of {', '.join(kinds)}")
+    return description

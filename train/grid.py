@@ -9,19 +9,32 @@ written back while another sweep does so too. Removing a file takes its sweep ba
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from corpora.errors import RunError
 from corpora.files import sha256_json, write_json
+from corpora.schema import FolderName, read_json
 from train.config import RunConfig
-from train.runs import run_id
+from train.runs import StoredConfig, check_stored, run_id
 from train.tracking import described
 
 GRID_FOLDER = "grid"
 GRID_VERSION = 1
+
+
+class _Point(TypedDict):
+    point: str
+    config: StoredConfig
+
+
+class _Grid(TypedDict):
+    """Schema of a file of the grid."""
+
+    command: str
+    benchmark: str | None
+    runs: dict[FolderName, _Point]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,18 +75,14 @@ def read_grid(study: Path) -> dict[str, Asked]:
     Raises RunError for a file that this code did not write.
     """
     asked: dict[str, Asked] = {}
+    remedy = "remove it, and sweep again for the runs that lack"
     for path in sorted((study / GRID_FOLDER).glob("*.json")):
-        try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["version"] != GRID_VERSION:
-                raise RunError(f"{path}: version {kept['version']}, this code reads {GRID_VERSION}")
-            benchmarks = frozenset([kept["benchmark"]] if kept["benchmark"] else [])
-            for run, one in kept["runs"].items():
-                before = asked.get(run, Asked(one["point"], one["config"]))
-                asked[run] = dataclasses.replace(
-                    before, benchmarks=before.benchmarks | benchmarks, commands=(*before.commands, kept["command"])
-                )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            told = f"no grid of a sweep ({type(error).__name__}: {error})"
-            raise RunError(f"{path}: {told}; remove it, and sweep again for the runs that lack") from None
+        grid = read_json(path, _Grid, RunError, remedy, GRID_VERSION)
+        benchmarks = frozenset([grid["benchmark"]] if grid["benchmark"] else [])
+        for run, one in grid["runs"].items():
+            check_stored(one["config"], path, remedy)
+            before = asked.get(run, Asked(one["point"], cast(dict[str, Any], one["config"])))
+            asked[run] = dataclasses.replace(
+                before, benchmarks=before.benchmarks | benchmarks, commands=(*before.commands, grid["command"])
+            )
     return asked

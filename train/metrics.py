@@ -29,13 +29,7 @@ class MetricsFile:
     def __init__(self, path: Path):
         """Read the rows that are there. Raises RunError for a file that is none of ours."""
         self.path = path
-        self.rows: list[dict[str, str]] = []
-        if path.exists():
-            try:
-                with path.open(newline="", encoding="utf-8") as file:
-                    self.rows = [row for row in csv.DictReader(file) if int(row["step"])]
-            except (ValueError, KeyError, TypeError, csv.Error) as error:
-                raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
+        self.rows = _read(path) if path.exists() else []
 
     def forget_after(self, step: int) -> None:
         """Drop rows that a run which resumes at `step` writes again."""
@@ -61,6 +55,23 @@ class MetricsFile:
             writer.writerows(self.rows)
 
 
+def _read(path: Path) -> list[dict[str, str]]:
+    """Return the rows of metrics.csv but for that of step 0. Raises RunError."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+        if missing := {"step", "valid_ppl", "valid_oov_rate"}.difference(reader.fieldnames or []):
+            raise ValueError(f"without the columns {', '.join(sorted(missing))}")
+        for row in rows:
+            if None in row or None in row.values():
+                raise ValueError(f"step {row['step']}: not as many cells as columns")
+            numbers(row)
+        return [row for row in rows if int(row["step"])]
+    except (ValueError, csv.Error) as error:
+        raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
+
+
 def numbers(row: Mapping[str, str]) -> dict[str, float]:
     """What a row holds, without what it leaves empty."""
     return {name: float(text) for name, text in row.items() if text}
@@ -71,10 +82,7 @@ def exported_validation(path: Path, export: str) -> dict[str, float | None]:
 
     None where metrics.csv is missing or holds no validation. Raises RunError for a file that is none of ours.
     """
-    try:
-        validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
-    except ValueError as error:
-        raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
+    validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
     if not validated:
         return {"valid_ppl": None, "valid_oov_rate": None}
     row = min(validated, key=lambda row: row["valid_ppl"]) if export == "best" else validated[-1]

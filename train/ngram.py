@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import kenlm
 import numpy as np
@@ -35,14 +35,15 @@ from corpora.config import TokenizerConfig
 from corpora.errors import ConfigError, RunError
 from corpora.files import atomic_path, sha256_file, write_json, writing
 from corpora.prepare import HeldOut, SampleTokens, prepare
+from corpora.schema import checked
 from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
 from train.config import NgramConfig, RunConfig
-from train.export import MODEL_VERSION, read_description
+from train.export import MODEL_VERSION, check_tokenizer, read_description
 from train.lmplz import VERSION, Programs, find_programs, run_program
 from train.metrics import MetricsFile
 from train.perplexity import Perplexity
 from train.provenance import machine
-from train.runs import DONE, RunFolder, config_digest
+from train.runs import AGAIN, DONE, RunFolder, config_digest
 
 KIND = "ngram"
 LN10 = math.log(10)
@@ -259,27 +260,20 @@ def load_ngram(folder: RunFolder) -> Ngram:
     KenLM maps the file and executes nothing of it; its digest is compared first, as it trusts offsets within it.
     """
     description = read_description(folder, (KIND,))
-    again = "remove the run's folder to train it again"
     if not folder.ngrams.is_file():
-        raise RunError(f"{folder.ngrams}: missing, though {folder.model.name} is there; {again}")
+        raise RunError(f"{folder.ngrams}: missing, though {folder.model.name} is there; {AGAIN}")
     digest = sha256_file(folder.ngrams)
     if digest != description["digest"]:
         raise RunError(
             f"{folder.ngrams}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
-            f"{description['digest'][:8]}: cut short or changed since; {again}"
+            f"{description['digest'][:8]}: cut short or changed since; {AGAIN}"
         )
     tokenizer, found = load_tokenizer(folder.tokenizer), tokenizer_digest(folder.tokenizer)
-    if len(tokenizer) != description["vocabulary"] or found != description.get("tokenizer"):
-        raise RunError(
-            f"{folder.tokenizer}: {len(tokenizer)} tokens ({found[:8]}), {folder.model} was estimated over "
-            f"{description['vocabulary']} ({str(description.get('tokenizer'))[:8]}); {again}"
-        )
-    try:
-        config = NgramConfig(**description["config"])
-    except (TypeError, ConfigError) as error:
-        raise RunError(f"{folder.model}: not the configuration of an {KIND} model ({error})") from None
+    check_tokenizer(folder, description, len(tokenizer))
+    config = checked(description["config"], NgramConfig, folder.model, RunError, AGAIN, root="$.config")
     model, words = _opened(folder.ngrams, config.order), kenlm_words(tokenizer)
-    return Ngram(model, tokenizer, words, config, description["info"], description["ngrams"], digest, found)
+    info = cast(dict[str, Any], description["info"])
+    return Ngram(model, tokenizer, words, config, info, description.get("ngrams", []), digest, found)
 
 
 def _opened(path: Path, order: int) -> Any:

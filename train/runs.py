@@ -41,7 +41,7 @@ FAILED = "failed"
 FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest
 _CHECKPOINT = re.compile(r"(\d+)-[0-9a-f]{16}\.ckpt")
 _SNAPSHOT = re.compile(r"(\d+)-[0-9a-f]{16}\.safetensors")
-_AGAIN = "remove the run's folder to train it again"
+AGAIN = "remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # a lock is waited for: `in_use` may hold it for a moment
 
 
@@ -145,6 +145,14 @@ class StoredConfig(TypedDict):
     corpus: NotRequired[_StoredCorpus]
     tokenizer: NotRequired[_StoredTokenizer]
     recipe: NotRequired[_StoredRecipe | None]
+
+
+def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
+    """Raise RunError where the size of a configuration's sample is none."""
+    try:
+        parse_size(config["sample"].get("size", "1"))
+    except ConfigError as error:
+        raise RunError(f"{where}: {error}; {remedy}") from None
 
 
 class TrainingState(msgspec.Struct, frozen=True):
@@ -283,18 +291,15 @@ class RunFolder:
 
     def read_config(self) -> dict[str, Any]:
         """Return config.yaml as plain data, with the keys and types of StoredConfig. Raises RunError."""
-        config = read_yaml(self.config, StoredConfig, RunError, _AGAIN)
-        try:
-            parse_size(config.get("sample", {}).get("size", "1"))
-        except ConfigError as error:
-            raise RunError(f"{self.config}: {error}; {_AGAIN}") from None
+        config = read_yaml(self.config, StoredConfig, RunError, AGAIN)
+        check_stored(config, self.config, AGAIN)
         return cast(dict[str, Any], config)
 
     def read_manifest(self) -> dict[str, Any]:
         """Return manifest.json, with the keys and types of Manifest; {} where there is none. Raises RunError."""
         if not self.manifest.exists():
             return {}
-        return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, _AGAIN, MANIFEST_VERSION))
+        return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, AGAIN, MANIFEST_VERSION))
 
     def update_manifest(self, **values: Any) -> None:
         """Add `values` to manifest.json."""

@@ -10,8 +10,7 @@ it; later ones are removed then, as the run comes there again, with the same wei
 from __future__ import annotations
 
 import hashlib
-import json
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from rich.console import Console
 from safetensors import SafetensorError, safe_open
@@ -19,12 +18,23 @@ from safetensors import SafetensorError, safe_open
 from corpora.config import format_size, parse_size
 from corpora.errors import RunError
 from corpora.files import sha256_file, write_bytes
+from corpora.schema import Count, Positive, parse_json
 from train.batches import Batches
 from train.export import ABOUT, KINDS, LoadedModel, described_model, read_description, weights_of
 from train.models import LanguageModel
 from train.runs import RunFolder
 
 END = "end"
+_REMOVE = "remove the file, and the trajectory goes without it, or the run's folder to train it again"
+
+
+class _About(TypedDict):
+    """Schema of what stands in the header of a snapshot."""
+
+    step: Count
+    words_seen: Positive
+    moment: str
+
 
 console = Console(stderr=True, highlight=False)
 
@@ -92,14 +102,12 @@ def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
         raise RunError(f"{folder.path}: no snapshot after {step} steps; there are {there}")
     digest = sha256_file(path)
     if not path.stem.endswith(f"-{digest[:16]}"):
-        raise RunError(
-            f"{path}: its SHA-256 begins with {digest[:16]}: cut short or changed since; remove the file, and the "
-            "trajectory goes without it, or the run's folder to train it again"
-        )
+        raise RunError(f"{path}: its SHA-256 begins with {digest[:16]}: cut short or changed since; {_REMOVE}")
     try:
         with safe_open(path, "pt") as file:
-            info = json.loads((file.metadata() or {})[ABOUT])
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise RunError(f"{path}: no snapshot that pairscale wrote ({type(error).__name__}: {error})") from None
+            about = (file.metadata() or {}).get(ABOUT, "")
+    except SafetensorError as error:
+        raise RunError(f"{path}: cannot be read as safetensors ({error}); {_REMOVE}") from None
+    info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
     description = read_description(folder, KINDS)
     return described_model(folder, description, path, digest, info)
