@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from eval.config import DIAGNOSTICS
 from eval.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
 from eval.scores import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
 from train.axes import flatten
+from train.runs import RunFolder
 
 UNSCORED = "unscored"
 _OWN_PAIRS = re.compile(r"\+run-k\d+")  # in a label: generated pairs of the words of each run's own sample
@@ -159,6 +161,8 @@ def judgements(
         )
         raise no_such_scores(study, label, method, there)
     metadata = {run: read_metadata(paths[run]) for run in scored}
+    for run, found in metadata.items():
+        _check_model(study.folders[run], paths[run], found)
     digests = {run: found["benchmark"]["digest"] for run, found in metadata.items()}
     if _OWN_PAIRS.search(label):
         return _of_own_pairs(study, label, method, ties, digests)
@@ -195,6 +199,14 @@ def judgements(
     judged = judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
     judged.unequal = pd.Series(unequal)
     return judged
+
+
+def _check_model(folder: RunFolder, path: Path, metadata: Mapping[str, Any]) -> None:
+    """Raise RunError for scores of other weights than those of their run."""
+    scored, there = metadata["model"]["digest"], folder.model_digest()
+    if there is not None and scored != there:
+        told = f"scores of another model (digest {scored[:8]}) than the run's ({there[:8]})"
+        raise RunError(f"{path}: {told}; remove the file to score again")
 
 
 def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:

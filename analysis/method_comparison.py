@@ -38,10 +38,9 @@ from analysis.variance import (
     satterthwaite,
     stratum_products,
 )
-from corpora.errors import RunError
 from eval.accuracy import TIE_WORTH, wilson
 from eval.config import DIAGNOSTICS
-from eval.scores import read_metadata, score_path
+from eval.scores import read_score_table, score_path
 
 OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # whose counts of tokens are of the sentences alone
 _KEY = ["paradigm", "pair_id"]
@@ -106,7 +105,6 @@ def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 def _outcomes(path: Path, ties: str) -> pl.DataFrame:
     """One row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
-    read_metadata(path)  # says what is wrong with a file that is not ours
     good, bad = pl.col("good"), pl.col("bad")
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
     better, tie = known & (good > bad), known & (good == bad)
@@ -226,10 +224,9 @@ def _lengths(paths: dict[str, Path]) -> pl.DataFrame | None:
 
 
 def _read(path: Path, columns: list[str]) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, columns=columns)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise RunError(f"{path}: damaged ({str(error).splitlines()[0]}); remove the file to score again") from None
+    table = pl.from_arrow(read_score_table(path)[0].select(columns))
+    assert isinstance(table, pl.DataFrame)
+    return table
 
 
 def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:

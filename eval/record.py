@@ -11,27 +11,45 @@ with templates or trials the first two are means over these. Imports no torch.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict, cast
 
 import pandas as pd
-import yaml
+from msgspec import Meta
 
 from corpora.errors import RunError
+from corpora.schema import FolderName, Positive, Share, parse_json
 from eval.accuracy import outcome, repeats_of, repeats_text, unk_free
 from eval.config import DIAGNOSTICS
 from eval.scores import read_items, read_scores
 from train.metrics import exported_validation
-from train.runs import RunFolder
+from train.runs import Manifest, RunFolder, StoredConfig
 from train.tracking import described
 
 RECORD_VERSION = 1
-RECORD_KEYS = ("run", "study", "config", "manifest", "validation", "scores")
-_NAME = re.compile(r"\w[\w.+-]*")  # of a folder of scores, or a method
+_Name = Annotated[str, Meta(pattern=r"\A\w[\w.+-]*\Z")]  # of a folder of scores, or a method: they become files' names
 SHARES = ("right", "tie", "unk")
 PARADIGM_COLUMNS = ("phenomenon", "paradigm", "pairs", *SHARES)
+
+
+class _Judged(TypedDict):
+    digest: str
+    policy: dict[str, Any]
+    parameters: dict[str, Any]
+    over: str
+    paradigms: list[tuple[str, str, Positive, Share, Share, Share]]  # PARADIGM_COLUMNS
+
+
+class Record(TypedDict):
+    """Schema of a record."""
+
+    run: FolderName
+    study: FolderName | None
+    config: StoredConfig
+    manifest: Manifest
+    validation: dict[str, float | None]
+    scores: dict[_Name, dict[_Name, _Judged]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +80,7 @@ def scored_pairs(run: RunFolder) -> Iterator[Scored]:
 
 def write_record(run: RunFolder, scores: list[Scored]) -> str:
     """The record of a run that is done, with `scores`."""
-    config = yaml.safe_load(run.config.read_text(encoding="utf-8"))
+    config = run.read_config()
     manifest = run.read_manifest()
     git = manifest.get("git") or {}
     if git.get("difference"):
@@ -101,19 +119,9 @@ def paradigm_shares(scores: pd.DataFrame) -> list[list[Any]]:
     return [[*keys, int(row[0]), *map(float, row[1:])] for keys, row in zip(found.index, found.to_numpy(), strict=True)]
 
 
-def read_record(text: str, where: str) -> dict[str, Any]:
-    """What `write_record` wrote. Raises RunError, naming `where` it came from, for what it did not write."""
-    try:
-        record = json.loads(text)
-        version = record["version"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise RunError(f"{where}: no record of a scored run ({type(error).__name__}: {error})") from None
-    missing = [key for key in RECORD_KEYS if key not in record]
-    if version != RECORD_VERSION or missing:
-        told = f"without {', '.join(missing)}" if version == RECORD_VERSION else f"version {version}"
-        raise RunError(f"{where}: a record {told}; this code reads version {RECORD_VERSION}; score the run again")
-    names = {name for label, methods in record["scores"].items() for name in (label, *methods)}
-    strange = sorted(name for name in names if not _NAME.fullmatch(name))
-    if strange:  # they become names of files
-        raise RunError(f"{where}: a record of scores named {strange[0]!r}, which pairscale never calls them")
-    return dict(record)
+def read_record(text: Any, where: str) -> dict[str, Any]:
+    """Return what `write_record` wrote. Raises RunError, naming `where` it came from, for what it did not write."""
+    remedy = "score the run again with logger=wandb"
+    if not isinstance(text, str):
+        raise RunError(f"{where}: no record of a scored run (its summary holds a {type(text).__name__}); {remedy}")
+    return cast(dict[str, Any], parse_json(text, Record, where, RunError, remedy, RECORD_VERSION))

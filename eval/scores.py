@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from corpora.errors import RunError
 from corpora.files import atomic_path, sha256_json, write_json
+from corpora.schema import Count, Positive, checked, parse_json, read_json
 from eval.config import (
     PUBLISHED_SHUFFLES,
     USUAL_MIN_COUNT,
@@ -42,6 +43,9 @@ ITEMS_FILE = "items.parquet"
 TOKENS_FILE = "tokens.parquet"
 UNAVAILABLE_FILE = "unavailable.json"
 _METADATA_KEY = b"pairscale"
+_AGAIN = "remove the file to score again"
+# Columns of all files here that hold a value in each row; those of SCORES that may lack one are in `_check_scores`.
+_NEVER_NULL = {"pair_id", "paradigm", "phenomenon", "side", "position", "start", "end", "item", "condition"}
 
 _SIDES = ("good", "bad")
 SCORES = pa.schema(
@@ -93,18 +97,46 @@ TOKENS = pa.schema(
         ("unk", pa.bool_()),
     ]
 )
-METADATA = (
-    "method",  # its name
-    "parameters",  # of the method
-    "policy",  # as resolved for this model
-    "benchmark",  # {"name", "digest"}
-    "model",  # {"name", "digest"}
-    "tokenizer_digest",
-    "reference",  # the reference tokenizer that counted the words
-    "step",  # null: the exported model
-    "sample_words",  # null: unknown
-    "torch",  # version
-)
+
+
+class _Named(TypedDict):
+    name: str
+    digest: str
+
+
+class TableMetadata(TypedDict):
+    """Schema of the metadata of all files here; items.parquet has no more than `benchmark`."""
+
+    benchmark: _Named
+    policy: NotRequired[dict[str, Any]]
+    parameters: NotRequired[dict[str, Any]]
+    model: NotRequired[_Named]
+    step: NotRequired[Count | None]
+    sample_words: NotRequired[Positive | None]
+
+
+class _Further(TypedDict, total=False):
+    moment: str  # of a trajectory
+    words_seen: Count
+    settings: dict[str, Any] | None
+
+
+class ScoreMetadata(_Further):
+    """Schema of the metadata of a score file."""
+
+    method: str  # its name
+    parameters: dict[str, Any]  # of the method
+    policy: dict[str, Any]  # as resolved for this model
+    benchmark: _Named
+    model: _Named
+    tokenizer_digest: str
+    reference: str  # the reference tokenizer that counted the words
+    step: Count | None  # null: the exported model
+    sample_words: Positive | None  # null: unknown
+    torch: str  # version
+
+
+METADATA = tuple(sorted(ScoreMetadata.__required_keys__))  # what each has to have
 # Further keys: settings, of Hugging Face models, what scores depend on beside weights and tokenizer.json
 # (eval.hf_tokenizers.score_settings; chat_template where a prompt was put in one); older files have none. And of
 # methods that have them: templates (in full), prompts (an example, and the tokens that the answers became), voters
@@ -182,20 +214,52 @@ def score_path(folder: Path, method: str, step: int | None = None) -> Path:
 
 
 def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
-    """Write one score file in one move. `scores` has the columns of SCORES, `metadata` the keys of METADATA."""
+    """Write one score file in one move. `scores` has the columns of SCORES, `metadata` the keys of METADATA.
+
+    Raises RunError for a score that is NaN or infinite.
+    """
     missing = [key for key in METADATA if key not in metadata]
     if missing:
         raise ValueError(f"{path.name}: metadata without {', '.join(missing)}")
-    write_table(path, scores, SCORES, metadata)
+    table = pa.Table.from_pandas(scores[SCORES.names], schema=SCORES, preserve_index=False)
+    _check_scores(path, table, metadata, "the model's weights, or what its scoring computes, overflow")
+    _write(path, table, metadata)
 
 
 def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Rows (columns of SCORES) and metadata (keys of METADATA) of one score file. Raises RunError for a damaged one."""
-    frame, metadata = read_table(path, SCORES)
-    missing = [key for key in METADATA if key not in metadata]
-    if missing:
-        raise RunError(f"{path}: metadata without {', '.join(missing)}; remove the file to score again")
-    return frame, metadata
+    table, metadata = read_score_table(path)
+    return table.to_pandas(), metadata
+
+
+def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """The same as `read_scores`, with the rows as an Arrow table."""
+    table, metadata = _read(path, SCORES)
+    checked(metadata, ScoreMetadata, path, RunError, _AGAIN)
+    _check_scores(path, table, metadata, _AGAIN)
+    return table, metadata
+
+
+def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], remedy: str) -> None:
+    """Raise RunError for scores that are NaN or infinite, and where one lacks though the method gives one to all.
+
+    A score may lack (null) where no token counts: under unk=skip, in an empty text, of the prefix methods. Of all
+    methods but votes each text has a log-probability.
+    """
+    vote = ~table["trial"].is_null().to_numpy()
+    prefix = metadata["method"] in ("one_prefix", "two_prefix")
+    for side in _SIDES:
+        nothing = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
+        may_lack = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | nothing
+        for name, excused in ((side, may_lack), (f"{side}_lp", vote)):
+            values, null = table[name].to_numpy(), table[name].is_null().to_numpy()
+            wrong = np.where(null, ~excused, ~np.isfinite(values))
+            if not wrong.any():
+                continue
+            row = int(wrong.argmax())
+            told = "missing" if null[row] else f"{values[row]}"
+            pair = f"pair {table['pair_id'][row]} of {table['paradigm'][row]}"
+            raise RunError(f"{path}: {name} is {told} for {pair} ({wrong.sum():,} of {len(wrong):,} rows); {remedy}")
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
@@ -219,7 +283,7 @@ def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
 def read_unavailable(folder: Path) -> dict[str, str]:
     """Paradigm -> why it has no pairs; {} where all that were asked for have."""
     path = folder / UNAVAILABLE_FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    return read_json(path, dict[str, str], RunError, _AGAIN) if path.exists() else {}
 
 
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -251,8 +315,11 @@ def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
     """Write the columns of `schema`, with `metadata` and the version of score files, in one move."""
+    _write(path, pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False), metadata)
+
+
+def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
     described = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
-    table = pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False)
     with atomic_path(path) as temporary:
         described_table = table.replace_schema_metadata({_METADATA_KEY: described.encode()})
         pq.write_table(described_table, temporary, write_page_checksum=True)
@@ -260,6 +327,11 @@ def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Ma
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or not ours."""
+    table, metadata = _read(path, schema)
+    return table.to_pandas(), metadata
+
+
+def _read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
     try:
         table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
@@ -267,15 +339,29 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, A
     metadata = _metadata(path, table.schema)
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
-        raise RunError(f"{path}: without the columns {', '.join(missing)}; remove the file to score again")
-    return table.select(schema.names).to_pandas(), metadata
+        raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
+    table = table.select(schema.names)
+    for expected, there in zip(schema, table.schema, strict=True):
+        if there.type != expected.type:
+            raise RunError(f"{path}: column {there.name} is {there.type}, must be {expected.type}; {_AGAIN}")
+        if expected.name in _NEVER_NULL and (count := table[expected.name].null_count):
+            raise RunError(f"{path}: column {expected.name} lacks {count:,} of its {len(table):,} values; {_AGAIN}")
+    if schema is ITEMS:
+        _check_texts(path, table)
+    return table, metadata
+
+
+def _check_texts(path: Path, items: pa.Table) -> None:
+    for side in _SIDES:
+        if count := items[side].null_count:
+            raise RunError(f"{path}: {count:,} of its {len(items):,} pairs have no {side} sentence; {_AGAIN}")
 
 
 def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
     raw = (schema.metadata or {}).get(_METADATA_KEY)
     if raw is None:
         raise RunError(f"{path}: a Parquet file, but not written by pairscale")
-    metadata: dict[str, Any] = json.loads(raw)
+    metadata = parse_json(raw, dict[str, Any], path, RunError, _AGAIN)
     version = metadata.pop("version", None)
     if version != SCORES_VERSION:
         run, study, label = path.parents[2], path.parents[3].name, path.parent.name
@@ -285,11 +371,11 @@ def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
             f"study={study} benchmark={label.partition('+')[0]} with the other settings of {run / 'config.yaml'}, or "
             f"python -m eval -m experiment={study} where the study is an experiment's"
         )
-    return metadata
+    return cast(dict[str, Any], checked(metadata, TableMetadata, path, RunError, _AGAIN))
 
 
 def _damaged(path: Path, error: Exception) -> RunError:
     if isinstance(error, FileNotFoundError):
         return RunError(f"{path}: no such score file")
     reason = str(error).splitlines()[0]
-    return RunError(f"{path}: damaged ({reason}); remove the file to score again")
+    return RunError(f"{path}: damaged ({reason}); {_AGAIN}")

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from eval.accuracy import accuracies
 from eval.cloze_measures import measures
@@ -32,7 +31,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
     if config.logger.name != "wandb":
         return
     scores, diagnostics = list(scored_pairs(run)), dict(_diagnostics(run))
-    trained = yaml.safe_load(run.config.read_text(encoding="utf-8"))
+    trained = run.read_config()
     with tracked(config.logger, "eval", run.path.name, config.study, run.path, described(trained)) as tracker:
         if tracker is None:
             return

@@ -113,7 +113,7 @@ def tokens(tmp_path):
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["side", "position", "start", "end", "logprob"])
     frame = frame.assign(pair_id="0", paradigm="a", unk=False)[list(TOKENS.names)]
-    write_tokens(tmp_path, frame, {"policy": {}})
+    write_tokens(tmp_path, frame, {"policy": {}, "benchmark": {"name": "blimp", "digest": "be" * 32}})
     items = PAIRS.assign(good="A cat sleeps.", bad="A cat sleep.")
     return tmp_path, items
 
@@ -138,7 +138,7 @@ def test_margins_are_in_deviations_of_each_file(tmp_path):
     paths = []
     for number, scale in enumerate((1.0, 10.0)):
         good = scale * np.array([1.0, -1.0, 3.0, 0.0])
-        rows = PAIRS.iloc[::-1].assign(good=good[::-1], bad=0.0).reindex(columns=SCORES.names)
+        rows = PAIRS.iloc[::-1].assign(good=good[::-1], bad=0.0, good_lp=0.0, bad_lp=0.0).reindex(columns=SCORES.names)
         paths.append(tmp_path / f"{number}.parquet")
         write_scores(paths[-1], rows, metadata)
     expected = np.array([1.0, -1.0, 3.0, 0.0])

@@ -48,6 +48,7 @@ def study(tmp_path):
         prompts.loc[::17, "good"] = np.nan
         prompts["order"] = rng.choice(["A", "B"], len(prompts))
         prompts[["good_tokens", "bad_tokens"]] = 1
+        prompts.loc[::17, "good_tokens"] = 0  # as where no token counts
         write_scores(score_path(scores, "ab_prompt"), prompts, metadata | {"method": "ab_prompt"})
         votes = pd.concat([lp.assign(trial=trial) for trial in (1, 2, 3)], ignore_index=True)
         votes["good"] = rng.integers(0, 6, len(votes)).astype(float)

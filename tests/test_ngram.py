@@ -347,7 +347,9 @@ def test_a_tokenizer_of_another_model_is_refused(configured, lmplz):
     assert isinstance(own, ListTokenizer)
     for tokens in ([*reversed(own.tokens[2:])], own.tokens[2:-1]):
         ListTokenizer(own.config, tokens).save(run.tokenizer)
-        told = rf"{len(tokens) + 2} tokens \({tokenizer_digest(run.tokenizer)[:8]}\), .* estimated over {len(own)}"
+        told = f"{len(tokens) + 2} tokens, .* was trained with {len(own)}"
+        if len(tokens) + 2 == len(own):
+            told = rf"its vocabulary \(digest {tokenizer_digest(run.tokenizer)[:8]}\) is not the one"
         with pytest.raises(RunError, match=told):
             load_scorer(run)
 

@@ -1,5 +1,7 @@
 """Score files: what is written is read again, damage is told in one line; and the accuracies made of them."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -31,7 +33,11 @@ ROW = {
     "good_lp": -3.0, "bad_lp": -4.0, "good_tokens": 2, "bad_tokens": 3, "good_words": 2, "bad_words": 2,
     "good_chars": 9, "bad_chars": 8, "good_unk": 0, "bad_unk": 1, "crit_unk": 1, "order": None,
 }  # fmt: skip
-ABOUT = dict.fromkeys(METADATA) | {"method": "lp", "policy": {"context": "none"}, "benchmark": {"digest": "äö"}}
+NAMED = {"name": "blimp", "digest": "äö"}
+ABOUT = dict.fromkeys(METADATA, "") | {
+    "method": "lp", "parameters": {}, "policy": {"context": "none", "unk": "skip"}, "benchmark": NAMED, "model": NAMED,
+    "step": None, "sample_words": None,
+}  # fmt: skip
 
 
 def test_written_scores_are_read_again(tmp_path):
@@ -86,10 +92,10 @@ def test_damage_is_told_in_one_line(tmp_path):
     assert "score again: python -m eval study=mine benchmark=blimp with the other settings of" in told
     assert str(tmp_path / "runs" / "mine" / "lstm-s1" / "config.yaml") in told
     assert "\n" not in told
-    pq.write_table(described.replace_schema_metadata({"pairscale": '{"version": 1}'}), path)
+    pq.write_table(described.replace_schema_metadata({"pairscale": json.dumps({"version": 1} | ABOUT)}), path)
     with pytest.raises(RunError, match=r"without the columns pair_id, .*"):
         read_scores(path)
-    with pytest.raises(ValueError, match=r"metadata without method"):
+    with pytest.raises(ValueError, match=r"metadata without benchmark, method"):
         write_scores(path, pd.DataFrame([ROW]), {})
 
 

@@ -31,7 +31,7 @@ import msgspec
 from corpora.config import parse_size
 from corpora.errors import ConfigError, RunError, RunInUse
 from corpora.files import only_process, sha256_json, write_json
-from corpora.schema import Count, FolderName, NonNegative, Positive, Share, parse_json, read_json, read_yaml
+from corpora.schema import Count, Digest, FolderName, NonNegative, Positive, Share, parse_json, read_json, read_yaml
 from train.config import RunConfig
 
 MANIFEST_VERSION = 1
@@ -153,6 +153,12 @@ def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
         parse_size(config["sample"].get("size", "1"))
     except ConfigError as error:
         raise RunError(f"{where}: {error}; {remedy}") from None
+
+
+class _Weights(TypedDict):
+    """Schema of what is read of model.json without loading the model (train/export.py has all of it)."""
+
+    digest: Digest
 
 
 class TrainingState(msgspec.Struct, frozen=True):
@@ -300,6 +306,13 @@ class RunFolder:
         if not self.manifest.exists():
             return {}
         return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, AGAIN, MANIFEST_VERSION))
+
+    def model_digest(self) -> str | None:
+        """Return the digest of the weights that this run's scores are of; None where it is unknown. Raises RunError."""
+        if self.model.exists():
+            return read_json(self.model, _Weights, RunError, AGAIN)["digest"]
+        digest = self.read_manifest().get("digest")
+        return None if digest is None else str(digest)
 
     def update_manifest(self, **values: Any) -> None:
         """Add `values` to manifest.json."""

@@ -13,17 +13,18 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import pandas as pd
+from msgspec import Meta
 
 from corpora.errors import InputError
+from corpora.schema import Count, Digest, read_json
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import form_digest
 
@@ -31,7 +32,49 @@ SCHEMA, VERSION = "pairscale-answers", 1
 FORMS_FILE = "questionnaire.json"  # what `python -m eval.questionnaire` writes beside its forms
 MAX_BYTES = 20_000_000
 JUDGEMENTS = ["rater", "form", "paradigm", "phenomenon", "pair_id", "position", "right", "seconds"]
-_HEX = "[0-9a-f]"
+
+
+class _Benchmark(TypedDict):
+    name: Annotated[str, Meta(pattern=r"\A\w[\w.-]*\Z")]
+    digest: Digest
+
+
+class _Form(TypedDict):
+    digest: Digest
+
+
+class _Said(TypedDict):
+    position: Count
+    first: str
+    second: str
+    chosen: Literal["first", "second"]
+    ms: Count
+
+
+class Answer(_Said):
+    """What a person chose of one pair."""
+
+    paradigm: str
+    pair_id: str
+
+
+class Check(_Said):
+    """What a person chose in an attention check."""
+
+    passed: bool
+
+
+class _Answers(TypedDict):
+    """Schema of a file of answers."""
+
+    schema: Literal["pairscale-answers"]
+    benchmark: _Benchmark
+    form: _Form
+    rater: Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]
+    native: bool
+    hidden_field: bool
+    answers: list[Answer]
+    checks: list[Check]
 
 
 @dataclass(frozen=True)
@@ -45,8 +88,8 @@ class Sheet:
     rater: str
     native: bool
     hidden_field: bool
-    answers: tuple[dict[str, Any], ...]  # as they stand in the file
-    checks: tuple[dict[str, Any], ...]
+    answers: tuple[Answer, ...]  # as they stand in the file
+    checks: tuple[Check, ...]
 
     @property
     def failed(self) -> int:
@@ -98,71 +141,28 @@ def _files(paths: Sequence[str]) -> list[Path]:
 
 
 def _read(path: Path) -> Sheet:
-    try:
+    saved = "must be a file that a form's page saved"
+    with suppress(OSError):  # which the reader tells
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: larger than any file of answers ({MAX_BYTES // 10**6} MB)")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}); must be a file that a form's page saved") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise InputError(f"{path}: no answers to a questionnaire; must be a file that a form's page saved")
-    if content.get("version") != VERSION:
-        raise InputError(f"{path}: answers of version {content.get('version')!r:.20}, this reads version {VERSION}")
-    try:
-        sheet = Sheet(
-            path,
-            _text(content["benchmark"]["name"], r"\w[\w.-]*"),
-            _text(content["benchmark"]["digest"], _HEX + "{64}"),
-            _text(content["form"]["digest"], _HEX + "{64}"),
-            _text(content["rater"], _HEX + "{16}"),
-            _truth(content["native"]),
-            _truth(content["hidden_field"]),
-            tuple(_answer(answer, {"paradigm": _text, "pair_id": _text}) for answer in _list(content["answers"])),
-            tuple(_answer(check, {"passed": _truth}) for check in _list(content["checks"])),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: damaged ({type(error).__name__}: {str(error)[:80]!r})") from None
+    content = read_json(path, _Answers, InputError, saved, VERSION)
+    sheet = Sheet(
+        path,
+        content["benchmark"]["name"],
+        content["benchmark"]["digest"],
+        content["form"]["digest"],
+        content["rater"],
+        content["native"],
+        content["hidden_field"],
+        tuple(content["answers"]),
+        tuple(content["checks"]),
+    )
     asked = [(answer["paradigm"], answer["pair_id"], answer["first"], answer["second"]) for answer in sheet.answers]
     checks = [(check["first"], check["second"]) for check in sheet.checks]
     positions = [said["position"] for said in (*sheet.answers, *sheet.checks)]
     if form_digest(sheet.digest, asked, checks) != sheet.form or sorted(positions) != [*range(len(positions))]:
         raise InputError(f"{path}: damaged (its pairs are not those of its form): something was removed or changed")
     return sheet
-
-
-def _answer(value: Any, more: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    wanted = {"first": _text, "second": _text, "chosen": _side, "position": _count, "ms": _count, **more}
-    return {name: check(value[name]) for name, check in wanted.items()}
-
-
-def _text(value: Any, pattern: str = r"(?s).*") -> str:
-    if not isinstance(value, str) or not re.fullmatch(pattern, value):
-        raise ValueError(f"{value!r:.40} where {pattern} is wanted")
-    return value
-
-
-def _side(value: Any) -> str:
-    return _text(value, "first|second")
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r:.40} where true or false is wanted")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.40} where a whole number from 0 is wanted")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r:.40} where a list is wanted")
-    return value
 
 
 def counted(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.markup import escape
 
 from corpora.errors import ConfigError, InputError
 from corpora.files import write_json
+from corpora.schema import read_json
 from eval.benchmarks import Benchmark, load_benchmark
 from eval.config import DiagnosticConfig, EvalConfig
 from eval.generated.vocabulary import resolved
@@ -36,7 +36,8 @@ def write_forms(config: EvalConfig) -> None:
     forms = deal(benchmark, asked, texts)
     folder = Path(asked.folder)
     listed = _listed(forms, benchmark, asked)
-    if (there := folder / FORMS_FILE).exists() and json.loads(there.read_text(encoding="utf-8")) != listed:
+    there = folder / FORMS_FILE
+    if there.exists() and read_json(there, dict[str, Any], InputError, "give questionnaire.folder=NEW") != listed:
         raise InputError(
             f"{there}: of another questionnaire, which people may be answering; give questionnaire.folder=NEW"
         )
