@@ -308,11 +308,8 @@ class RunFolder:
         return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, AGAIN, MANIFEST_VERSION))
 
     def model_digest(self) -> str | None:
-        """Return the digest of the weights that this run's scores are of; None where it is unknown. Raises RunError."""
-        if self.model.exists():
-            return read_json(self.model, _Weights, RunError, AGAIN)["digest"]
-        digest = self.read_manifest().get("digest")
-        return None if digest is None else str(digest)
+        """Return the digest of the weights, as model.json has it; None where there is none. Raises RunError."""
+        return read_json(self.model, _Weights, RunError, AGAIN)["digest"] if self.model.exists() else None
 
     def update_manifest(self, **values: Any) -> None:
         """Add `values` to manifest.json."""
