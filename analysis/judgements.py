@@ -16,8 +16,9 @@ from analysis.collect import Study, varies
 from corpora.config import written
 from corpora.errors import RunError
 from corpora.files import sha256_json
-from eval.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, unk_free
+from eval.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
 from eval.config import DIAGNOSTICS
+from eval.known_items import faulty_note
 from eval.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
 from eval.scores import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
 from train.axes import flatten
@@ -190,7 +191,7 @@ def judgements(
                 raise RunError(f"{paths[run]}: {told}; remove the file to score again")
             good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
             right[row, order] += outcome(good, bad, ties)
-            tie[row, order] += good == bad
+            tie[row, order] += tied(good, bad)
             unk[row, order] |= ~unk_free(part).to_numpy()
         right[row] /= len(repeats)
         tie[row] /= len(repeats)
@@ -263,6 +264,8 @@ def judged_by(
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
     problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
     notes = [*study.notes, *notes, *_uneven(runs)]
+    if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
+        notes.append(f"{label}: {faulty}")
     told = " or ".join(filter(None, over))
     return Judgements(label, method, digest, by_group, runs, pairs, *judged, problems, notes, told)
 

@@ -13,14 +13,21 @@ FloatArray = npt.NDArray[np.float64]
 TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
+def tied(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which pairs have equal scores, or none on either side (NaN, as a mean over no token is)."""
+    one, other = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
+    same: npt.NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
+    return same
+
+
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
     """What each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
 
-    The published accuracies of BLiMP count strictly greater scores only: ties="wrong". A pair without a score, as no
-    token of it counts (null in a score file, whose readers refuse NaN), is wrong.
+    The published accuracies of BLiMP count strictly greater scores only: ties="wrong". A side without a score, as no
+    token of it counts (null in a score file, whose readers refuse NaN), makes the pair wrong, two such sides a tie.
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
-    return np.where(good > bad, 1.0, np.where(good == bad, TIE_WORTH[ties], 0.0))
+    return np.where(good > bad, 1.0, np.where(tied(good, bad), TIE_WORTH[ties], 0.0))
 
 
 def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[float, float]:
@@ -109,7 +116,7 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
     """
     repeats = len(repeats_of(scores))
     pairs = scores[["paradigm", "phenomenon"]].assign(
-        outcome=outcome(scores["good"], scores["bad"], ties), tie=scores["good"].to_numpy() == scores["bad"].to_numpy()
+        outcome=outcome(scores["good"], scores["bad"], ties), tie=tied(scores["good"], scores["bad"])
     )
     paradigms = pairs.groupby(["phenomenon", "paradigm"], as_index=False).agg(
         pairs=("outcome", "size"), ties=("tie", "sum"), accuracy=("outcome", "mean")

@@ -19,6 +19,7 @@ from corpora.errors import ConfigError, InputError
 from corpora.files import sha256_json
 from eval.config import BenchmarkConfig
 from eval.forms import FLAGS, FORM_READERS, Found, generated
+from eval.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores import ITEMS
 
 _DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
@@ -31,6 +32,7 @@ class Benchmark:
     pairs: the columns of eval.scores.ITEMS, by paradigm, then in the source's order; (paradigm, pair_id) is unique.
     digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs.
     made: what generated pairs are made of (eval/generated/making.py). unavailable: paradigm -> why it has no pairs.
+    notes: sentences on what is odd about the pairs.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Benchmark:
     digest: str
     made: Mapping[str, Any] = field(default_factory=dict)
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def described(self) -> dict[str, Any]:
@@ -57,8 +60,10 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
         found, made = generated(config)
         frame = _frame(found)
         return Benchmark(config.name, frame, _digest(frame), made.told, made.unavailable)
-    pairs = _selected(_frame(list(FORM_READERS[config.form](config))), config)
-    return Benchmark(config.name, pairs, _digest(pairs))
+    whole = _frame(list(FORM_READERS[config.form](config)))
+    pairs = _selected(whole, config)
+    notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), _same_note(config.name, pairs)]
+    return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
 
 def _digest(pairs: pd.DataFrame) -> str:
@@ -76,7 +81,24 @@ def _frame(found: list[Found]) -> pd.DataFrame:
             f"{found[second][0]}: paradigm {names['paradigm']} has two pairs {names['pair_id']}, "
             f"the other: {found[first][0]}"
         )
+    phenomena = frame.groupby("paradigm")["phenomenon"].nunique()
+    if (several := phenomena[phenomena > 1]).any():
+        name = str(several.index[0])
+        told = " and ".join(sorted(set(frame.loc[frame["paradigm"] == name, "phenomenon"])))
+        raise InputError(f"paradigm {name} is in the phenomena {told}: a paradigm belongs to one")
     return frame.sort_values("paradigm", kind="stable", ignore_index=True)
+
+
+def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
+    """A sentence on pairs of one sentence, white space apart, but for those of BLiMP that are known."""
+    same = pairs["good"].str.split().str.join(" ") == pairs["bad"].str.split().str.join(" ")
+    told = [f"{row.paradigm} {row.pair_id}" for row in pairs[same].itertuples()]
+    unknown = len(told) - int((faulty_pairs(name, pairs)["reason"] == "same_sentence").sum())
+    if not unknown:
+        return None
+    return f"{len(told)} of {len(pairs):,} pairs are one sentence twice, so every model ties: {', '.join(told[:5])}" + (
+        f" and {len(told) - 5} more" if len(told) > 5 else ""
+    )
 
 
 def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:

@@ -27,7 +27,19 @@ PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 
 # What the fields of a benchmark are for: the form of its files, and the fields that a reader of that form looks at.
 FORMS = {
-    "pairs": ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "quotes", "columns", "labels"),
+    "pairs": (
+        "path",
+        "dataset",
+        "revision",
+        "subset",
+        "split",
+        "files",
+        "delimiter",
+        "header",
+        "quotes",
+        "columns",
+        "labels",
+    ),
     "blimp": ("path", "dataset", "revision"),
     "climp": ("path",),
     "toy": ("seed", "per_paradigm"),
@@ -123,6 +135,10 @@ class ColumnsConfig:
             self.paradigm = names
         if bool(self.sentence) != bool(self.label):
             raise ConfigError("benchmark.columns.sentence and .label belong together: give both or neither")
+        if self.good and self.good == self.bad:
+            raise ConfigError(f"benchmark.columns.good and .bad are one column ({self.good}): every pair would tie")
+        if self.sentence and self.sentence == self.label:
+            raise ConfigError(f"benchmark.columns.sentence and .label are one column ({self.sentence})")
         if self.sentence and (self.good or self.bad):
             raise ConfigError(
                 "benchmark.columns: a row holds good and bad, or sentence and label: name two of the four"
@@ -144,6 +160,7 @@ class BenchmarkConfig:
     split: str | None = None  # of the data set; null: the only one
     files: list[str] | None = None  # patterns below path; null: all tables in the folder, which are of one format
     delimiter: str | None = None  # null: a comma in .csv, a tab in .tsv
+    header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
     quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)
     labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0

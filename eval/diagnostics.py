@@ -25,6 +25,7 @@ from corpora.errors import ConfigError, InputError, check_choice
 from corpora.files import sha256_json
 from corpora.seeds import permutation
 from eval.config import DIAGNOSTICS, DiagnosticConfig
+from eval.known_items import unpublished_questions_note
 
 Cells = dict[str, str]
 Question = dict[str, Any]
@@ -44,12 +45,13 @@ class Diagnostic:
     questions: item, condition, trial (1, 2, ... of conditions drawn at random, else null), group (cprag: constraint H
     or L; neg: licensing Y or N; else null), context, candidate, role (expected, ..., target, true, false), cloze (share
     of people who gave the candidate; null where not published).
-    digest: SHA-256 over them.
+    digest: SHA-256 over them. notes: sentences on what is odd about them.
     """
 
     name: str
     questions: pd.DataFrame
     digest: str
+    notes: tuple[str, ...] = ()
 
 
 def load_diagnostic(config: DiagnosticConfig) -> Diagnostic:
@@ -62,7 +64,9 @@ def load_diagnostic(config: DiagnosticConfig) -> Diagnostic:
     questions = list(_READERS[config.name](config))
     digest = sha256_json([[question[name] for name in QUESTIONS] for question in questions])
     frame = pd.DataFrame(questions, columns=list(QUESTIONS))
-    return Diagnostic(config.name, frame.astype({"trial": "Int32", "cloze": "float64", "group": "str"}), digest)
+    note = unpublished_questions_note(config.name, frame)
+    frame = frame.astype({"trial": "Int32", "cloze": "float64", "group": "str"})
+    return Diagnostic(config.name, frame, digest, (note,) if note else ())
 
 
 def _question(

@@ -169,6 +169,8 @@ def _places(there: tuple[str, ...], columns: ColumnsConfig, where: str) -> Place
     told = f"there are: {', '.join(there)}"
     if other := [mark for mark in ";\t|" if len(there) == 1 and mark in there[0]]:
         told += f"; benchmark.delimiter={other[0]!r} parts them there"
+    elif not any(name in there for names in USUAL.values() for name in names):
+        told += "; of a file without a header benchmark.header=false names the columns 0, 1, ..."
     places: dict[str, tuple[str, ...]] = {}
     for name in vars(columns):
         asked = getattr(columns, name)

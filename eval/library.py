@@ -31,6 +31,7 @@ import pandas as pd
 from conf import compose
 from corpora.errors import ConfigError, InputError
 from eval.accuracy import outcome
+from eval.cells import sentence_of
 from eval.config import PLAIN, PolicyConfig
 from eval.judging import Plan, judge_pairs
 from eval.scorers import Scorer
@@ -80,6 +81,9 @@ def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
     if lacking := {"good", "bad"} - set(table.columns):
         raise InputError(f"pairs: no column {' and '.join(sorted(lacking))}; there are {', '.join(table.columns)}")
+    for side in ("good", "bad"):
+        for number, sentence in enumerate(table[side]):
+            sentence_of(sentence, f"pairs: row {number}", side)
     items = table.reindex(columns=ITEMS.names).reset_index(drop=True).astype(object)
     items["pair_id"] = items["pair_id"].where(items["pair_id"].notna(), items.index.astype(str)).astype(str)
     for name in ("paradigm", "phenomenon"):

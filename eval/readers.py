@@ -19,8 +19,8 @@ from corpora.hub import import_datasets
 from corpora.sources import COMPRESSIONS, MAX_LINE, decoded, opened
 from eval.config import BenchmarkConfig
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-FORMATS = (".csv", ".jsonl", ".parquet", ".tsv")
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")
 
 
 class Row(NamedTuple):
@@ -57,7 +57,7 @@ def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Tabl
             case ".parquet":
                 rows = _parquet(file)
             case _:
-                rows = _separated(file, config.delimiter or DELIMITERS[ending], config.quotes)
+                rows = _separated(file, config.delimiter or DELIMITERS[ending], config.quotes, config.header)
         yield Table(name, str(file), _some(rows, str(file)), ending != ".jsonl")
 
 
@@ -131,7 +131,8 @@ def _matching(folder: Path, patterns: list[str]) -> list[Path]:
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    endings = [f"{ending}{packed}" for ending in FORMATS for packed in ("", *COMPRESSIONS)]
+    formats = [ending for ending in FORMATS if ending != ".txt"]  # what a text is, its name does not say: README.txt
+    endings = [f"{ending}{packed}" for ending in formats for packed in ("", *COMPRESSIONS)]
     files = [file for file in _matching(folder, ["*"]) if file.name.lower().endswith(tuple(endings))]
     formats = sorted({format_of(file)[1] for file in files})
     if len(formats) > 1:
@@ -202,13 +203,15 @@ def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterat
         yield number, cells
 
 
-def _separated(file: Path, delimiter: str, quotes: bool) -> Iterator[Row]:
-    """Rows of a CSV or TSV file, whose first row names the columns."""
+def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterator[Row]:
+    """Rows of a CSV or TSV file, whose first row names the columns unless they are not `named`: then 0, 1, ..."""
     header: list[str] | None = None
     for number, cells in csv_records(file, delimiter, quotes):
         if not cells:
             continue
         where = f"{file}: line {number}"
+        if header is None and not named:
+            header = [str(index) for index in range(len(cells))]
         if header is None:
             header = [name.strip() for name in cells]
             twice = sorted({name for name in header if name and header.count(name) > 1})

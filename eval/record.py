@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from corpora.errors import RunError
 from corpora.schema import FolderName, Positive, Share, parse_json
-from eval.accuracy import outcome, repeats_of, repeats_text, unk_free
+from eval.accuracy import outcome, repeats_of, repeats_text, tied, unk_free
 from eval.config import DIAGNOSTICS
 from eval.scores import read_items, read_scores
 from train.metrics import exported_validation
@@ -110,7 +110,7 @@ def paradigm_shares(scores: pd.DataFrame) -> list[list[Any]]:
     """Rows [phenomenon, paradigm, pairs, right, tie, unk] of one method's scores: shares of each paradigm's pairs."""
     good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
     judged = scores[["phenomenon", "paradigm"]].assign(
-        pairs=1, right=outcome(good, bad), tie=good == bad, unk=~unk_free(scores)
+        pairs=1, right=outcome(good, bad), tie=tied(good, bad), unk=~unk_free(scores)
     )
     found = judged.groupby(["phenomenon", "paradigm"], sort=True).agg(
         {"pairs": "sum", "right": "mean", "tie": "mean", "unk": "mean"}

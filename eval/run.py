@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from omegaconf import OmegaConf
 from rich.console import Console
 
 from corpora.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from corpora.files import write_text
+from eval.accuracy import accuracies
 from eval.cloze_run import ClozeWork
 from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
+from eval.known_items import faulty_pairs
 from eval.pairs_run import PairsWork
 from eval.scores import read_scores, score_label, score_path
 from eval.table import WIDTH, accuracy_table, methods_table, trajectory_table
@@ -104,6 +107,9 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
                 of_snapshot.score()
             trajectory.append(of_snapshot.overall())
         track_scores(run, config)
+    notes = work.diagnostic.notes if isinstance(work, ClozeWork) else work.benchmark.notes
+    for note in notes:
+        console.print(f"{run.path.name} · {work.folder.name}: {note}", markup=False, soft_wrap=True)
     if isinstance(work, ClozeWork):
         for part in work.tables(console.width):
             console.print(part)
@@ -114,6 +120,8 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     title = f"{where} · {method}" + ("" if work.lacking else " (scored already)")
     pairs = work.benchmark.pairs
     console.print(accuracy_table(title, config.benchmark.name, scores[method], pairs, config.ties, console.width))
+    if without := _without_faulty(config, scores[method], pairs):
+        console.print(f"{where} · {method}: {without}", markup=False, soft_wrap=True)
     if len(scores) > 1:
         console.print(methods_table(f"{where} · overall by method", scores, pairs, config.ties))
     if trajectory:
@@ -121,6 +129,18 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     elif config.scoring.snapshots and run.read_config()["recipe"].get("bptt"):  # trained here, step by step
         told = "trainer.snapshots=N keeps N of them while a run trains"
         console.print(f"{run.path.name}: has no snapshots to score; {told}", markup=False, soft_wrap=True)
+
+
+def _without_faulty(config: EvalConfig, scores: pd.DataFrame, pairs: pd.DataFrame) -> str | None:
+    """The overall accuracy without the pairs that are known to be faulty, where some of them are."""
+    faulty = faulty_pairs(config.benchmark.name, scores)
+    rows = scores.merge(pairs[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
+    names = pd.MultiIndex.from_frame(rows[["paradigm", "pair_id"]])
+    rest = rows[~names.isin(pd.MultiIndex.from_frame(faulty[["paradigm", "pair_id"]]))]
+    if faulty.empty or rest.empty:
+        return None
+    whole, without = (accuracies(part, config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
+    return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
 
 
 @contextmanager

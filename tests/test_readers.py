@@ -59,7 +59,15 @@ WRITERS = {
 # No carriage return, which CSV files of some systems end their lines with, and no byte order mark.
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\0\ufeff"), min_size=1, max_size=20).filter(str.strip)
 NAME = st.text("abc_-/ é中", min_size=1, max_size=6).map(str.strip).filter(bool)
-ROWS = st.lists(st.tuples(TEXT, TEXT, NAME, NAME, NAME | st.just("")), min_size=1, max_size=6)
+
+
+def of_one_phenomenon(rows):
+    """The rows with the first phenomenon of each paradigm: a paradigm belongs to one."""
+    phenomena = {}
+    return [(*row[:3], phenomena.setdefault(row[2], row[3]), row[4]) for row in rows]
+
+
+ROWS = st.lists(st.tuples(TEXT, TEXT, NAME, NAME, NAME | st.just("")), min_size=1, max_size=6).map(of_one_phenomenon)
 
 
 @settings(max_examples=50)
