@@ -17,7 +17,7 @@ from analysis.accuracies import (
     phenomenon_table,
 )
 from analysis.accuracy_figures import axis_start, condition_chart, gap_chart, matrix_chart
-from analysis.exhibits import Exhibit, yes
+from analysis.exhibits import Exhibit, as_it_is, count, yes
 from analysis.figures import Chart
 from analysis.tables import signed_text
 
@@ -47,14 +47,22 @@ def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame
 
 
 def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Figure 1."""
+    """Figure 1, and a row for each two models with the interval of their correlation."""
     found = correlations(accuracies)
     models = list(dict.fromkeys(found["model"]))
-    table = found.pivot(index="model", columns="other", values="r").loc[models, models]
-    table = table.rename_axis(None, axis=1).reset_index()
+    first = found["model"].map(models.index) < found["other"].map(models.index)
+    table = found[first].reset_index(drop=True)
     domain = (min(0.0, float(found["r"].min())), 1.0)
     draw = partial(matrix_chart, found, "model", "other", "r", domain=domain, legend="Pearson's r")
-    return Exhibit(name, heading, about, table, charts={"matrix": lambda width: draw(width=width)}, folded=True)
+    about = f"{about} Limits: 95%, by Fisher's transformation, over paradigms like these."
+    cells = {
+        "model": as_it_is,
+        "other": as_it_is,
+        "paradigms": count,
+        **dict.fromkeys(("r", "low", "high"), signed_text),
+    }
+    charts = {"matrix": lambda width: draw(width=width)}
+    return Exhibit(name, heading, about, table, cells=cells, charts=charts, folded=True)
 
 
 def conditions_exhibit(

@@ -27,6 +27,7 @@ from analysis.units import Units, units_of
 from analysis.variance import Array
 
 PEOPLE = "people"
+AS_GOOD = 2.0  # AICc above the lowest up to which a shape is as good (Burnham and Anderson 2002, section 2.6)
 BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: more is only said to be more
 REACHED, ESTIMATED, UNBOUNDED, NEVER, NO_ESTIMATE = "reached", "estimated", "unbounded", "never", "none"
 COLUMNS = [
@@ -164,11 +165,11 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     """Words at which each group's curve reaches people, overall and in each phenomenon: for these pairs.
 
     `people` as of `people_accuracy`. One row per group and unit for the line, and one for the shape that AICc prefers
-    where that is another, among those that can reach people (six sizes or more; not of a trajectory): group, level,
-    name, fit, people, people_error, last_words (largest size), last_accuracy (of the fit there), words, low, high (NaN:
-    not known, inf: no limit), status, text, note. status: reached (at the largest size, by the fit), estimated,
-    unbounded (the slope's interval holds 0, or the profile has no end), never (the slope's interval lies below 0, or
-    the profile holds no text of up to 1e20 words), none (no interval, or no slope).
+    where the line is not as good, among those that can reach people (six sizes or more; not of a trajectory): group,
+    level, name, fit, people, people_error, last_words (largest size), last_accuracy (of the fit there), words, low,
+    high (NaN: not known, inf: no limit), status, text, note. status: reached (at the largest size, by the fit),
+    estimated, unbounded (the slope's interval holds 0, or the profile has no end), never (the slope's interval lies
+    below 0, or the profile holds no text of up to 1e20 words), none (no interval, or no slope).
     """
     units = units_of(judged.pairs)
     wanted = people[people["level"] != "paradigm"]
@@ -182,8 +183,9 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
             if compared:
                 at = row["people"]
                 shapes = [shape for shape in shapes_for(fit.design.x, None) if shape.can_reach(at)]
-                best = preferred([fit_shape(shape, fit.design.x, fit.y[:, u]) for shape in shapes])
-                if best is not None and best.shape.name != LINE:
+                fits = [fit_shape(shape, fit.design.x, fit.y[:, u]) for shape in shapes]
+                best = preferred(fits)
+                if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
                     other = _from_shape(best, fit.design, fit.y[:, u], at, row["people_error"], config.confidence)
                     kept = ("level", "name", "people", "people_error", "last_words")
                     rows.append({"group": fit.group, **{key: row[key] for key in kept}, **other})

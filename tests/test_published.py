@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
-from scipy.stats import pearsonr
+from scipy.stats import norm, pearsonr
 
 from analysis.accuracies import (
     ADJECTIVE,
@@ -96,8 +96,12 @@ def test_table_4_has_every_paradigm_with_field_and_methods(blimp):
 def test_correlations_are_pearsons(blimp):
     table = wide(blimp, "paradigm")
     for row in correlations(blimp).to_dict("records"):
-        expected = pearsonr(table[row["model"]], table[row["other"]]).statistic
-        assert row["r"] == pytest.approx(expected)
+        expected = pearsonr(table[row["model"]], table[row["other"]])
+        assert row["r"] == pytest.approx(expected.statistic)
+        if row["model"] != row["other"]:
+            half = norm.ppf(0.975) / np.sqrt(67 - 3)
+            limits = np.tanh(np.arctanh(row["r"]) + np.array([-half, half]))
+            assert [row["low"], row["high"]] == pytest.approx(limits)
         assert row["paradigms"] == 67
     r = correlations(blimp).set_index(["model", "other"])["r"]
     assert r["LSTM", "TXL"] == pytest.approx(0.9, abs=0.005)  # section 5.3

@@ -1,0 +1,196 @@
+"""How often the 95% intervals of estimates other than slopes hold the truth, in simulated studies.
+
+    python tests/bench/coverage_estimates.py [--studies N] [--csv FILE] [QUANTITY ...]
+
+A quantity is a function of a number of studies and a generator that yields rows: design, interval, covered (share of
+studies whose interval holds the truth), studies, and what else there is to say. With 500 studies the standard error of
+a coverage of 95% is 1%. tests/bench/coverage.py has the slopes.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from scipy.special import expit
+from scipy.stats import t as student
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from analysis.config import CurvesConfig
+from analysis.intervals import Design
+from analysis.judgements import Judgements
+from analysis.method_comparison import crossed_mean
+from analysis.mixed_models import fit_binomial
+from analysis.units import units_of
+from analysis.words_to_people import PublishedPeople, people_accuracy, words_to_people
+from corpora.files import write_text
+from eval.accuracy import stratified_trials, wilson
+
+FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage_estimates.csv"
+COLUMNS = ["quantity", "design", "interval", "studies", "covered", "told"]
+CONFIG = CurvesConfig("lp", "auto", 0.95, 200, 1)
+ASKED = PublishedPeople(pairs=5, judgements=20, correlation=0.12)  # as BLiMP's people were
+PEOPLE, PARADIGMS = 0.9, 20  # their true accuracy, and how many paradigms they were asked about
+WORDS = (125_000 * 2.0 ** np.repeat(np.arange(8), 2)).astype(int)  # eight sizes of two runs
+DOUBLINGS = np.log2(WORDS / WORDS[0])
+Rows = Iterator[dict[str, object]]
+
+
+def judged_from(accuracies: np.ndarray, pairs: int = 1000) -> Judgements:
+    """Judgements of one paradigm by runs of these accuracies at WORDS."""
+    runs = pd.DataFrame(
+        {"study": "s", "group": "g", "size": WORDS.astype(str), "seed": np.tile([1, 2], 8), "sample_words": WORDS,
+         "nested": False}
+    )  # fmt: skip
+    table = pd.DataFrame({"phenomenon": "p", "paradigm": "p_1", "pair_id": [f"{i:04d}" for i in range(pairs)]})
+    outcome = ((np.arange(pairs) + 0.5) / pairs < accuracies[:, None]).astype(np.float32)
+    flat = np.zeros(outcome.shape, dtype=bool)
+    return Judgements("b", "lp", "d", {}, runs, table, outcome, flat, flat, pd.DataFrame())
+
+
+def asked_people(rng: np.random.Generator) -> pd.DataFrame:
+    """Accuracy of people who were asked about PARADIGMS paradigms, whose agreement with pairs is beta-distributed."""
+    total = (1 - ASKED.correlation) / ASKED.correlation
+    agreement = rng.beta(PEOPLE * total, (1 - PEOPLE) * total, (PARADIGMS, ASKED.pairs))
+    shares = rng.binomial(ASKED.judgements, agreement).mean(axis=1) / ASKED.judgements
+    names = [f"p_{k:02d}" for k in range(PARADIGMS)]
+    published = pd.DataFrame({"level": "paradigm", "name": names, "model": "people", "accuracy": shares})
+    units = units_of(pd.DataFrame({"phenomenon": "p", "paradigm": names, "pair_id": "0"})).table
+    people = people_accuracy(published, units, ASKED)
+    return people[people["level"] == "overall"]
+
+
+CURVES = {  # accuracy after doublings of the smallest size, and after how many it is that of people
+    "line": (lambda d: 0.55 + 0.03 * d, 35 / 3),
+    "sigmoid to .95": (lambda d: 0.5 + 0.45 * expit(0.9 * (d - 5)), 5 + np.log(8) / 0.9),
+    "sigmoid to .92": (lambda d: 0.5 + 0.42 * expit(0.9 * (d - 3)), 3 + np.log(20) / 0.9),
+    "power law to 1": (lambda d: 1 - 0.45 * np.exp2(-0.25 * d), np.log2(4.5) / 0.25),
+    "power law to .93": (lambda d: 0.93 - 0.4 * np.exp2(-0.5 * d), np.log2(40 / 3) / 0.5),
+}
+
+
+def words(studies: int, rng: np.random.Generator) -> Rows:
+    """log2(words) to people of the line (Fieller) and of the shape that AICc prefers (profile), one paradigm."""
+    for name, (curve, doublings) in CURVES.items():
+        truth = np.log2(WORDS[0]) + doublings
+        held: dict[str, list[bool]] = {}
+        statuses: dict[str, Counter[str]] = {}
+        for _ in range(studies if name == "line" else max(studies // 5, 1)):  # a profile takes a second
+            judged = judged_from(curve(DOUBLINGS) + rng.normal(0, 0.01, len(WORDS)))
+            table = words_to_people(judged, CONFIG, asked_people(rng))
+            for row in table[table["level"] == "overall"].to_dict("records"):
+                kind = "line" if row["fit"] == "line" else "preferred shape"
+                statuses.setdefault(kind, Counter())[row["status"]] += 1
+                low, high = (np.log2(row[end]) if row[end] > 0 else -np.inf for end in ("low", "high"))
+                held.setdefault(kind, []).append(bool(low <= truth <= high))
+        for kind, of in held.items():
+            told = ", ".join(f"{status} {count}" for status, count in statuses[kind].most_common())
+            if kind == "preferred shape" or name == "line":  # of another truth no line holds it
+                interval = "Fieller" if kind == "line" else "profile"
+                yield {"design": f"{name}, {kind}", "interval": interval, "studies": len(of), "covered": np.mean(of),
+                       "told": told}  # fmt: skip
+
+
+def log_odds(studies: int, rng: np.random.Generator) -> Rows:
+    """Slopes of the binomial model: random paradigms and runs, 100 pairs a paradigm."""
+    usual = {"sizes": 4, "seeds": 2, "paradigms": 8, "level": 1.0, "slope": 0.4, "slope_sd": 0.1, "run_sd": 0.2}
+    designs = {
+        "4x2, 8 paradigms": {},
+        "4x2, near the ceiling": {"level": 4.5, "slope": 0.8},
+        "4x5, near the ceiling": {"level": 4.5, "slope": 0.8, "seeds": 5},
+        "10x5": {"sizes": 10, "seeds": 5, "slope": 0.2},
+        "4x2, paradigms differ": {"slope_sd": 0.3},
+        "4x2, runs differ": {"run_sd": 0.5},
+        "4x2, 3 paradigms": {"paradigms": 3},
+        "4x2, one paradigm": {"paradigms": 1, "slope_sd": 0.0},
+        "8x1": {"sizes": 8, "seeds": 1, "slope": 0.2},
+    }
+    for name, changed in designs.items():
+        d = usual | changed
+        size, seed = (g.ravel() for g in np.meshgrid(range(int(d["sizes"])), range(int(d["seeds"])), indexing="ij"))
+        design = Design(17.0 + size, size, seed, nested=False)
+        x, k, found = design.x - design.x.mean(), int(d["paradigms"]), []
+        for _ in range(studies):
+            logits = rng.normal(d["level"], 1 if k > 1 else 0, k) + np.outer(
+                x, rng.normal(d["slope"], d["slope_sd"], k)
+            )
+            logits = logits + rng.normal(0, d["run_sd"], (len(x), 1)) + rng.normal(0, 0.1, (len(x), k))
+            right = rng.binomial(100, expit(logits)).astype(float)
+            found.append(fit_binomial(design, right, np.full(k, 100)))
+        table = pd.DataFrame(found).dropna(subset="slope")
+        covered = ((table["low"] < d["slope"]) & (d["slope"] < table["high"])).mean()
+        told = f"true {d['slope']}, mean {table['slope'].mean():.3f}, {studies - len(table)} without a slope"
+        yield {"design": name, "interval": "jackknife", "studies": len(table), "covered": covered, "told": told}
+
+
+def methods(studies: int, rng: np.random.Generator) -> Rows:
+    """Difference of two equal methods, pairs and runs having effects on it (pairs alone where there is one run)."""
+    for runs, run_sd in ((1, 0.0), (2, 0.25), (3, 0.25), (5, 0.25), (5, 0.05)):
+        held = []
+        for _ in range(studies):
+            common = rng.normal(0.7, 1, 400) + rng.normal(0, 0.2, (runs, 1))
+            logits = [common + rng.normal(0, 0.7, 400) + rng.normal(0, run_sd, (runs, 1)) for _ in "ab"]
+            one, other = ((rng.uniform(size=of.shape) < expit(of)).astype(float) for of in logits)
+            difference, error, degrees, _ = crossed_mean(one - other, list(np.repeat(list("abcdefgh"), 50)))
+            held.append(abs(difference) < student.ppf(0.975, degrees) * error)
+        named = f"{runs} run{'s' * (runs > 1)}, spread {run_sd}, 8 paradigms of 50 pairs"
+        yield {"design": named, "interval": "crossed t", "studies": studies, "covered": np.mean(held), "told": "equal"}
+
+
+def overall(studies: int, rng: np.random.Generator) -> Rows:
+    """Accuracy over fixed paradigms: Wilson's interval with effective trials, and with all pairs as if alike."""
+    equally = np.full((12, 1), 1 / 12)
+    for pairs in (10, 100, 1000):
+        truth = np.array([0.2, 0.35, 0.5, 0.5, 0.6, 0.75, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0])
+        shares = rng.binomial(pairs, truth, (10 * studies, 12)) / pairs
+        trials = stratified_trials(shares, np.full(12, pairs), equally)[:, 0]
+        for interval, counts in (
+            ("Wilson, effective trials", trials),
+            ("Wilson, all pairs", np.full(len(trials), 12 * pairs)),
+        ):
+            ends = np.array([wilson(share, n) for share, n in zip(shares.mean(axis=1), counts, strict=True)])
+            covered = ((ends[:, 0] < truth.mean()) & (truth.mean() < ends[:, 1])).mean()
+            yield {"design": f"12 paradigms of {pairs} pairs", "interval": interval, "studies": len(shares),
+                   "covered": covered, "told": f"mean width {np.ptp(ends, axis=1).mean():.4f}"}  # fmt: skip
+
+
+QUANTITIES: dict[str, Callable[[int, np.random.Generator], Rows]] = {
+    "log2 words to people": words,
+    "slope in log-odds": log_odds,
+    "difference of methods": methods,
+    "overall accuracy": overall,
+}
+
+
+def coverage(studies: int, names: list[str], progress: Callable[[dict[str, object]], None]) -> pd.DataFrame:
+    """COLUMNS of the quantities named."""
+    rows = []
+    for name in names:
+        for row in QUANTITIES[name](studies, np.random.default_rng(1)):
+            rows.append({"quantity": name, **row, "covered": round(float(row["covered"]), 4)})
+            progress(rows[-1])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("quantity", nargs="*", choices=[*QUANTITIES, []], help="all, unless some are named")
+    parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--csv", type=Path, default=FILE, help="where the table goes")
+    arguments = parser.parse_args()
+    console = Console(highlight=False)
+
+    def progress(row: dict[str, object]) -> None:
+        console.print(*(str(row[name]) for name in COLUMNS), sep=" | ", markup=False, soft_wrap=True)
+
+    table = coverage(arguments.studies, arguments.quantity or list(QUANTITIES), progress)
+    write_text(arguments.csv, table.to_csv(index=False, lineterminator="\n"))
+
+
+if __name__ == "__main__":
+    main()
