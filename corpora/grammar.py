@@ -297,18 +297,14 @@ class Grammar:
         for draw in draws:
             referents = {number for _, number, _ in draw.needs}
             source = draws[referents.pop()].sources.get(()) if len(referents) == 1 else None
-            if source is None or isinstance(source, Choice):
-                continue
-            reason = None
-            for cells in dict.fromkeys(tuple(row[column] for _, _, column in draw.needs) for row in source[0]):
-                try:
-                    self._source(draw, cells, self.choice)
-                    break
-                except NothingFits as error:
-                    reason = reason or error
-            else:
-                assert reason is not None, "a source has rows"
-                raise reason
+            if isinstance(source, tuple):
+                for last, row in enumerate(source[0], start=1 - len(source[0])):
+                    try:
+                        self._source(draw, tuple(row[column] for _, _, column in draw.needs), self.choice)
+                        break
+                    except NothingFits:
+                        if not last:
+                            raise
 
     def _order(self, kinds: Mapping[Hashable, Symbol], forms: Mapping[Hashable, Any]) -> dict[Hashable, int]:
         """Number of each draw: in order of writing, but that of a row after those that it refers to."""
