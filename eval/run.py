@@ -108,7 +108,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
             trajectory.append(of_snapshot.overall())
         track_scores(run, config)
     notes = work.diagnostic.notes if isinstance(work, ClozeWork) else work.benchmark.notes
-    for note in notes:
+    for note in filter(None, (run.read_manifest().get("stuck"), *notes)):
         console.print(f"{run.path.name} · {work.folder.name}: {note}", markup=False, soft_wrap=True)
     if isinstance(work, ClozeWork):
         for part in work.tables(console.width):

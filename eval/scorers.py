@@ -81,7 +81,6 @@ class ModelScorer(ModelAnswering):
         self.sample_words = loaded.info.get("sample_words")
         self.tokenizer: Tokenizer = loaded.tokenizer
         self.word_level = self.tokenizer.word_level
-        check_finite(loaded.model, name)
         self.model: LanguageModel = loaded.model.to(device).eval()
         self.batch_tokens = batch_tokens
         self.device = torch.device(device)

@@ -76,3 +76,33 @@ def test_unknown_tokens_are_a_share_of_tokens_where_these_are_no_reference_words
     found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=90, sentences=5, tokens=40, unk=10)
     assert found.metrics()["valid_oov_rate"] == 0.25
     assert math.isnan(found.without_unk)
+
+
+def test_a_model_that_is_stuck_in_its_first_state_is_told():
+    """Worse than chance, or some columns far from others: half of them began in a state that they never leave."""
+    torch.manual_seed(1)
+    model = build_model(MODELS["lstm"], 12)
+    tokens = np.full(COLUMNS * STEP, 5, np.uint16)
+    with torch.no_grad():
+        model.output_weight.zero_()
+        model.output_bias.zero_()
+    held_out = HeldOut(tokens, len(tokens), 0, 0)
+    chance = evaluate(model, held_out, torch.device("cpu"))
+    assert chance.columns == pytest.approx([math.log(12)] * COLUMNS, rel=1e-6)
+    with torch.no_grad():
+        model.output_bias[5] = 1
+    assert evaluate(model, held_out, torch.device("cpu")).stuck is None
+    with torch.no_grad():
+        model.output_bias[5] = -1
+    told = evaluate(model, held_out, torch.device("cpu")).stuck
+    assert "16 of them more than the 2.5 of knowing nothing about 12 tokens" in str(told)
+    counts = {"words": 50, "sentences": 5, "tokens": 50, "unk": 0}
+    # As lstm_tiny after one epoch on 125k words: 10 of 16 columns at about 10 nats, ln 10,002 = 9.2.
+    uneven = Perplexity(100.0, 0.0, 0.0, **counts, columns=(10.0,) * 10 + (6.1,) * 6, vocabulary=10_002)
+    assert "16 parts of the validation text have 6.1 to 10.0 nats a token, 10 of them more than the 9.2" in str(
+        uneven.stuck
+    )
+    apart = Perplexity(100.0, 0.0, 0.0, **counts, columns=(5.0, 8.5), vocabulary=10_002)
+    assert "5.0 to 8.5 nats a token, 0 of them" in str(apart.stuck)
+    sources = Perplexity(100.0, 0.0, 0.0, **counts, columns=(4.0, 6.0), vocabulary=10_002)
+    assert sources.stuck is None

@@ -38,6 +38,7 @@ class _Info(TypedDict, total=False):
     sample_words: Positive
     step: Count
     words_seen: Count
+    stuck: str  # why its validation measures hardly a model (train.perplexity.Perplexity.stuck), where it does
 
 
 class Description(TypedDict):

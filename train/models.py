@@ -31,6 +31,7 @@ class LanguageModel(nn.Module, ABC):
         `adaptive` takes the place of embedding, output weights and biases.
         """
         super().__init__()
+        self.vocabulary = vocabulary
         self.adaptive = adaptive
         if adaptive is not None:
             return

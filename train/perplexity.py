@@ -23,6 +23,29 @@ class Perplexity:
     sentences: int
     tokens: int  # <eos> is none
     unk: int  # tokens that the vocabulary lacks
+    columns: tuple[float, ...] = ()  # nats per token of each part that was read on its own, with its own state
+    vocabulary: int = 0  # 0: not known
+
+    @property
+    def stuck(self) -> str | None:
+        """Why these losses are of a model that has hardly learned, or None.
+
+        A model that has learned nothing gives each of V tokens 1/V, ln V nats. The columns are parts of one text in
+        random order: where they differ by more than COLUMN_RANGE, some are read in a state that the model does not
+        leave, as the zero state that all begin in after one epoch on a small sample.
+        """
+        if not self.columns or self.vocabulary < 2:
+            return None
+        chance = math.log(self.vocabulary)
+        above = sum(nats > chance for nats in self.columns)
+        if above == 0 and max(self.columns) - min(self.columns) <= COLUMN_RANGE:
+            return None
+        low, high = min(self.columns), max(self.columns)
+        return (
+            f"the model has hardly left the state it began in: {len(self.columns)} parts of the validation text have "
+            f"{low:.1f} to {high:.1f} nats a token, {above} of them more than the {chance:.1f} of knowing nothing about "
+            f"{self.vocabulary:,} tokens; more epochs (recipe.budget), a longer recipe.warmup or a lower recipe.lr help"
+        )
 
     @property
     def value(self) -> float:
@@ -62,6 +85,7 @@ def _exp(nats: float) -> float:
 
 
 MOST_NATS = 709.0  # a word: exp of more is no float
+COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
 COLUMNS = 16  # held-out text is read in so many columns, the same for every model
 STEP = 128  # tokens a column and step
 
@@ -83,6 +107,7 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
 
     state = model.initial_state(columns)
     nats = eos_nats = unk_nats = 0.0
+    of_columns = torch.zeros(columns, dtype=torch.float64)
     for start in range(0, length, STEP):
         part = slice(start, start + STEP)
         hidden, state = model(before[:, part].to(device), state)
@@ -90,8 +115,11 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
         losses = -model.logprobs(hidden.reshape(target.numel(), -1), target)
         losses = losses.double() * counted[:, part].to(device).reshape(-1)
         nats += losses.sum().item()
+        of_columns += losses.view(columns, -1).sum(1).cpu()
         eos_nats += losses[target == EOS].sum().item()
         unk_nats += losses[target == UNK].sum().item()
     model.train(was_training)
     tokens_read = len(held_out.tokens) - held_out.sentences
-    return Perplexity(nats, eos_nats, unk_nats, held_out.words, held_out.sentences, tokens_read, held_out.unk)
+    means = tuple((of_columns / counted.sum(1)).tolist())
+    counts = (held_out.words, held_out.sentences, tokens_read, held_out.unk)
+    return Perplexity(nats, eos_nats, unk_nats, *counts, means, model.vocabulary)

@@ -95,6 +95,8 @@ class TrainingProgress(L.Callback):
             seconds = time.monotonic() - self.started
             state = self._state(pl_module, trainer.global_step, seconds)
             self.console.print(f"trained {self.name} in {seconds:.0f} s: {state}")
+            if isinstance(pl_module, LanguageModelling) and pl_module.last is not None and pl_module.last.stuck:
+                self.console.print(f"{self.name}: {pl_module.last.stuck}", markup=False, soft_wrap=True)
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         self._stop()

@@ -135,7 +135,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from train.batches import Batches
     from train.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
     from train.device import device_of, enough_memory, set_up_cpu, set_up_gpu
-    from train.export import save_model
+    from train.export import KINDS, read_description, save_model
     from train.loggers import loggers
     from train.metrics import MetricsFile
     from train.models import build_model, parameter_count
@@ -163,6 +163,8 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
 
     def export(perplexity: Perplexity, step: int) -> None:
         saved = {**info, "step": step, "words_seen": batches.words_seen(step), **perplexity.metrics()}
+        if perplexity.stuck:
+            saved["stuck"] = perplexity.stuck
         save_model(folder, model, config.model, corpus.tokenizer, saved)
 
     def keep_best(perplexity: Perplexity, step: int) -> None:
@@ -260,6 +262,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     folder.update_manifest(
         status=DONE,
         ended=_now(),
+        stuck=read_description(folder, KINDS)["info"].get("stuck"),
         words_seen=batches.words_seen(len(batches)),
         words_per_s=round(batches.words_seen(steps) / seconds) if steps else None,
         wall_s=round(earlier + seconds, 1),

@@ -97,6 +97,7 @@ class Manifest(TypedDict, total=False):
     export: str
     last: dict[str, float]  # columns of metrics.csv; NaN where a perplexity is not defined
     best_nats_per_word: NonNegative
+    stuck: str | None  # why the validation of the exported model measures hardly a model, where it does
     damaged_checkpoints: list[str]
     scoring_failed: dict[str, str]  # label of a benchmark -> why
 
