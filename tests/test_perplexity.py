@@ -95,14 +95,12 @@ def test_a_model_that_is_stuck_in_its_first_state_is_told():
     with torch.no_grad():
         model.output_bias[5] = -1
     told = evaluate(model, held_out, torch.device("cpu")).stuck
-    assert "16 of them more than the 2.5 of knowing nothing about 12 tokens" in str(told)
+    assert "16 more than the 2.5 of knowing nothing about 12 tokens" in str(told)
     counts = {"words": 50, "sentences": 5, "tokens": 50, "unk": 0}
     # As lstm_tiny after one epoch on 125k words: 10 of 16 columns at about 10 nats, ln 10,002 = 9.2.
     uneven = Perplexity(100.0, 0.0, 0.0, **counts, columns=(10.0,) * 10 + (6.1,) * 6, vocabulary=10_002)
-    assert "16 parts of the validation text have 6.1 to 10.0 nats a token, 10 of them more than the 9.2" in str(
-        uneven.stuck
-    )
+    assert "16 parts of the validation text have 6.1 to 10.0 nats a token, 10 more than the 9.2" in str(uneven.stuck)
     apart = Perplexity(100.0, 0.0, 0.0, **counts, columns=(5.0, 8.5), vocabulary=10_002)
-    assert "5.0 to 8.5 nats a token, 0 of them" in str(apart.stuck)
+    assert "5.0 to 8.5 nats a token, 0 more" in str(apart.stuck)
     sources = Perplexity(100.0, 0.0, 0.0, **counts, columns=(4.0, 6.0), vocabulary=10_002)
     assert sources.stuck is None

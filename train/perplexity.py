@@ -43,7 +43,7 @@ class Perplexity:
         low, high = min(self.columns), max(self.columns)
         return (
             f"the model has hardly left the state it began in: {len(self.columns)} parts of the validation text have "
-            f"{low:.1f} to {high:.1f} nats a token, {above} of them more than the {chance:.1f} of knowing nothing about "
+            f"{low:.1f} to {high:.1f} nats a token, {above} more than the {chance:.1f} of knowing nothing about "
             f"{self.vocabulary:,} tokens; more epochs (recipe.budget), a longer recipe.warmup or a lower recipe.lr help"
         )
 
