@@ -105,9 +105,9 @@ def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 def _outcomes(path: Path, ties: str) -> pl.DataFrame:
     """One row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
-    good, bad = pl.col("good"), pl.col("bad")
+    good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
-    better, tie = known & (good > bad), known & (good == bad)
+    better, tie = known & (good > bad), good == bad  # no score on either side is a tie, as in eval.accuracy.tied
     decided = pl.col("order").is_not_null() & known & (good != bad)
     return _read(path, _JUDGED).select(
         *_KEY,
@@ -126,8 +126,7 @@ def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
     """
     columns = {}
     for run, method, path in files[["run", "method", "path"]].itertuples(index=False):
-        # a pair without a score is wrong, as in eval.accuracy.outcome
-        means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").fill_null(0.0).mean())
+        means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
         columns[method, run] = means.to_pandas().set_index(_KEY)["outcome"]
     table = pd.DataFrame(columns).sort_index()
     return table.rename_axis(columns=["method", "run"])

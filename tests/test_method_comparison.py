@@ -26,6 +26,7 @@ from analysis.method_comparison import (
 from analysis.score_exhibits import _attractors
 from conf import compose
 from corpora.errors import RunError
+from eval.accuracy import outcome, tied
 from eval.benchmarks import load_benchmark
 from eval.published import read_published
 from eval.scores import read_scores, score_path, write_scores
@@ -281,3 +282,18 @@ def test_outcomes_of_pairs_are_means_over_templates(study):
     expected = method_accuracies(by_paradigm).set_index(["run", "method"])["accuracy"]
     assert limits.loc["vote_p", "accuracy"] == pytest.approx(expected[run, "vote_p"])
     assert ((limits["low"] < limits["accuracy"]) & (limits["accuracy"] < limits["high"])).all()
+
+
+def test_no_score_on_either_side_is_a_tie_as_everywhere(study):
+    """A side without a score makes a pair wrong, two such sides a tie (eval.accuracy.outcome)."""
+    run = study.runs.index[0]
+    path = score_path(study.folders[run].scores("blimp"), "ab_prompt")
+    rows, metadata = read_scores(path)
+    lacking = rows.index[:4]
+    rows.loc[lacking, ["good", "good_tokens"]] = [np.nan, 0]
+    rows.loc[lacking[:2], ["bad", "bad_tokens"]] = [np.nan, 0]
+    write_scores(path, rows, metadata)
+    files = score_files(study, "blimp")
+    by_paradigm, _ = count_judgements(files[files["method"] == "ab_prompt"], "half")
+    assert by_paradigm.loc[by_paradigm["run"] == run, "right"].sum() == outcome(rows["good"], rows["bad"], "half").sum()
+    assert by_paradigm.loc[by_paradigm["run"] == run, "ties"].sum() == tied(rows["good"], rows["bad"]).sum()

@@ -32,7 +32,8 @@ def study(tmp_path_factory):
             for side, last in (("good", 12), ("bad", 11))
             for n, (start, end) in enumerate([(0, 1), (1, 5), (5, last), (last, last + 2)])
         ]
-        write_tokens(scores, pd.DataFrame(rows, columns=list(TOKENS.names)), {"policy": {}})
+        tokens = pd.DataFrame(rows, columns=list(TOKENS.names))
+        write_tokens(scores, tokens, {"policy": {}, "benchmark": metadata["benchmark"]})
     return collect(runs, "made_up")
 
 
