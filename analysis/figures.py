@@ -15,7 +15,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.curves import ALL_PAIRS, Curves
-from analysis.tables import title
+from analysis.tables import title, two_sizes_noted
 from corpora.files import write_bytes, write_text
 
 Chart = Any  # Altair's classes of charts share no useful base
@@ -281,6 +281,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
 
     `slopes` is Curves.slopes with the columns of tables.with_published.
     """
+    slopes = two_sizes_noted(slopes)
     rows = slopes[(slopes["pairs"] == pairs) & slopes["level"].isin(["phenomenon", "overall"])]
     rows = rows[["group", "name", "slope", "low", "high", "r2", "method", "published_model", "published_slope"]]
     rows = rows.assign(name=rows["name"].map(title), zero=0.0)

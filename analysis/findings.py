@@ -12,7 +12,7 @@ import math
 import pandas as pd
 from scipy.stats import pearsonr
 
-from analysis.curves import ALL_PAIRS, Curves
+from analysis.curves import ALL_PAIRS, UNK_FREE, Curves
 from analysis.judgements import sized
 from analysis.sentences import in_text, joined, plural
 from analysis.tables import accuracy_text, direction, interval_text, slope_text, supported_digits
@@ -35,15 +35,16 @@ def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
     at = curves.accuracies
     at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
     interval = f"{confidence:.0%} interval"
+    free = curves.slopes[(curves.slopes["pairs"] == UNK_FREE) & (curves.slopes["level"] == "overall")]
     of_curves = [
-        (str(group), _curve(rows, at[at["group"] == group], unit, interval))
+        (str(group), _curve(rows, at[at["group"] == group], free[free["group"] == group], unit, interval))
         for group, rows in slopes.groupby("group", sort=False)
     ]
     return [*of_curves, *_correlation(slopes, confidence)]
 
 
-def _curve(rows: pd.DataFrame, at: pd.DataFrame, unit: str, interval: str) -> str:
-    """What one curve shows: `rows` of Curves.slopes, `at` of Curves.accuracies by size."""
+def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, interval: str) -> str:
+    """What one curve shows: `rows` of Curves.slopes, `free` that of pairs without <unk>, `at` of Curves.accuracies."""
     whole = rows[rows["level"] == "overall"].iloc[0]
     phenomena = rows[rows["level"] == "phenomenon"]
     first, last = at.iloc[0], at.iloc[-1]
@@ -55,10 +56,12 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, unit: str, interval: str) -> st
     if whole["sizes"] == 2:
         doublings = math.log2(last["words"] / first["words"])
         overall = _difference(whole, doublings, f"{before}, {after}", interval)
-        return " ".join([overall, *_by_direction(phenomena, f"is higher at {large}", f"is lower at {large}")])
+        up, down = f"is higher at {large}", f"is lower at {large}"
+        return " ".join([overall, *_without_unk(free, doublings, ""), *_by_direction(phenomena, up, down)])
     return " ".join(
         [
             _slope(whole, span, f"{before}, {after}", interval),
+            *_without_unk(free, 1, " per doubling"),
             *_by_direction(phenomena, "rises", "falls"),
             *_steepest(phenomena),
             *_rejected(phenomena, span),
@@ -102,6 +105,15 @@ def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) ->
         return f"overall accuracy: {ends}: a difference of {change} ({interval} {limits})."
     runs = plural(int(whole["runs"]), "run")
     return f"overall accuracy: {ends}: no difference that {runs} can show ({change}, {interval} {limits})."
+
+
+def _without_unk(free: pd.DataFrame, doublings: float, per: str) -> list[str]:
+    """The overall change on the pairs without <unk>, where some pairs hold it and some do not."""
+    return [
+        f"On the {int(row['n_pairs']):,} pairs without <unk> it changes by {change}{per} {limits}".strip() + "."
+        for _, row in free.iterrows()
+        for change, limits in [_numbers(*(float(row[name]) * doublings for name in ("slope", "low", "high")))]
+    ]
 
 
 def _reason(whole: pd.Series) -> str:
@@ -207,14 +219,15 @@ def _compared(row: pd.Series, number: str, unit: str, interval: str) -> str:
     if "sizes" in row:
         span = f"{row['from_size']} to {sized(row['to_size'], unit)}"
         over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
+    what = "overall differences" if row.get("sizes") == 2 else "overall slopes"
     if row["p_holm"] < ALPHA:
-        return f"their overall slopes differ {over} {told}."
+        return f"their {what} differ {over} {told}."
     if row.get("p_equivalent", math.nan) < ALPHA:
         return (
-            f"their overall slopes do not differ by more than {accuracy_text(row['margin'])} per doubling {over} "
+            f"their {what} do not differ by more than {accuracy_text(row['margin'])} per doubling {over} "
             f"(equivalence test, {p_is(row['p_equivalent'])}) {told}."
         )
-    return f"whether their overall slopes differ {over} is open {told}."
+    return f"whether their {what} differ {over} is open {told}."
 
 
 def _r(value: float) -> str:

@@ -29,7 +29,7 @@ from analysis.figures import (
     write_figure,
 )
 from analysis.figures import OVERALL as OVERALL_LINE
-from analysis.judgements import Judgements
+from analysis.judgements import Judgements, sized
 from analysis.page import write_page
 from analysis.people import People
 from analysis.studies import SEPARATOR
@@ -317,7 +317,10 @@ def _levels(section: Section) -> dict[str, Any]:
         {"level": level, "name": name, "values": [float(value) for value in both.loc[(level, name)]]}
         for level, name in sorted(order, key=lambda key: key[0] != OVERALL)
     ]
-    ours_named = [{"name": group, "detail": f"at {sizes[group]}", "ours": True} for group in ours.columns]
+    ours_named = [
+        {"name": group, "detail": f"at {sized(sizes[group], section.judged.unit)}", "ours": True}
+        for group in ours.columns
+    ]
     theirs_named = [
         {"name": beside[name], "ours": False,
          "detail": section.asked.label if section.asked and name == PEOPLE else "published"}

@@ -101,7 +101,7 @@ def _unknown_words_carry(judged: Judgements) -> list[str]:
     if shares.max() < UNK_LIMIT:
         return []
     unequal = judged.unequal.reindex(judged.runs.index).astype(float).max()
-    more = f" (up to {unequal:.0%} unequally many in their two sentences)" if unequal > 0 else ""
+    more = f"; in up to {unequal:.0%} one sentence holds more of them than the other" if unequal > 0 else ""
     return [
         f"Unknown words could carry these results: {_extremes(shares, judged.unit)} of the pairs hold <unk>{more}. "
         + unknown_words(judged)

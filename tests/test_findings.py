@@ -116,6 +116,14 @@ def test_two_sizes_are_a_difference():
     assert table["note"].eq("two sizes: a difference, not a curve").all()
 
 
+def test_the_slope_without_unknown_words_stands_beside_that_of_all_pairs():
+    slopes, at = curve(EIGHT)
+    free = slopes.assign(pairs="without <unk>", n_pairs=1204, slope=0.003, low=-0.001, high=0.007)
+    text = told((pd.concat([slopes, free]), at))["lstm"]
+    assert "On the 1,204 pairs without <unk> it changes by +.003 per doubling [-.001, +.007]." in text
+    assert "<unk>" not in told((slopes, at))["lstm"]
+
+
 def test_one_size_has_no_slope():
     text = told(curve({"overall": (NAN, NAN, NAN)}, sizes=("16k",), note="one size only: no slope"))["lstm"]
     assert text == "overall accuracy .500 at 16k words; one size only: no slope."
@@ -159,12 +167,15 @@ def compared(**values):
 
 def test_differ_needs_holm_and_no_difference_an_equivalence_test():
     assert compared() == (
-        "their overall slopes differ over the 2 sizes that both have, 16k to 32k words (-.007 per doubling, 95% "
+        "their overall differences differ over the 2 sizes that both have, 16k to 32k words (-.007 per doubling, 95% "
         "interval [-.012, -.002]; p = .010 after Holm's correction for 1 comparison)."
     )
-    assert compared(p_holm=0.06).startswith("whether their overall slopes differ over the 2 sizes that both have")
+    assert compared(p_holm=0.06).startswith("whether their overall differences differ over the 2 sizes that")
+    assert compared(sizes=4, to_size="128k").startswith(
+        "their overall slopes differ over the 4 sizes that both have, 16k"
+    )
     same = compared(p_holm=0.6, p_equivalent=0.02)
-    assert same.startswith("their overall slopes do not differ by more than .005 per doubling over the 2 sizes")
+    assert same.startswith("their overall differences do not differ by more than .005 per doubling over the 2 ")
     assert "(equivalence test, p = .020)" in same
 
 
