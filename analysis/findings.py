@@ -185,7 +185,7 @@ def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
 
 def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
     """How the slopes of phenomena of two curves correlate, where there are two, of three sizes or more."""
-    phenomena = slopes[(slopes["level"] == "phenomenon") & (slopes["sizes"] > 2)]
+    phenomena = slopes[(slopes["level"] == "phenomenon") & (slopes["sizes"] > 2) & slopes["low"].notna()]
     wide = phenomena.pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] != 2 or len(wide) < LEAST_NAMES or not (wide.std() > 0).all():
         return []

@@ -143,7 +143,6 @@ def reproduced() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "findings of blimp_small": lambda: quoted("blimp_small"),
     "findings of blimp_cpu": lambda: quoted("blimp_cpu"),
     "slopes of blimp_cpu": lambda: beside_published("blimp_cpu"),
     "training of blimp_cpu": lambda: trained("blimp_cpu"),
