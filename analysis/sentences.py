@@ -13,6 +13,7 @@ from analysis.curves import CHANCE_BASELINE, UNK_FREE, Curves
 from analysis.intervals import BOOTSTRAP, NO_INTERVAL, OVERLAP_LIMIT, RUN_BOOTSTRAP, T_HC2, T_HC3, T_SEEDS, T_SIZES
 from analysis.judgements import Judgements, sized, unit_of
 from analysis.tables import accuracy_text, title
+from analysis.words_to_people import published_people
 
 # Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are of some
 # .01 per doubling: a share of ties that falls by .01 a doubling makes one as large, and pairs with <unk> change an
@@ -245,6 +246,12 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
         )
     if NO_INTERVAL in used:
         text.append("Where a curve has too few runs for an interval, none is given.")
+    people = published_people(judged.label.partition("+")[0], config.people_correlation)
+    if people and people.design_effect > 1:
+        text.append(
+            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair to go "
+            f"together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
+        )
     if UNK_FREE in set(curves.slopes["pairs"]):
         text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
     text.append(

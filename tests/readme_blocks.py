@@ -14,16 +14,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.curves import ALL_PAIRS, Curves
-from analysis.findings import findings
+from analysis.findings import comparisons, findings
 from analysis.papers import reproduce
 from analysis.sentences import extent, in_text
 from analysis.tables import interval_text, slope_text, supported_digits
-from corpora.config import parse_size
+from tests.committed_results import analysed, config, judgements_of
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-RESULTS = ROOT / "analysis" / "results"
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 124
 
@@ -33,36 +31,28 @@ def with_results(text: str) -> str:
     return BLOCK.sub(lambda match: f"{match[1]}{BLOCKS[match['name']]()}\n{match[3]}", text)
 
 
-def curves_of(study: str) -> Curves:
-    """The curves of a committed study, of its slopes.csv."""
-    table = pd.read_csv(RESULTS / study / "slopes.csv", dtype={"note": str})
-    table = table.assign(pairs=ALL_PAIRS, note=table["note"].fillna(""))
-    wide = table.filter(like="accuracy ").rename(columns=lambda name: name.removeprefix("accuracy "))
-    means = table[["group", "level", "name", "pairs"]].join(wide)
-    at = means.melt(["group", "level", "name", "pairs"], var_name="size", value_name="accuracy").dropna()
-    return Curves(table, at.assign(words=at["size"].map(parse_size).astype(float)), pd.DataFrame())
-
-
 def wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def quoted(study: str) -> str:
-    """The findings of a study, as a quotation."""
-    lines = [f"**{about}**: {text}" for about, text in findings(curves_of(study), "words", 0.95)]
-    return "\n>\n".join(wrapped(line, "> ") for line in lines)
+def quoted() -> str:
+    """The findings of the committed study, as a quotation."""
+    curves, differences = analysed()
+    level = config().confidence
+    told = [*findings(curves, "words", level), *comparisons(differences, "words", level)]
+    return "\n>\n".join(wrapped(f"**{about}**: {text}", "> ") for about, text in told)
 
 
-def beside_published(study: str) -> str:
+def beside_published() -> str:
     """Slopes of the phenomena of which the paper gives one for either model, beside it."""
-    slopes = curves_of(study).slopes
+    slopes = analysed()[0].slopes
     slopes = slopes[slopes["level"] == "phenomenon"].set_index(["name", "group"])
-    names = list(slopes.index[slopes["published_slope"].notna()].get_level_values("name").unique())
+    names = slopes.index[slopes["published_slope"].notna()].get_level_values("name")
     lines = [
         "| slope, 95% interval | lstm_tiny | published LSTM | txl_tiny | published Transformer-XL |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for name in sorted(names):
+    for name in sorted(set(names)):
         cells = []
         for group in ("lstm_tiny", "txl_tiny"):
             row = slopes.loc[(name, group)]
@@ -74,9 +64,9 @@ def beside_published(study: str) -> str:
     return "\n".join(lines)
 
 
-def trained(study: str) -> str:
+def trained() -> str:
     """How many runs there are, and how long they trained."""
-    runs = pd.read_csv(RESULTS / study / "runs.csv")
+    runs = judgements_of().runs
     hours = runs["wall_s"].sum() / 3600
     text = f"{extent(runs)}. Their training took {hours:.1f} hours in all, beside other work of the machine."
     return wrapped(text)
@@ -143,9 +133,9 @@ def reproduced() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "findings of blimp_cpu": lambda: quoted("blimp_cpu"),
-    "slopes of blimp_cpu": lambda: beside_published("blimp_cpu"),
-    "training of blimp_cpu": lambda: trained("blimp_cpu"),
+    "findings of blimp_cpu": quoted,
+    "slopes of blimp_cpu": beside_published,
+    "training of blimp_cpu": trained,
     "speed of training": training_speed,
     "speed of scoring": scoring_speed,
     "published numbers": reproduced,
