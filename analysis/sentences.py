@@ -249,8 +249,8 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     people = published_people(judged.label.partition("+")[0], config.people_correlation)
     if people and people.design_effect > 1:
         text.append(
-            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair to go "
-            f"together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
+            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair "
+            f"to go together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
         )
     if UNK_FREE in set(curves.slopes["pairs"]):
         text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")

@@ -18,7 +18,8 @@ from analysis.findings import comparisons, findings
 from analysis.papers import reproduce
 from analysis.sentences import extent, in_text
 from analysis.tables import interval_text, slope_text, supported_digits
-from tests.committed_results import analysed, config, judgements_of
+from conf import expected_runs
+from tests.committed_results import STUDY, analysed, config, judgements_of
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -68,7 +69,10 @@ def trained() -> str:
     """How many runs there are, and how long they trained."""
     runs = judgements_of().runs
     hours = runs["wall_s"].sum() / 3600
-    text = f"{extent(runs)}. Their training took {hours:.1f} hours in all, beside other work of the machine."
+    text = (
+        f"{extent(runs)}; {len(expected_runs(STUDY)) - len(runs)} of its {len(expected_runs(STUDY))} runs are missing. "
+        f"Training took {hours:.1f} hours in all, beside other work of the machine."
+    )
     return wrapped(text)
 
 
