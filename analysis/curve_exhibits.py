@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import altair as alt
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.exhibits import Exhibit, as_it_is, count
@@ -19,6 +20,7 @@ from analysis.tables import p_text, slope_text, table_digits, title
 
 ALPHA = 0.05
 COMPARISONS = "comparisons"
+FIELLER = "Fieller"  # the interval of words to reach people, in the table of coverage
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
@@ -232,25 +234,46 @@ def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame
     )  # fmt: skip
 
 
-def coverage_exhibit() -> Exhibit:
-    """How often the intervals of this code held the truth in made-up studies (tests/bench/coverage.py)."""
-    with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
-        rows = pd.read_csv(file)
+def coverage_exhibit(runs: pd.DataFrame, methods: pd.Series) -> Exhibit | None:
+    """How often intervals held the truth in simulated studies of the designs of these runs; None where none has them.
+
+    `runs`: of Study.runs. `methods`: of the interval of each group's slopes.
+    """
+    rows = coverage()
     rows = rows[rows["used"] & (rows["level"] == "overall")]
+    rows = rows[np.logical_or.reduce([_covers(rows, of, methods[group]) for group, of in runs.groupby("group")])]
+    if rows.empty:
+        return None
     keys = ["quantity", "question", "interval", "samples", "truth", "seeds"]
-    found = rows.groupby(keys, sort=False)["covered"].agg(lowest="min", highest="max").reset_index()
+    table = rows.groupby(keys, sort=False)["covered"].agg(lowest="min", highest="max").reset_index()
     error = float(rows["standard_error"].max())
     return Exhibit(
         "coverage",
         "How often the intervals hold",
-        f"Share of {rows['studies'].min():,} made-up studies a design (standard error {error:.1%} at most) whose 95% "
+        f"Share of {rows['studies'].min():,} simulated studies a design (standard error {error:.1%} at most) whose 95% "
         "interval held the truth: lowest and highest over sizes and over how the spread between runs changes with "
-        "size; truth: whether accuracies lie on a line or on a bent curve, where t intervals are too wide, as they "
-        "hold the distance from a line too.",
-        found,
+        "size; truth: whether accuracies lie on a line or on a bent curve. Only designs with as many runs a size and "
+        "the interval of this study are shown; curves with missing runs are like none of them.",
+        table,
         cells={**dict.fromkeys(keys[:-1], as_it_is), "seeds": count, "lowest": _per_cent, "highest": _per_cent},
         folded=True,
     )
+
+
+def coverage() -> pd.DataFrame:
+    """The simulations of tests/bench/coverage.py: a row per design, quantity, interval and level."""
+    with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+def _covers(rows: pd.DataFrame, runs: pd.DataFrame, method: str) -> npt.NDArray[np.bool_]:
+    """Which simulations are of the design of one group's runs: as many runs at each size, and no other number."""
+    counts = runs["size"].value_counts()
+    same = rows["samples"] == ("nested" if runs["nested"].all() else "independent")
+    same &= (rows["seeds"] == counts.min()) & (counts.min() == counts.max())
+    same &= rows["interval"].isin([method, FIELLER])
+    of_slopes = rows.loc[same & (rows["interval"] == method), "sizes"]
+    return np.asarray(same & (of_slopes.min() <= len(counts)) & (len(counts) <= of_slopes.max()))
 
 
 def _per_cent(value: float) -> str:

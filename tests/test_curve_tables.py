@@ -3,7 +3,9 @@
 import dataclasses
 
 import pandas as pd
+import pytest
 
+import analysis.curve_exhibits as curve_exhibits_module
 from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
@@ -62,7 +64,7 @@ def test_tables_become_sections_of_the_report(tmp_path):
     assert curve_exhibits(one_size, 0.95) == []
 
 
-def test_what_context_changes_and_what_intervals_hold_are_sections_too():
+def test_what_context_changes_is_a_section_too():
     rows = pd.DataFrame(
         {"group": "g", "level": ["overall", "paradigm", "overall", "overall"], "name": ["overall", "p", "overall",
          "overall"], "size": ["all", "all", "125k", "1M"], "runs": [4, 4, 2, 2], "first": 0.5, "second": 0.6,
@@ -74,8 +76,35 @@ def test_what_context_changes_and_what_intervals_hold_are_sections_too():
     assert by_size.table[["size", "runs", "difference"]].to_numpy().tolist() == [["125k", 2, 0.05], ["1M", 2, 0.15]]
     assert len(context_exhibits(rows.iloc[:3], "blimp+context-eos-32")) == 1
     assert p_text(0.034) == ".034"
-    coverage = coverage_exhibit().table
-    assert coverage.loc[coverage["truth"] == "line", "lowest"].min() > 0.93
+
+
+SIMULATED = pd.DataFrame(
+    [(seeds, sizes, "independent", "line", "slope", "these pairs", "overall", interval, True, 2000, 0.95, 0.005)
+     for seeds, interval in ((2, "HC3"), (5, "bootstrap"), (2, "Fieller"))
+     for sizes in (4, 10)],
+    columns=["seeds", "sizes", "samples", "truth", "quantity", "question", "level", "interval", "used", "studies",
+             "covered", "standard_error"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cells", "nested", "method", "shown"),
+    [
+        ([2, 2, 2, 2], False, "HC3", ["HC3", "Fieller"]),
+        ([2, 2, 2, 2, 2], False, "HC3", ["HC3", "Fieller"]),  # between two numbers of sizes
+        ([5, 5, 5, 5], False, "bootstrap", ["bootstrap"]),
+        ([2, 2, 2, 1], False, "HC3", None),  # a run is missing
+        ([3, 3, 3, 3], False, "HC3", None),
+        ([2, 2], False, "HC3", None),
+        ([2, 2, 2, 2], True, "HC3", None),
+        ([2, 2, 2, 2], False, "another interval", None),
+    ],
+)
+def test_coverage_is_shown_of_the_designs_that_were_simulated_alone(monkeypatch, cells, nested, method, shown):
+    monkeypatch.setattr(curve_exhibits_module, "coverage", lambda: SIMULATED)
+    runs = pd.DataFrame({"size": [f"{s}k" for s, runs in enumerate(cells) for _ in range(runs)], "nested": nested})
+    exhibit = coverage_exhibit(runs.assign(group="g"), pd.Series({"g": method}))
+    assert (None if exhibit is None else exhibit.table["interval"].tolist()) == shown
 
 
 def test_only_what_differs_by_context_is_compared(tmp_path):

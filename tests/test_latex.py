@@ -6,7 +6,7 @@ import subprocess
 import pandas as pd
 import pytest
 
-from analysis.curve_exhibits import coverage_exhibit, curve_exhibits
+from analysis.curve_exhibits import curve_exhibits
 from analysis.curve_tables import curve_tables
 from analysis.exhibits import Exhibit
 from analysis.papers import reproduce
@@ -51,10 +51,10 @@ def set_in_latex(pdflatex, folder, tables):
 def test_every_table_of_a_report_compiles(pdflatex, tmp_path):
     phenomena = dict.fromkeys((*NAMES, EVIL), (2, 0.5, 0.02))
     section = section_of(tmp_path / "runs", phenomena=phenomena)
-    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95), coverage_exhibit()]
+    section.more = curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95)
     write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", [])
     tables = sorted((tmp_path / "report").glob("*.tex"))
-    assert {"blimp-slopes.tex", "blimp-comparisons.tex", "blimp-coverage.tex"} <= {path.name for path in tables}
+    assert {"blimp-slopes.tex", "blimp-comparisons.tex"} <= {path.name for path in tables}
     text = set_in_latex(pdflatex, tmp_path, tables)
     shown = re.sub(r"\s", "", text)
     for name in ("100%", "Ab", "X&y", "#1", "ˆ2", r"Back\slash", "$5", r"\input{/etc/passwd}", "alert(1)", "95%"):
