@@ -16,9 +16,9 @@ import pandas as pd
 
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.figures import GREY, HUES, MARGIN, SHAPES, Chart
+from analysis.p_values import ALPHA
 from analysis.tables import p_text, slope_text, table_digits, title
 
-ALPHA = 0.05
 COMPARISONS = "comparisons"
 FIELLER = "Fieller"  # the interval of words to reach people, in the table of coverage
 
@@ -79,19 +79,21 @@ def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
     pair = rows["group"] + " − " + rows["other"]
     number = partial(slope_text, digits=table_digits(rows["low"], rows["high"]))
     table = pd.DataFrame(
-        {"phenomenon": _named(rows), "slope of": pair, "difference": rows["difference"], "low": rows["low"],
-         "high": rows["high"], "p": rows["p"], "p (Holm)": rows["p_holm"]}
+        {"phenomenon": _named(rows), "slope of": pair, "over": rows["from_size"] + " to " + rows["to_size"],
+         "difference": rows["difference"], "low": rows["low"], "high": rows["high"], "p": rows["p"],
+         "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"]}
     )  # fmt: skip
     return Exhibit(
         COMPARISONS,
         "Slopes compared",
         "Difference of slopes (accuracy per doubling) of every two curves, or, where studies are compared, of every "
-        f"two of different studies, with {intervals} for these pairs. p (Holm) is "
+        f"two of different studies, over the sizes that both have, with {intervals} for these pairs. p (Holm) is "
         "corrected for the number of all comparisons of phenomena, and of the whole, of this benchmark; filled marks "
-        f"are below {ALPHA}.",
+        f"are below {ALPHA}. p (equivalence), by Holm too: that they differ by no more than {rows['margin'].iloc[0]:g} "
+        "per doubling.",
         table,
-        cells={"slope of": as_it_is, "difference": number, "low": number, "high": number,
-               "p": p_text, "p (Holm)": p_text},
+        cells={"slope of": as_it_is, "over": as_it_is, "difference": number, "low": number, "high": number,
+               "p": p_text, "p (Holm)": p_text, "p (equivalence)": p_text},
         charts={"slopes": lambda width: difference_chart(rows.assign(pair=pair), width=width)},
         strong=_strong(rows),
         folded=True,

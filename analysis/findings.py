@@ -14,10 +14,10 @@ from scipy.stats import pearsonr
 
 from analysis.curves import ALL_PAIRS, UNK_FREE, Curves
 from analysis.judgements import sized
+from analysis.p_values import ALPHA
 from analysis.sentences import in_text, joined, plural
 from analysis.tables import accuracy_text, direction, interval_text, slope_text, supported_digits
 
-ALPHA = 0.05  # of p values: lack of fit, differences and equivalence
 UNCORRECTED = "not corrected for multiple comparisons"
 LISTED = 6  # phenomena that a sentence names, unless they fall: those are all named
 STEEPEST = 3  # phenomena that may be steepest together
@@ -84,7 +84,7 @@ def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
             f"overall accuracy: no change over {span} that {plural(int(whole['runs']), 'run')} can show "
             f"({rate}, {interval} {limits}); {ends}."
         )
-    p = whole.get("lack_of_fit", math.nan)
+    p = whole["lack_of_fit"]
     if p < ALPHA:
         text += (
             f" A straight line is rejected (lack of fit, {p_is(p)}), so that {slope} is an average over {span}, not "
@@ -171,8 +171,6 @@ def _with_limits(row: pd.Series) -> str:
 
 def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
     """The phenomena whose accuracies do not lie on a line."""
-    if "lack_of_fit" not in phenomena:
-        return []
     bent = phenomena[phenomena["lack_of_fit"] < ALPHA]
     if bent.empty:
         return []
@@ -215,14 +213,12 @@ def _compared(row: pd.Series, number: str, unit: str, interval: str) -> str:
     difference, limits = _numbers(row["difference"], row["low"], row["high"])
     holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
     told = f"({difference} per doubling, {interval} {limits}; {holm})"
-    over = "over all sizes"
-    if "sizes" in row:
-        span = f"{row['from_size']} to {sized(row['to_size'], unit)}"
-        over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
-    what = "overall differences" if row.get("sizes") == 2 else "overall slopes"
+    span = f"{row['from_size']} to {sized(row['to_size'], unit)}"
+    over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
+    what = "overall differences" if row["sizes"] == 2 else "overall slopes"
     if row["p_holm"] < ALPHA:
         return f"their {what} differ {over} {told}."
-    if row.get("p_equivalent", math.nan) < ALPHA:
+    if row["p_equivalent"] < ALPHA:
         return (
             f"their {what} do not differ by more than {accuracy_text(row['margin'])} per doubling {over} "
             f"(equivalence test, {p_is(row['p_equivalent'])}) {told}."

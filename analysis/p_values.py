@@ -8,6 +8,8 @@ from statsmodels.stats.multitest import multipletests
 
 from analysis.variance import Array
 
+ALPHA = 0.05  # below which a sentence or a mark says something: lack of fit, differences, equivalence
+
 
 def holm(p: Array) -> Array:
     """(M,) p values of one family -> those corrected by Holm's step-down method (1979); NaN are no tests and stay."""

@@ -12,6 +12,7 @@ from analysis.config import CurvesConfig
 from analysis.curves import CHANCE_BASELINE, UNK_FREE, Curves
 from analysis.intervals import BOOTSTRAP, NO_INTERVAL, OVERLAP_LIMIT, RUN_BOOTSTRAP, T_HC2, T_HC3, T_SEEDS, T_SIZES
 from analysis.judgements import Judgements, sized, unit_of
+from analysis.p_values import ALPHA
 from analysis.tables import accuracy_text, title
 from analysis.words_to_people import published_people
 
@@ -208,8 +209,42 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
         f"reference tokenizer, {joined(references)}, not the model's tokens): the slope is accuracy gained per "
         "doubling.",
     ]
-    used = set(curves.slopes["method"])
+    text += _interval_methods(set(curves.slopes["method"]), config)
+    people = published_people(judged.label.partition("+")[0], config.people_correlation)
+    if people and people.design_effect > 1:
+        text.append(
+            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair "
+            f"to go together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
+        )
+    if UNK_FREE in set(curves.slopes["pairs"]):
+        text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
+    text.append(
+        "Slopes weigh sizes equally, however many runs of each are finished. Bands are Wilson's limits, with Student's "
+        "quantile, of the mean over new runs for these pairs, with the variance of the runs of a size (pooled over "
+        "sizes, or its own if larger, where it has fewer than three) and no less than chance in single judgements "
+        "gives. Onset is the smallest size studied from which on the lower bound of these bands exceeds "
+        f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below. "
+        "Lines are fitted to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
+    )
+    text.append(
+        f"A line is rejected where the test of its lack of fit (Brunner, Dette and Munk 1997) has p < {_alpha()}. "
+        "Curves are compared over the sizes that both have, run by run where both trained on the same text with the "
+        f"same seed; they differ where Holm's p < {_alpha()}, and do not differ where two one-sided tests, by Holm "
+        f"too, place the difference within {accuracy_text(config.equivalence_margin)} per doubling. Shares of pairs are "
+        "warned of, at any size, from "
+        f"{UNK_LIMIT:.0%} with <unk>, and from {TIE_LIMIT:.0%} with two equal scores."
+    )
+    return text
+
+
+def _alpha() -> str:
+    return f"{ALPHA:g}".removeprefix("0")
+
+
+def _interval_methods(used: set[str], config: CurvesConfig) -> list[str]:
+    """How the intervals of slopes were made; `used`: Curves.slopes["method"]."""
     level = f"{config.confidence:.0%}"
+    text = []
     errors = {
         T_SIZES: "each size with the spread of its own runs (degrees of freedom by Satterthwaite)",
         T_HC3: "with HC3 errors and the degrees of freedom of Bell and McCaffrey (2002)",
@@ -246,22 +281,6 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
         )
     if NO_INTERVAL in used:
         text.append("Where a curve has too few runs for an interval, none is given.")
-    people = published_people(judged.label.partition("+")[0], config.people_correlation)
-    if people and people.design_effect > 1:
-        text.append(
-            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair "
-            f"to go together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
-        )
-    if UNK_FREE in set(curves.slopes["pairs"]):
-        text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
-    text.append(
-        "Slopes weigh sizes equally, however many runs of each are finished. Bands are Wilson's limits, with Student's "
-        "quantile, of the mean over new runs for these pairs, with the variance of the runs of a size (pooled over "
-        "sizes, or its own if larger, where it has fewer than three) and no less than chance in single judgements "
-        "gives. Onset is the smallest size studied from which on the lower bound of these bands exceeds "
-        f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below. "
-        "Lines are fitted to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
-    )
     return text
 
 
