@@ -230,8 +230,8 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
         f"A line is rejected where the test of its lack of fit (Brunner, Dette and Munk 1997) has p < {_alpha()}. "
         "Curves are compared over the sizes that both have, run by run where both trained on the same text with the "
         f"same seed; they differ where Holm's p < {_alpha()}, and do not differ where two one-sided tests, by Holm "
-        f"too, place the difference within {accuracy_text(config.equivalence_margin)} per doubling. Shares of pairs are "
-        "warned of, at any size, from "
+        f"too, place the difference within {accuracy_text(config.equivalence_margin)} per doubling. Shares of pairs "
+        "are warned of, at any size, from "
         f"{UNK_LIMIT:.0%} with <unk>, and from {TIE_LIMIT:.0%} with two equal scores."
     )
     return text
