@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_above, check_choice
+from corpora.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from eval.config import EvalConfig
 
 INTERVALS = ("auto", "bootstrap", "t")
@@ -31,7 +31,8 @@ class CurvesConfig:
         check_choice("analysis.interval", self.interval, INTERVALS)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
-        check_above("analysis.resamples", self.resamples, 0)
+        check_between("analysis.resamples", self.resamples, 1, 10**6)
+        check_seed("analysis.seed", self.seed)
         if self.people_correlation is not None and not 0 <= self.people_correlation <= 1:
             raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
         check_above("analysis.equivalence_margin", self.equivalence_margin, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import errno
 import os
 import re
 import shlex
@@ -33,8 +34,12 @@ def describe(error: BaseException) -> str | None:
             return str(cause)
         if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
             return f"{cause.filename or 'a file'}: {os.strerror(cause.errno)}; {REFUSED[cause.errno]}"
+        if isinstance(cause, FileNotFoundError) and _makes_folder(cause):  # below /proc, say
+            return f"{cause.filename}: no folder can be made there; {REFUSED[errno.EROFS]}"
         if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
             return _no_such_key(str(cause.full_key), cause.object_type)
+        if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
+            return "a number has more than 4,300 digits; no value takes so large a one"
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         if missing := _NO_OPTION.search(str(error)):
@@ -46,6 +51,12 @@ def describe(error: BaseException) -> str | None:
         told = [line for line in lines if line and not line.startswith(_NOISE)]
         return "; ".join(dict.fromkeys(told)).replace(":;", ":")
     return None
+
+
+def _makes_folder(error: BaseException) -> bool:
+    """True if what failed is the making of a folder."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].name in ("mkdir", "makedirs")
 
 
 def describe_fault(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.errors import ConfigError, check_above, check_choice
+from corpora.errors import ConfigError, check_between, check_choice, check_name, check_seed
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 COUNTS = ("words", "characters", "sentences")
@@ -28,7 +28,9 @@ NOT_IN_DIGEST = {"digest": False}
 ADDED_LATER = {"added": True}
 NOT_IN_TEXT = {"text": False}  # of a corpus: it changes samples, and leaves the prepared text as it is
 
-_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?|\d+/[1-9]\d*)(?P<unit>[kM]?)")
+# 15 digits: more than any text has words, and few enough to be exact.
+_SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?|\d{1,15}/[1-9]\d{0,14})(?P<unit>[kM]?)", re.ASCII)
+MAX_VOCABULARY = 10**7
 _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
@@ -42,7 +44,7 @@ def parse_size(text: str, key: str = "sample.size") -> int:
         size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]
         if size.denominator == 1 and size > 0:
             return int(size)
-    raise ConfigError(f"{key}={text}: must be a whole number above 0, such as 125k, 1/8M, 0.5M or 300000")
+    raise ConfigError(f"{key}={str(text)[:80]}: must be a whole number above 0, such as 125k, 1/8M, 0.5M or 300000")
 
 
 def format_size(number: int) -> str:
@@ -70,6 +72,7 @@ class SplitConfig:
     test: float = MISSING
 
     def __post_init__(self) -> None:
+        check_seed("corpus.split.seed", self.seed)
         if not (0 < self.valid < 1 and 0 <= self.test < 1 and self.valid + self.test < 1):
             raise ConfigError(
                 f"corpus.split: valid={self.valid}, test={self.test}: shares above 0 whose sum is below 1"
@@ -95,8 +98,7 @@ class CorpusConfig:
                 regex.compile(self.filter)
             except regex.error as error:
                 raise ConfigError(f"corpus.filter={self.filter}: not a regular expression ({error})") from None
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", self.name):
-            raise ConfigError(f"corpus.name={self.name}: letters, digits and _ . + - only (it names a folder)")
+        check_name("corpus.name", self.name)
 
 
 @dataclass
@@ -105,6 +107,11 @@ class ToyCorpusConfig(CorpusConfig):
 
     words: int = MISSING  # reference words to write, over all splits
     seed: int = MISSING
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_between("corpus.words", self.words, 1, 10**10)
+        check_seed("corpus.seed", self.seed)
 
 
 @dataclass
@@ -118,7 +125,7 @@ class LocalCorpusConfig(CorpusConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_above("corpus.document_sentences", self.document_sentences, 0)
+        check_between("corpus.document_sentences", self.document_sentences, 1, 10**9)
 
 
 @dataclass
@@ -138,7 +145,7 @@ class HubCorpusConfig(CorpusConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("corpus.rows", self.rows, ROWS)
-        check_above("corpus.document_sentences", self.document_sentences, 0)
+        check_between("corpus.document_sentences", self.document_sentences, 1, 10**9)
 
 
 @dataclass
@@ -163,6 +170,7 @@ class SampleConfig:
     def __post_init__(self) -> None:
         check_choice("sample.count", self.count, COUNTS)
         check_choice("sample.unit", self.unit, UNITS)
+        check_seed("sample.seed", self.seed)
         self.size = format_size(parse_size(self.size))
 
     @property
@@ -185,8 +193,10 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         check_choice("tokenizer.kind", self.kind, TOKENIZER_KINDS)
         check_choice("tokenizer.fit_on", self.fit_on, FIT_ON)
-        check_above("tokenizer.vocab_size", self.vocab_size, 0)
-        check_above("tokenizer.fit_sentences", self.fit_sentences, 0)
+        check_name("tokenizer.name", self.name)
+        check_between("tokenizer.vocab_size", self.vocab_size, 1, MAX_VOCABULARY)
+        check_between("tokenizer.fit_sentences", self.fit_sentences, 1, 10**9)
+        check_between("tokenizer.character_coverage", self.character_coverage, 0, 1)
 
 
 @dataclass
@@ -211,8 +221,7 @@ class CorporaConfig:
     dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ConfigError(f"seed={self.seed}: must be 0 or more")
+        check_seed("seed", self.seed)
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
                 f"tokenizer=word: would cut the words of the pretokenised corpus={self.corpus.name} again, <unk> "

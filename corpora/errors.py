@@ -13,9 +13,16 @@ Every message says what was got, what is allowed and where (file, line, configur
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection
 
 START_AGAIN = 75  # exit code: nothing is wrong, start the same command again (EX_TEMPFAIL of sysexits.h)
+
+
+MAX_SEED = 2**63 - 1
+MAX_NAME = 64  # bytes: three names, a size, a seed and a digest make the name of one folder
+NAME = re.compile(r"[^\W_][\w.-]*")
 
 
 class PairscaleError(Exception):
@@ -52,8 +59,38 @@ class WriteError(PairscaleError):
 
 def check_above(key: str, value: float | None, limit: float) -> None:
     """Raise ConfigError unless `value` is above `limit` or null; `key` is the dotted configuration key."""
-    if value is not None and not value > limit:
+    if value is not None and not limit < value < math.inf:
         raise ConfigError(f"{key}={value}: must be above {limit}")
+
+
+def check_between(key: str, value: float | None, low: float, high: float) -> None:
+    """Raise ConfigError unless `value` is a number from `low` to `high`, or null; `key` is the dotted key."""
+    if value is not None and not low <= value <= high:
+        raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}")
+
+
+def check_seed(key: str, value: int | None) -> None:
+    """Raise ConfigError unless `value` is a seed, from 0 to 2**63 - 1, or null; `key` is the dotted key."""
+    if value is not None and not 0 <= value <= MAX_SEED:
+        raise ConfigError(f"{key}={_short(value)}: must be a whole number from 0 to 2**63 - 1")
+
+
+def check_name(key: str, value: str) -> None:
+    """Raise ConfigError unless `value` can name a folder, of a run, a study or a store; `key` is the dotted key.
+
+    The one rule for all such names. They stand unquoted in commands, between + in labels and between - in run ids.
+    """
+    if not NAME.fullmatch(value) or len(value.encode()) > MAX_NAME:
+        raise ConfigError(
+            f"{key}={value[:80]}: names a folder; must be letters, digits, _ . and - after a letter or digit, at most "
+            f"{MAX_NAME} bytes"
+        )
+
+
+def _short(value: float) -> str:
+    if isinstance(value, int) and abs(value) < 10**9:
+        return str(value)
+    return f"{value:.6g}" if not 1e300 < abs(value) < math.inf else "a number of hundreds of digits"
 
 
 def check_share(key: str, value: float) -> None:

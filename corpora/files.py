@@ -34,6 +34,7 @@ REFUSED = {
     errno.ENOTDIR: _CLOSED,
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
+    errno.ENAMETOOLONG: "give shorter names, or another folder (paths.runs, paths.store)",
 }  # what a disk says that a user can mend
 POLL_SECONDS = 0.25  # between looks at a lock: a hundred processes may look
 SAY_SECONDS = 10.0  # that a lock is waited for before that is said

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_above, check_choice
+from corpora.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from eval.questionnaire.config import QuestionnaireConfig
 from train.config import PRECISIONS, ModelConfig, RunConfig
 
@@ -51,7 +51,7 @@ USUAL_PAIRS, USUAL_SEED, USUAL_MIN_COUNT = 1000, 1, 5
 MOST_PAIRS = 10_000  # of each paradigm that is generated, or of the toy language
 # Benchmarks of what a model expects next: no pairs, no methods.
 DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
-_NAME = re.compile(r"\w[\w.-]*")  # of a folder, without the + that stands before what is not the usual way
+MAX_PAIRS = 10**6  # of a paradigm: a hundred times the largest that there is
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 SCORED = ("input", "target")
 
@@ -74,12 +74,13 @@ class PretrainedConfig(ModelConfig):
     allow_pickle: bool = False  # read weights that are there only as a pickle, which can run code
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("model.kind", self.kind, KINDS)
         check_choice("model.dtype", self.dtype, DTYPES)
         if self.revision is not None and self.revisions is not None:
             raise ConfigError("model.revision and model.revisions: give one of them")
         if self.tokens_per_step is not None:
-            check_above("model.tokens_per_step", self.tokens_per_step, 0)
+            check_between("model.tokens_per_step", self.tokens_per_step, 1, 10**15)
         try:
             groups = re.compile(self.revision_pattern or "()").groups
         except re.error as error:
@@ -177,8 +178,7 @@ class BenchmarkConfig:
         if self.form is None:
             self.form = self.name if self.name in self.forms else "pairs"
         check_choice("benchmark.form", self.form, self.forms)
-        if not _NAME.fullmatch(self.name):
-            raise ConfigError(f"benchmark.name={self.name}: must be letters, digits, _ . and -, and name a folder")
+        check_name("benchmark.name", self.name)
         usual = BenchmarkConfig.__dataclass_fields__
         for name in sorted({name for fields in FORMS.values() for name in fields} - set(self.forms[self.form])):
             if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
@@ -186,9 +186,10 @@ class BenchmarkConfig:
         if self.paradigms == []:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
         for name in ("pairs", "per_paradigm"):
-            check_above(f"benchmark.{name}", getattr(self, name), 0)
+            check_between(f"benchmark.{name}", getattr(self, name), 1, MAX_PAIRS)
             if self.form in ("generated", "toy") and (getattr(self, name) or 0) > MOST_PAIRS:
                 raise ConfigError(f"benchmark.{name}={getattr(self, name)}: must be at most {MOST_PAIRS} a paradigm")
+        check_seed("benchmark.seed", self.seed)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
@@ -204,7 +205,7 @@ class BenchmarkConfig:
             raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers")
         if self.vocabulary in ("run", "study") and self.min_count is None:
             raise ConfigError(f"benchmark.min_count=null with vocabulary={self.vocabulary}: must be above 0")
-        check_above("benchmark.min_count", self.min_count, 0)
+        check_between("benchmark.min_count", self.min_count, 1, 10**12)
         if self.balance and self.vocabulary is None:
             raise ConfigError("benchmark.balance=true: needs a vocabulary, whose frequencies they are")
 
@@ -223,10 +224,9 @@ class DiagnosticConfig(BenchmarkConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("benchmark.quote_marks", self.quote_marks, QUOTES)
-        check_above("benchmark.top_words", self.top_words, 0)
-        for key in ("shuffles", "seed", "show"):
-            if (value := getattr(self, key)) is not None and value < 0:
-                raise ConfigError(f"benchmark.{key}={value}: must be 0 or more")
+        check_between("benchmark.top_words", self.top_words, 1, 10**6)
+        for key in ("shuffles", "show"):
+            check_between(f"benchmark.{key}", getattr(self, key), 0, 10**5)
         if self.shuffles and self.seed is None:
             raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
         for key in ("pairs", "paradigms", "dataset"):
@@ -274,7 +274,11 @@ class MethodConfig:
             check_choice("prefix_span", self.prefix_span, PREFIX_SPANS)
         if self.scored is not None:
             check_choice("scored", self.scored, SCORED)
-        check_above("trials", self.trials, 0)
+        check_between("alpha", self.alpha, 0, 10)
+        check_seed("seed", self.seed)
+        check_between("trials", self.trials, 1, 10**5)
+        for method, count in (self.voters or {}).items():
+            check_between(f"voters.{method}", count, 1, 10**5)
 
 
 @dataclass
@@ -298,6 +302,7 @@ class PolicyConfig:
             raise ConfigError(f"policy.pll_shift={self.pll_shift}: must be 0, 1 (a masked next-token model) or null")
         check_choice("policy.unk", self.unk, UNKNOWN)
         check_choice("policy.precision", self.precision, PRECISIONS)
+        check_between("policy.context_tokens", self.context_tokens, 1, 100_000)
         if (self.context == "text") != (self.context_text is not None):
             raise ConfigError("policy.context=text and policy.context_text belong together: give both or neither")
 
@@ -327,9 +332,9 @@ class ScoringConfig:
     snapshots: bool = False  # score the snapshots of a run too (train/snapshots.py), for its trajectory
 
     def __post_init__(self) -> None:
-        if self.batch_tokens < 1:
-            raise ConfigError(f"scoring.batch_tokens={self.batch_tokens}: must be above 0")
-        if self.token_pairs != "all" and not self.token_pairs.isdecimal():
+        check_between("scoring.batch_tokens", self.batch_tokens, 1, 10**9)
+        check_seed("scoring.seed", self.seed)
+        if self.token_pairs != "all" and not re.fullmatch(r"[0-9]{1,9}", self.token_pairs):
             raise ConfigError(f"scoring.token_pairs={self.token_pairs}: must be a number of pairs per paradigm, or all")
 
 

@@ -68,7 +68,7 @@ def test_parts(tmp_path):
     assert found["pair_id"].tolist() == ["0", "1"] * 2
     with pytest.raises(ConfigError, match=r"no paradigm 'principal_A_case_2'; near it: principle_A_case_2"):
         load_benchmark(blimp(tmp_path, paradigms=["principal_A_case_2"]))
-    with pytest.raises(ConfigError, match=r"benchmark.pairs=0: must be above 0"):
+    with pytest.raises(ConfigError, match=r"benchmark.pairs=0: must be from 1"):
         blimp(tmp_path, pairs=0)
 
 
@@ -135,16 +135,16 @@ def test_nothing_there(tmp_path):
     ("values", "told"),
     [
         ({"paradigms": []}, r"benchmark\.paradigms=\[\]: must name at least one, or null for all"),
-        ({"pairs": -1}, r"benchmark\.pairs=-1: must be above 0"),
+        ({"pairs": -1}, r"benchmark\.pairs=-1: must be from 1"),
         ({"seed": 2}, r"benchmark\.seed=2: form=blimp has no use for it"),
         ({"columns": ColumnsConfig(good="text")}, r"benchmark\.columns=.*: form=blimp has no use for it"),
         ({"language": "English"}, r"benchmark\.language=English: must be an ISO 639 code"),
         (
             {"name": "toy", "per_paradigm": 0, "path": None, "dataset": None},
-            r"benchmark\.per_paradigm=0: must be above",
+            r"benchmark\.per_paradigm=0: must be from 1",
         ),
-        ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: must be letters"),
-        ({"name": "a+b"}, r"benchmark\.name=a\+b: must be letters"),
+        ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: names a folder; must be letters"),
+        ({"name": "a+b"}, r"benchmark\.name=a\+b: names a folder; must be letters"),
     ],
 )
 def test_values_that_fit_nothing(tmp_path, values, told):

@@ -89,7 +89,7 @@ def test_a_sweep_trains_on_several_devices_run_by_run_and_ranks_draw_other_dropo
     ("more", "told"),
     [
         (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be shared out evenly"),
-        (["trainer.devices=0"], "trainer.devices=0: must be above 0"),
+        (["trainer.devices=0"], "trainer.devices=0: must be from 1"),
     ],
 )
 def test_what_cannot_be_shared_out_is_refused(tmp_path, more, told):

@@ -10,7 +10,15 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, parse_size
-from corpora.errors import ConfigError, check_above, check_choice, check_share
+from corpora.errors import (
+    ConfigError,
+    check_above,
+    check_between,
+    check_choice,
+    check_name,
+    check_seed,
+    check_share,
+)
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
@@ -20,6 +28,10 @@ WANDB_MODES = ("online", "offline", "disabled")
 ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; last.ckpt, each time that it is written
 VOCABULARIES = ("closed", "open")
 ORDERS = range(2, 8)
+# Limits that no model or machine comes near; beyond them sizes overflow, or a run would take years to begin.
+MAX_LAYERS, MAX_WIDTH = 1_000, 100_000
+MAX_EPOCHS = 1_000_000
+MAX_SNAPSHOTS = 1_000
 IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
 
 
@@ -29,6 +41,10 @@ class ModelConfig:
 
     name: str = MISSING
     seed: int | None = None
+
+    def __post_init__(self) -> None:
+        check_name("model.name", self.name)
+        check_seed("model.seed", self.seed)
 
     def identity(self, run: RunConfig) -> tuple[list[str], Any]:
         """The words of a run's name, and all of its configuration that can change its numbers."""
@@ -46,12 +62,14 @@ class LstmConfig(ModelConfig):
     tied: bool = MISSING  # output weights = input embeddings; needs embedding = hidden
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_between("model.layers", self.layers, 1, MAX_LAYERS)
+        for name in ("embedding", "hidden"):
+            check_between(f"model.{name}", getattr(self, name), 1, MAX_WIDTH)
         if self.tied and self.embedding != self.hidden:
             raise ConfigError(
                 f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
             )
-        for name in ("embedding", "hidden", "layers"):
-            check_above(f"model.{name}", getattr(self, name), 0)
         check_share("model.dropout", self.dropout)
 
 
@@ -93,12 +111,16 @@ class TxlConfig(ModelConfig):
         return [(self.embedding or self.d_model) // self.div_val**cluster for cluster in range(len(self.cutoffs) + 1)]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.d_model % 2:
             raise ConfigError(
                 f"model.d_model={self.d_model}: must be even (half of the positions' sinusoids are cosines)"
             )
-        for name in ("layers", "d_model", "heads", "d_head", "d_inner", "initial_sd", "embedding", "div_val"):
-            check_above(f"model.{name}", getattr(self, name), 0)
+        check_between("model.layers", self.layers, 1, MAX_LAYERS)
+        for name in ("d_model", "heads", "d_head", "d_inner", "embedding", "div_val", "clamp_len"):
+            check_between(f"model.{name}", getattr(self, name), 1, MAX_WIDTH)
+        check_above("model.initial_sd", self.initial_sd, 0)
+        check_between("model.memory", self.memory, int(self.same_length), MAX_WIDTH)
         for name in ("dropout", "attention_dropout"):
             check_share(f"model.{name}", getattr(self, name))
         if list(self.cutoffs) != sorted({cutoff for cutoff in self.cutoffs if cutoff > 0}):
@@ -108,10 +130,6 @@ class TxlConfig(ModelConfig):
                 f"model.div_val={self.div_val}: leaves nothing of model.embedding={self.embedding or self.d_model} "
                 f"to the last of {len(self.widths)} clusters"
             )
-        if self.memory < 0 or (self.same_length and self.memory == 0):
-            raise ConfigError(f"model.memory={self.memory}: must be at least 0, with model.same_length=true at least 1")
-        if self.clamp_len is not None and self.clamp_len < 1:
-            raise ConfigError(f"model.clamp_len={self.clamp_len}: must be at least 1, or null for no limit")
 
 
 @dataclass
@@ -126,6 +144,7 @@ class NgramConfig(ModelConfig):
     lmplz_memory: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # "1G": for sorting
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.order not in ORDERS:
             raise ConfigError(f"model.order={self.order}: must be a number from {ORDERS[0]} to {ORDERS[-1]}")
         check_choice("model.vocabulary", self.vocabulary, VOCABULARIES)
@@ -166,6 +185,7 @@ class ImportedConfig(ModelConfig):
     cutoffs: list[int] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("model.tokenizer", self.tokenizer, IMPORTED_TOKENIZERS)
 
     def identity(self, run: RunConfig) -> tuple[list[str], Any]:
@@ -185,6 +205,9 @@ class BudgetConfig:
             raise ConfigError(
                 f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words})"
             )
+        check_between("recipe.budget.epochs", self.epochs, 0, MAX_EPOCHS)
+        if self.words is not None:
+            parse_size(self.words, "recipe.budget.words")
 
 
 @dataclass
@@ -205,8 +228,15 @@ class RecipeConfig:
 
     def __post_init__(self) -> None:
         check_choice("recipe.export", self.export, EXPORTS)
-        for name in ("batch", "bptt", "lr", "clip", "validation_words"):
+        check_seed("recipe.seed", self.seed)
+        for name in ("batch", "bptt"):
+            check_between(f"recipe.{name}", getattr(self, name), 1, MAX_WIDTH)
+        check_between("recipe.validation_words", self.validation_words, 1, 10**12)
+        for name in ("lr", "clip"):
             check_above(f"recipe.{name}", getattr(self, name), 0)
+        for name in ("validate_every", "checkpoint_every"):
+            if (size := getattr(self, name)) is not None:
+                parse_size(size, f"recipe.{name}")
 
 
 @dataclass
@@ -231,6 +261,7 @@ class AdamCosineConfig(RecipeConfig):
         super().__post_init__()
         if not 0 <= self.warmup < 1:
             raise ConfigError(f"recipe.warmup={self.warmup}: must be a share of the steps, 0 or more and below 1")
+        check_between("recipe.min_lr", self.min_lr, 0, self.lr)
 
 
 @dataclass
@@ -298,16 +329,16 @@ class TrainerConfig:
 
     def __post_init__(self) -> None:
         check_choice("trainer.accelerator", self.accelerator, ACCELERATORS)
-        check_above("trainer.threads", self.threads, 0)
-        check_above("trainer.devices", self.devices, 0)
+        check_between("trainer.threads", self.threads, 1, 4096)
+        check_between("trainer.devices", self.devices, 1, 1024)
         match self.snapshots:
             case list() if self.snapshots:
                 for words in self.snapshots:
                     parse_size(str(words), "trainer.snapshots")
             case None:
                 pass
-            case int() if self.snapshots > 0 and self.snapshots is not True:
-                pass
+            case int() if self.snapshots is not True:
+                check_between("trainer.snapshots", self.snapshots, 1, MAX_SNAPSHOTS)
             case _:
                 raise ConfigError(
                     f"trainer.snapshots={self.snapshots}: must be how many of them, such as 8, or a list of words "
@@ -332,16 +363,14 @@ class RunConfig(CorporaConfig):
         super().__post_init__()
         given = self.dry_run_words_per_s
         for rate in given.values() if isinstance(given, dict) else [] if given is None else [given]:
-            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or rate <= 0:
+            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:
                 raise ConfigError(
                     f"dry_run_words_per_s={given}: must be a number above 0, or one for each model, such as "
                     "{lstm_blimp:40000,txl:12000}"
                 )
         check_choice("precision", self.precision, PRECISIONS)
-        if self.study is not None and not re.fullmatch(r"\w[^/\\]*", self.study):
-            raise ConfigError(
-                f"study={self.study}: names a folder of paths.runs; must begin with a letter or digit, no / in it"
-            )
+        if self.study is not None:
+            check_name("study", self.study)
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "

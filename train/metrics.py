@@ -60,8 +60,8 @@ def _read(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
-        if missing := {"step", "valid_ppl", "valid_oov_rate"}.difference(reader.fieldnames or []):
+            rows, columns = list(reader), reader.fieldnames or []
+        if missing := {"step", "valid_ppl", "valid_oov_rate"}.difference(columns):
             raise ValueError(f"without the columns {', '.join(sorted(missing))}")
         for row in rows:
             if None in row or None in row.values():

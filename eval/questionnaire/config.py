@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from corpora.errors import ConfigError, check_above
+from corpora.errors import ConfigError, check_between, check_seed
 
 
 @dataclass
@@ -65,9 +65,9 @@ class QuestionnaireConfig:
 
     def __post_init__(self) -> None:
         for name in ("per_paradigm", "pairs", "raters"):
-            check_above(f"questionnaire.{name}", getattr(self, name), 0)
-        for name in ("seed", "checks", "max_failed_checks"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"questionnaire.{name}={getattr(self, name)}: must be 0 or more")
+            check_between(f"questionnaire.{name}", getattr(self, name), 1, 10**6)
+        for name in ("checks", "max_failed_checks"):
+            check_between(f"questionnaire.{name}", getattr(self, name), 0, 10**6)
+        check_seed("questionnaire.seed", self.seed)
         if not 0 <= self.threshold <= 1:
             raise ConfigError(f"questionnaire.threshold={self.threshold}: must lie between 0 and 1")
