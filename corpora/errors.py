@@ -22,7 +22,7 @@ START_AGAIN = 75  # exit code: nothing is wrong, start the same command again (E
 
 MAX_SEED = 2**63 - 1
 MAX_NAME = 64  # bytes: three names, a size, a seed and a digest make the name of one folder
-NAME = re.compile(r"[^\W_][\w.-]*")
+NAME = re.compile(r"\w(?:[\w. -]*[\w.-])?")
 
 
 class PairscaleError(Exception):
@@ -78,12 +78,12 @@ def check_seed(key: str, value: int | None) -> None:
 def check_name(key: str, value: str) -> None:
     """Raise ConfigError unless `value` can name a folder, of a run, a study or a store; `key` is the dotted key.
 
-    The one rule for all such names. They stand unquoted in commands, between + in labels and between - in run ids.
+    The one rule for all such names: they stand in commands, between + in labels and between - in run ids.
     """
     if not NAME.fullmatch(value) or len(value.encode()) > MAX_NAME:
         raise ConfigError(
-            f"{key}={value[:80]}: names a folder; must be letters, digits, _ . and - after a letter or digit, at most "
-            f"{MAX_NAME} bytes"
+            f"{key}={value[:80]}: names a folder; must be letters, digits, _ . - and spaces, begin with a letter or "
+            f"digit, and have at most {MAX_NAME} bytes"
         )
 
 
