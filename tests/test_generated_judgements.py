@@ -49,6 +49,17 @@ DITRANSITIVE = {
     "bring", "buy", "cook", "bake", "make", "draw", "paint", "write", "read", "teach", "pay", "order", "sell", "build",
     "choose", "call", "find", "leave", "fix", "prepare", "pour", "serve", "feed", "throw", "take", "sew", "hand over",
 }  # fmt: skip
+# What they do a thing, a plant or a law may do: "the key unlocked the gate", "the fish disagreed with her".
+OF_THINGS = {
+    "dislodge", "disprove", "refute", "unlock", "lock", "summon", "conceal", "violate", "agree with", "disagree with",
+    "point at", "cut down", "evade", "cross", "draw", "convict", "tolerate", "furnish", "inhabit", "buy", "obey",
+    "shoot", "hoist", "abolish", "divulge", "condemn", "collect", "swallow", "lose", "deliver", "slice",
+}  # fmt: skip
+# Intransitive for most, with an object for some: "socialize the puppy", "work them hard", "swerve the car".
+WITH_OBJECT_TOO = {
+    "socialize", "snooze", "work hard", "glitter", "squeak", "creak", "clatter", "skid", "swerve", "sizzle",
+}  # fmt: skip
+OF_WHAT_IT_IS = {"believe", "elect", "appoint", "nominate", "consider", "call", "prove", "make", "find"}
 PREPOSITIONS = {"about", "for", "with", "at", "on", "off", "from", "to", "in", "after"}  # "what they read about it"
 
 
@@ -62,6 +73,12 @@ def pairs(paradigm: str) -> list[tuple[str, str]]:
 def verbs(sentence: str) -> list[tuple[str, dict[str, str]]]:
     """The words of a sentence that may be verbs: (column, row)."""
     return [found for token in read(sentence) for found in token.rows("verb")]
+
+
+def verbs_alone(sentence: str) -> set[str]:
+    """Bases of the words that are verbs and nothing else."""
+    tokens = [token for token in read(sentence) if not token.rows("noun")]
+    return {row["base"] for token in tokens for _, row in token.rows("verb")}
 
 
 def last_verbs(sentence: str) -> set[str]:
@@ -113,6 +130,33 @@ def test_the_object_of_a_bad_causative_may_be_the_subject_of_its_verb() -> None:
             for _, after in found
         ]
         assert any(set(row["subject"].split("|")) & kinds for (row, _), kinds in zip(found, classes, strict=True)), bad
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "excluded"),
+    [
+        ("animate_subject_trans", OF_THINGS),
+        ("animate_subject_passive", OF_THINGS | {"plant", "build", "construct", "stash"}),  # "planted by the bowl"
+        ("causative", WITH_OBJECT_TOO),
+        ("passive_1", WITH_OBJECT_TOO),
+        ("passive_2", WITH_OBJECT_TOO),
+        ("intransitive", {"evade"}),
+        ("existential_there_object_raising", {"teach", "force"}),
+        ("expletive_it_object_raising", {"teach"}),
+        ("left_branch_island_simple_question", OF_WHAT_IT_IS),  # "which had they believed princes"
+        ("left_branch_island_echo_question", OF_WHAT_IT_IS),
+    ],
+)
+def test_no_bad_sentence_has_a_verb_that_makes_it_good(paradigm: str, excluded: set[str]) -> None:
+    for good, bad in pairs(paradigm):
+        of_good = set() if paradigm.startswith(("animate", "left")) else verbs_alone(good)  # where both have the verb
+        assert (verbs_alone(bad) - of_good).isdisjoint(excluded), bad
+
+
+def test_a_clause_after_it_is_not_what_somebody_feels() -> None:
+    """As "they warned it to be clear that ..." is good of an agency."""
+    for _, bad in pairs("expletive_it_object_raising"):
+        assert not re.search(r"to be (sad|clear|certain|lucky) that", bad), bad
 
 
 def test_no_bad_past_is_the_past_of_some() -> None:
