@@ -16,12 +16,18 @@ WORDS = {"16k": 16_000, "32k": 32_000, "64k": 64_000, "128k": 128_000}
 EIGHT = {"overall": (0.02, 0.01, 0.03)}
 
 
-def curve(slopes, *, group="lstm", sizes=("16k", "32k", "64k", "128k"), runs=8, bent=(), note="", ends=(0.5, 0.56)):
-    """Rows of Curves.slopes and Curves.accuracies; `slopes`: name -> slope, low, high; `bent`: p of lack of fit."""
+def curve(
+    slopes, *, group="lstm", sizes=("16k", "32k", "64k", "128k"), runs=8, bent=(), ranks=(), note="", ends=(0.5, 0.56)
+):
+    """Rows of Curves.slopes and Curves.accuracies; `slopes`: name -> slope, low, high; `bent`: p of lack of fit.
+
+    `ranks`: upper limits of ranks, the last where none is given.
+    """
     rows = [
         {"group": group, "pairs": "all", "level": "overall" if name == "overall" else "phenomenon", "name": name,
          "slope": slope, "low": low, "high": high, "low_new_pairs": low, "high_new_pairs": high, "runs": runs,
-         "sizes": len(sizes), "r2": 0.9, "rank": 1.0, "lack_of_fit": dict(bent).get(name, NAN), "note": note,
+         "sizes": len(sizes), "r2": 0.9, "rank": 1.0, "rank_low": 1.0, "rank_high": dict(ranks).get(name, 99),
+         "lack_of_fit": dict(bent).get(name, NAN), "note": note,
          "paradigms": 1, "n_pairs": 10, "onset": NAN, "intercept": 0.0, "method": "t"}
         for name, (slope, low, high) in slopes.items()
     ]  # fmt: skip
@@ -80,16 +86,21 @@ def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
 
 
 @pytest.mark.parametrize(
-    ("second", "expected"),
+    ("second", "ranks", "expected"),
     [
-        ((0.08, 0.04, 0.12), None),  # overlaps with the first
-        ((0.03, 0.01, 0.05), "Steepest: first (+.10 [+.06, +.14]); its interval lies above all others."),
-        ((0.09, 0.055, 0.13), "Steepest: first (+.10 [+.06, +.14]) and second (+.09 [+.06, +.13])"),
+        ((0.08, 0.04, 0.12), {"first": 1}, None),  # its interval overlaps with the first's
+        ((0.03, 0.01, 0.05), {}, None),  # ranks are open
+        ((0.03, 0.01, 0.05), {"first": 1}, "Steepest: first (+.10 [+.06, +.14]); its interval lies above all others."),
+        (
+            (0.09, 0.055, 0.13),
+            {"first": 2, "second": 2},
+            "Steepest: first (+.10 [+.06, +.14]) and second (+.09 [+.06, +.13]); their intervals lie above all others.",
+        ),
     ],
 )
-def test_steepest_needs_intervals_that_part(second, expected):
+def test_steepest_needs_intervals_and_ranks_that_part(second, ranks, expected):
     rest = {"c": (0.01, -0.02, 0.045), "d": (0.0, -0.01, 0.01), "e": (0.0, -0.01, 0.01)}
-    text = told(curve(EIGHT | {"first": (0.10, 0.06, 0.14), "second": second} | rest))["lstm"]
+    text = told(curve(EIGHT | {"first": (0.10, 0.06, 0.14), "second": second} | rest, ranks=ranks))["lstm"]
     assert ("Steepest" in text) == (expected is not None)
     assert (expected or "") in text
     assert "hallowest" not in text
