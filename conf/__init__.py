@@ -33,6 +33,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
+from conf.command_line import check_whole_sweep, is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from conf.errors import check_keys, describe, describe_fault, one_line
 from conf.help import asked_for_help, show_help
 from conf.launchers.local import LocalLauncher
@@ -41,6 +42,7 @@ from corpora.config import (
     GulordavaCorpusConfig,
     HubCorpusConfig,
     LocalCorpusConfig,
+    NoCorpusConfig,
     SampleConfig,
     TokenizerConfig,
     ToyCorpusConfig,
@@ -64,9 +66,11 @@ from train.grid import Asked, keep_grid, read_grid
 from train.runs import RunFolder, run_id
 
 FOLDER = Path(__file__).parent
+NOTHING_ALONE = ("corpora", "train", "eval", "analysis")  # commands that have to be told something to work on
 
 _SCHEMAS: dict[str, dict[str, type]] = {
     "corpus": {
+        "no_corpus_schema": NoCorpusConfig,
         "toy_schema": ToyCorpusConfig,
         "local_schema": LocalCorpusConfig,
         "hub_schema": HubCorpusConfig,
@@ -114,6 +118,8 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
     config = to_config(_root_)
+    if kind in ("run", "eval") and not isinstance(config.recipe, UntrainedConfig):
+        check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
     whole_study = kind == "eval" and config.study and not names_a_run(_root_.hydra)
     if config.dry_run or kind == "none" or whole_study:
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
@@ -306,18 +312,6 @@ def keep_points(found: Iterable[tuple[list[str], DictConfig, AnalysisConfig]], c
         keep_grid(study, runs, benchmark, typed)
 
 
-def _is_sweep(words: list[str]) -> bool:
-    """Whether a command line is a sweep, and nothing else (that prints the configuration, say)."""
-    flags = {word for word in words if word.startswith("-")}
-    return bool(flags) and flags <= {"-m", "--multirun"}
-
-
-def _is_dry_sweep(words: list[str]) -> bool:
-    """Whether a command line asks what a sweep would take. Hydra itself takes a fifth of a second for each run."""
-    one_grid = not any(word.startswith("experiment=") and "," in word for word in words)
-    return "dry_run=true" in words and _is_sweep(words) and one_grid
-
-
 def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[], None] = lambda: None) -> NoReturn:
     """Compose the configuration from the command line, run, `finish` after all runs of a sweep, and exit.
 
@@ -326,15 +320,17 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     train/preemption.py has those of signals.
     In a sweep a run that fails does not stop the others; the exit code tells.
     """
-    if asked_for_help(sys.argv[1:]):
+    if asked_for_help(sys.argv[1:]) or (not sys.argv[1:] and command in NOTHING_ALONE):
         show_help(command)
-        sys.exit(0)
+        sys.exit(0 if sys.argv[1:] else PairscaleError.exit_code)
     # Importing torch and Lightning makes 400,000 objects that stay: looking for garbage among them again and again
     # would take a fifth of the time to start.
     gc.set_threshold(50_000, 20, 20)
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
-    codes = []  # of what failed
+    codes: list[int] = []  # of what failed
+    told: set[str] = set()
+    planned = False
 
     def fail(error: Exception) -> None:
         line = describe(error)
@@ -343,7 +339,9 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
             line = describe_fault(error)
         else:
             codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
-        print(f"pairscale {command}: {one_line(line)}", file=sys.stderr)
+        if not planned or line not in told:  # runs of a sweep that is only planned often have one fault
+            print(f"pairscale {command}: {one_line(line)}", file=sys.stderr)
+        told.add(line)
 
     def attempt(config: Callable[[], AnalysisConfig]) -> None:
         try:
@@ -358,14 +356,14 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
         attempt(partial(to_config, node))
 
     try:
-        overrides = [word for word in sys.argv[1:] if not word.startswith("-")]
-        if _is_dry_sweep(sys.argv[1:]):
+        sys.argv[1:] = words_for_hydra(sys.argv[1:])
+        overrides = overrides_of(sys.argv[1:])
+        if planned := is_dry_sweep(sys.argv[1:]):
             for _, node, config in points(command, overrides):
                 HydraConfig.instance().set_config(node)
                 attempt(partial(copy.copy, config))
         else:
-            sweeps = command in ("train", "eval") and _is_sweep(sys.argv[1:])
-            if sweeps and "dry_run=true" not in overrides:
+            if command in ("train", "eval") and is_sweep(sys.argv[1:]):
                 found = points(command, overrides, skip_refused=True)  # what is refused will say so itself
                 keep_points(found, command, f"python -m {command} -m {shlex.join(overrides)}")
             task()

@@ -17,7 +17,7 @@ from typing import Any
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from corpora.errors import ConfigError, PairscaleError
+from corpora.errors import ConfigError, NoCorpus, PairscaleError
 from corpora.files import REFUSED
 
 FOLDER = Path(__file__).parent
@@ -30,6 +30,8 @@ def describe(error: BaseException) -> str | None:
     """The one line that a user needs of an error that they can mend; None for a fault of the program."""
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, NoCorpus):
+            return f"{cause}; {_among('', [name for name in _options('corpus') if name != 'none'])}"
         if isinstance(cause, PairscaleError):
             return str(cause)
         if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
@@ -44,8 +46,7 @@ def describe(error: BaseException) -> str | None:
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         if missing := _NO_OPTION.search(str(error)):
             group, option = missing["group"], missing["option"]
-            there = sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
-            return f"{group}={option}: none of that name; {_among(option, there)}"
+            return f"{group}={option}: none of that name; {_among(option, _options(group))}"
         text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
         lines = [line.strip() for line in text.splitlines()]
         told = [line for line in lines if line and not line.startswith(_NOISE)]
@@ -97,6 +98,10 @@ def check_keys(config: Any, where: str = "") -> None:
 def _no_such_key(key: str, owner: Any) -> str:
     known = sorted(part.name for part in dataclasses.fields(owner))
     return f"{key}: no such key; {_among(key.rpartition('.')[2], known)}"
+
+
+def _options(group: str) -> list[str]:
+    return sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
 
 
 def _among(given: str, there: list[str]) -> str:

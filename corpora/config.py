@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.errors import ConfigError, check_between, check_choice, check_name, check_seed
+from corpora.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 COUNTS = ("words", "characters", "sentences")
@@ -99,6 +99,11 @@ class CorpusConfig:
             except regex.error as error:
                 raise ConfigError(f"corpus.filter={self.filter}: not a regular expression ({error})") from None
         check_name("corpus.name", self.name)
+
+
+@dataclass
+class NoCorpusConfig(CorpusConfig):
+    """No corpus: for models that come trained, and for commands that read no text."""
 
 
 @dataclass
@@ -197,6 +202,12 @@ class TokenizerConfig:
         check_between("tokenizer.vocab_size", self.vocab_size, 1, MAX_VOCABULARY)
         check_between("tokenizer.fit_sentences", self.fit_sentences, 1, 10**9)
         check_between("tokenizer.character_coverage", self.character_coverage, 0, 1)
+
+
+def check_chosen(corpus: CorpusConfig) -> None:
+    """Raise NoCorpus where none is chosen."""
+    if isinstance(corpus, NoCorpusConfig):
+        raise NoCorpus("corpus: none is chosen, and it has no default; give corpus=NAME")
 
 
 @dataclass

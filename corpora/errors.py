@@ -2,6 +2,7 @@
 
     PairscaleError
     ├── ConfigError   values that compose but are out of range or do not fit together
+    │   └── NoCorpus  no corpus is chosen where one is needed
     ├── InputError    a text, benchmark or other file of the user's that cannot be used
     ├── StoreError    a prepared corpus that is damaged, changed or of another version
     ├── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
@@ -33,6 +34,10 @@ class PairscaleError(Exception):
 
 class ConfigError(PairscaleError):
     """A configuration value is out of range, or two values do not fit together."""
+
+
+class NoCorpus(ConfigError):
+    """No corpus is chosen, and what is to be done needs one."""
 
 
 class InputError(PairscaleError):

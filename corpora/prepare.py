@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpora.config import CorporaConfig
+from corpora.config import CorporaConfig, check_chosen
 from corpora.errors import InputError, StoreError
 from corpora.files import only_process, sha256_json
 from corpora.filters import Filter, filter_manifest, write_filter
@@ -172,9 +172,10 @@ class Corpus:
 def prepare(config: CorporaConfig) -> Corpus:
     """The corpus of a configuration; its text is prepared unless it is there, its ids when they are first asked for.
 
-    Safe to call from many processes at once. Raises InputError for text that cannot be used and StoreError for a store
-    that is damaged or was prepared from something else.
+    Safe to call from many processes at once. Raises NoCorpus where none is chosen, InputError for text that cannot be
+    used and StoreError for a store that is damaged or was prepared from something else.
     """
+    check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
     known = text_manifest(folder).get("corpus.path", {}) if _is_there(folder) else {}
     description = describe_source(config.corpus, known)

@@ -4,7 +4,7 @@ python -m eval study=NAME benchmark=blimp      every run of the study that is do
 python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
 python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
 python -m eval study=NAME model=imported model.checkpoint=FILE  a published checkpoint, imported unless it is
-python -m eval -m study=NAME model=lstm_tiny model.dropout=0,0.2 sample.size=1M,2M    runs by their values: the same
+python -m eval -m study=NAME corpus=toy model=lstm_tiny model.dropout=0,0.2    runs by their values: the same
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 

@@ -85,7 +85,7 @@ class ClozeWork:
         """One pass over all different contexts; both files."""
         from eval.cloze import next_words
 
-        set_up_cpu(self.trainer)
+        set_up_cpu(self.trainer, self.run.read_manifest().get("parameters"))
         questions = self.diagnostic.questions
         asked = questions.groupby("context", sort=False)["candidate"].unique()
         candidates = [list(words) for words in asked]

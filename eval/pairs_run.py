@@ -137,7 +137,7 @@ class PairsWork:
         from eval.voting import vote
 
         pairs = self.benchmark.pairs
-        set_up_cpu(self.config.trainer)
+        set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
         plans = [self.plans[name] for name in self.lacking if not self.plans[name].config.voters]
         if plans:
             judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)

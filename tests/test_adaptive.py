@@ -170,7 +170,9 @@ def test_it_trains_and_is_scored(tmp_path):
     adaptive = ["model.cutoffs=[30,80]", "model.div_val=2", "model.tied_projections=true"]
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs", "trainer.progress=false"]
     budget = ["sample.size=6k", "recipe.budget.epochs=3", "recipe.validation_words=500", "recipe.lr=5e-3"]
-    config = compose("train", ["model=txl_tiny", "corpus.words=12000", *sizes, *adaptive, *paths, *budget])
+    config = compose(
+        "train", ["model=txl_tiny", "corpus=toy", "corpus.words=12000", *sizes, *adaptive, *paths, *budget]
+    )
     config.trainer.accelerator = "cpu"
     run = train_run(config)
     loaded = load_model(run)

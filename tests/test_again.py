@@ -12,14 +12,15 @@ from train.differences import beside_others
 from train.runs import RunFolder
 
 TINY = [
-    "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus.words=30000",
+    "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus=toy",
+    "corpus.words=30000",
     "recipe.budget.epochs=1", "recipe.validation_words=200", "benchmark=toy", "benchmark.per_paradigm=3",
     "method=[lp]", "trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu",
 ]  # fmt: skip
 
 
 def started(*overrides, code=0):
-    done = completed("eval", "-m", *overrides)
+    done = completed("eval", "-m", "hydra/launcher=basic", *overrides)
     assert done.returncode == code, done.stderr
     return done
 
@@ -64,7 +65,7 @@ def neighbour(tmp_path):
     """Configurations in a study that has one run of theirs, with dropout 0.2."""
 
     def config(*overrides):
-        return compose("train", ["study=s", "model=lstm_tiny", f"paths.runs={tmp_path}", *overrides])
+        return compose("train", ["study=s", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}", *overrides])
 
     first = config()
     from omegaconf import OmegaConf
@@ -94,7 +95,7 @@ def test_the_nearest_of_several_is_the_one_to_compare_with(neighbour):
 
 def test_a_field_that_joined_later_is_told_only_where_it_is_not_at_its_default(tmp_path):
     def config(*overrides):
-        return compose("train", ["study=s", "model=txl_tiny", f"paths.runs={tmp_path}", *overrides])
+        return compose("train", ["study=s", "corpus=toy", "model=txl_tiny", f"paths.runs={tmp_path}", *overrides])
 
     from omegaconf import OmegaConf
 

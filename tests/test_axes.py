@@ -50,7 +50,7 @@ def test_groups_are_called_by_what_varies(axis):
     points, names = AXES[axis]
     configs = {}
     for number, (point, size, seed) in enumerate(itertools.product(points, ("4k", "8k"), (1, 2))):
-        asked = ["model=lstm_tiny", *point.split(), f"sample.size={size}", f"seed={seed}"]
+        asked = ["corpus=toy", "model=lstm_tiny", *point.split(), f"sample.size={size}", f"seed={seed}"]
         configs[str(number)] = OmegaConf.to_container(OmegaConf.structured(compose("train", asked)))
     found, notes = labels(configs)
     # What a tokenizer or corpus brings with it is not named again: one key tells of all that go together.

@@ -170,7 +170,7 @@ def test_an_unknown_experiment_lists_those_there_are():
 
 
 def test_the_run_id_reads_well():
-    name = run_id(compose("train", ["model=txl_tiny", "sample.size=1/8M", "seed=2"]))
+    name = run_id(compose("train", ["corpus=toy", "model=txl_tiny", "sample.size=1/8M", "seed=2"]))
     assert name.startswith("txl_tiny-toy-word-125k-s2-")
 
 
@@ -193,7 +193,7 @@ def test_the_run_id_reads_well():
     ],
 )
 def test_what_cannot_change_the_numbers_leaves_the_run_id(override):
-    assert run_id(compose("eval", [override])) == run_id(compose("eval", []))
+    assert run_id(compose("eval", ["corpus=toy", override])) == run_id(compose("eval", ["corpus=toy"]))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_what_cannot_change_the_numbers_leaves_the_run_id(override):
     ],
 )
 def test_what_can_change_the_numbers_names_another_run(override):
-    assert run_id(compose("eval", [override])) != run_id(compose("eval", []))
+    assert run_id(compose("eval", ["corpus=toy", override])) != run_id(compose("eval", ["corpus=toy"]))
 
 
 @given(st.integers(1, 10**12))
@@ -297,7 +297,7 @@ def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
 def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were():
     """Runs of before the Transformer-XL's adaptive softmax are found again."""
     ids = [
-        run_id(compose("train", ["model=txl_tiny", *more]))
+        run_id(compose("train", ["corpus=toy", "model=txl_tiny", *more]))
         for more in ([], ["model.div_val=1", "model.cutoffs=[]"], ["model.cutoffs=[100]"], ["model.pre_norm=true"])
     ]
     assert ids[0] == ids[1]

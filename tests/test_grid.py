@@ -25,7 +25,7 @@ def swept(tmp_path, monkeypatch):
     """Sweep, with runs that do nothing but note their configurations; returns these and the exit code."""
 
     def sweep(command, *overrides, dry=False):
-        monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}"])
+        monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}", "hydra/launcher=basic"])
         begun = []
         with pytest.raises(SystemExit) as end:
             conf.main(command, begun.append)
@@ -140,7 +140,7 @@ def test_another_file_is_told_in_one_line(tmp_path, text, told):
 
 
 def test_what_is_kept_says_what_a_run_is_and_nothing_of_the_machine(tmp_path):
-    config = compose("train", ["study=mine", "model=lstm_tiny", f"paths.runs={tmp_path}"])
+    config = compose("train", ["study=mine", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}"])
     keep_grid(RunFolder.of(config).path.parent, {"seed=1": config}, None, "python -m train -m ...")
     (path,) = tmp_path.rglob("grid/*.json")
     (run,) = json.loads(path.read_text())["runs"].values()

@@ -195,7 +195,7 @@ def test_values_and_vocabularies_that_do_not_fit_are_one_line(tmp_path, imported
         with pytest.raises(PairscaleError, match=message):
             imported(**values)
     with pytest.raises(ConfigError, match="model=lstm: is trained here"):
-        import_run(compose("train", []))
+        import_run(compose("train", ["corpus=toy"]))
     (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
         imported(vocabulary=f"{tmp_path}/latin.txt")

@@ -19,7 +19,7 @@ def end(tmp_path, monkeypatch, capsys):
         def fail(*_):
             raise error
 
-        monkeypatch.setattr(sys, "argv", ["train", *overrides, f"paths.runs={tmp_path}", "study=mine"])
+        monkeypatch.setattr(sys, "argv", ["train", "corpus=toy", *overrides, f"paths.runs={tmp_path}", "study=mine"])
         with pytest.raises(SystemExit) as ended:
             conf.main("train", (lambda _: None) if finish else fail, fail if finish else lambda: None)
         return ended.value.code, capsys.readouterr().err
@@ -53,7 +53,7 @@ def test_developers_see_the_traceback_as_well(end, monkeypatch):
 
 
 def test_a_fault_in_one_run_does_not_stop_the_others(end):
-    code, printed = end(RecursionError("deep"), "-m", "seed=1,2")
+    code, printed = end(RecursionError("deep"), "-m", "hydra/launcher=basic", "seed=1,2")
     assert code == 1
     assert [line.partition(": unexpected ")[2][:20] for line in printed.splitlines()] == ["RecursionError: deep"] * 2
 

@@ -224,7 +224,7 @@ def test_pruning_leaves_n_grams_out(configured, lmplz):
 
 def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
     folders = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    fixed = ["corpus.words=20000", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "study=s"]
+    fixed = ["corpus=toy", "corpus.words=20000", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "study=s"]
     fixed += ["trainer.progress=false", "trainer.accelerator=cpu", "recipe.validation_words=200"]
     tiny = ["model=lstm_tiny", "model.embedding=8", "model.hidden=8", "recipe.budget.epochs=1"]
     for model, size in ((["model=ngram"], "1k"), (["model=ngram"], "2k"), (tiny, "1k")):
@@ -389,7 +389,7 @@ def test_a_dry_run_tells_what_it_would_take(configured, capsys):
 
 def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
     runs = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store"]
-    wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus.words=3000", "sample.size=1k"]
+    wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus=toy", "corpus.words=3000", "sample.size=1k"]
     told = completed("train", *wrong, *runs)
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1

@@ -43,7 +43,7 @@ def test_hours_are_those_of_the_words_and_the_given_speed(paths):
 
 
 def test_a_done_run_takes_nothing_more(paths):
-    config = compose("train", ["model=lstm_tiny", "sample.size=2k", "dry_run_words_per_s=1000", *paths])
+    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=2k", "dry_run_words_per_s=1000", *paths])
     before = Planned(config, estimate(config))
     RunFolder.of(config).update_manifest(status="done")
     after = Planned(config, estimate(config))
@@ -75,7 +75,7 @@ def test_points_of_a_sweep_are_hydras(paths):
 
 def test_activations_of_an_lstm_grow_with_its_tokens():
     """At least four gates, the cell and the output of each layer and token; a fixed part for weights besides."""
-    model = ["model=lstm_tiny", "model.dropout=0"]
+    model = ["corpus=toy", "model=lstm_tiny", "model.dropout=0"]
     one, two, three = (
         activation_bytes(compose("train", [*model, f"recipe.batch={columns}", "recipe.bptt=50"]), 500)
         for columns in (8, 16, 24)
@@ -86,7 +86,7 @@ def test_activations_of_an_lstm_grow_with_its_tokens():
 
 @pytest.mark.parametrize("more", [[], ["model.cutoffs=[100]", "model.div_val=2"]])
 def test_activations_are_what_a_real_step_keeps(more):
-    config = compose("train", ["model=txl_tiny", "recipe.batch=16", "recipe.bptt=70", *more])
+    config = compose("train", ["corpus=toy", "model=txl_tiny", "recipe.batch=16", "recipe.bptt=70", *more])
     net = build_model(config.model, 500).train()
     weights = {parameter.untyped_storage().data_ptr() for parameter in net.parameters()}
     kept: dict[int, torch.Tensor] = {}
@@ -128,7 +128,8 @@ def test_a_speed_that_is_none_is_refused(given):
 def test_training_is_planned_where_the_benchmark_is_not(paths, tmp_path):
     planned.runs.clear()
     try:
-        planned_by_eval(compose("eval", ["model=lstm_tiny", "sample.size=2k", GIVEN, f"paths.data={tmp_path}", *paths]))
+        overrides = ["corpus=toy", "model=lstm_tiny", "sample.size=2k", GIVEN, f"paths.data={tmp_path}", *paths]
+        planned_by_eval(compose("eval", overrides))
         (run,) = planned.runs
         assert run.scoring_seconds == 0
         assert [note.startswith("scoring is not counted:") for note in planned.notes] == [True]
@@ -148,7 +149,7 @@ def test_the_command_prints_one_table(paths):
 
 def test_words_seen_at_the_end_are_the_budget(paths):
     """What hours are counted from."""
-    config = compose("train", ["model=lstm_tiny", "sample.size=50k", "dry_run_words_per_s=1000", *paths])
+    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=50k", "dry_run_words_per_s=1000", *paths])
     found = estimate(config)
     assert found.words_seen == pytest.approx(250_000, rel=0.01)
     assert found.steps == len(Batches(torch.zeros(found.tokens, dtype=torch.int32).numpy(), found.words, config.recipe))

@@ -76,7 +76,7 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
 def test_a_sweep_trains_on_several_devices_run_by_run_and_ranks_draw_other_dropout(tmp_path):
     """Were the masks of both ranks the same, columns i and i + 4 would be dropped alike."""
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
-    done = completed("train", "-m", *arguments, "seed=1,2")
+    done = completed("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "runs").glob("*/*/model.safetensors"))) == 2
     both = RunFolder.of(compose("train", [*arguments, "seed=1"]))

@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, parse_size
+from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, check_chosen, parse_size
 from corpora.errors import (
     ConfigError,
     check_above,
@@ -47,7 +47,11 @@ class ModelConfig:
         check_seed("model.seed", self.seed)
 
     def identity(self, run: RunConfig) -> tuple[list[str], Any]:
-        """The words of a run's name, and all of its configuration that can change its numbers."""
+        """The words of a run's name, and all of its configuration that can change its numbers.
+
+        Raises NoCorpus where the model is trained here and no corpus is chosen.
+        """
+        check_chosen(run.corpus)
         return [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"], run
 
 
@@ -321,7 +325,7 @@ class TrainerConfig:
     """The machine's side of training."""
 
     accelerator: str = MISSING  # auto: a GPU where there is one
-    threads: int | None = None  # null: what torch takes
+    threads: int | None = None  # null: by the model's size and the idle cores (train/device.py)
     compile: bool = MISSING
     progress: bool = MISSING
     devices: int = 1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/ranks.py)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import ConfigError, RunError
@@ -15,6 +18,10 @@ from train.config import TrainerConfig
 if TYPE_CHECKING:
     import torch
 
+PARAMETERS_PER_THREAD = 10_000_000  # a smaller model's steps are too short to be shared out (tests/bench/neighbour.py)
+LOOK_SECONDS = 0.5  # over which cores are seen to be idle
+CGROUP = Path("/sys/fs/cgroup")
+PROC_STAT = Path("/proc/stat")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
 
@@ -37,8 +44,72 @@ def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
     return "cuda" if gpus else "cpu"
 
 
-def set_up_cpu(trainer: TrainerConfig) -> None:
-    """Compute in `trainer.threads` threads, and keep freed memory.
+def available_cores() -> int:
+    """Cores that this process may use: those of its affinity, or fewer where its control group has a quota."""
+    # macOS has no set of cores that a process may use.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(max(1, min(cores, math.ceil(min(cores, _quota())))))
+
+
+def _quota() -> float:
+    """Cores' worth of time that the control group grants (version 2, then 1); infinity where there is no limit."""
+    try:
+        quota, period = (CGROUP / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            quota, period = ((CGROUP / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        except OSError:
+            return math.inf
+    return int(quota) / int(period) if quota.strip() not in ("max", "-1") else math.inf
+
+
+def idle_cores() -> int:
+    """Cores that this process may use and nobody does, over LOOK_SECONDS; at least 1.
+
+    Not the load average, which takes minutes to forget a process that has ended.
+    """
+    cores = available_cores()
+    try:
+        before = _idle_time()
+        time.sleep(LOOK_SECONDS)
+        after = _idle_time()
+    except OSError:  # no Linux: all are taken for idle
+        return cores
+    shares = [(after[core][0] - idle) / max(1, after[core][1] - total) for core, (idle, total) in before.items()]
+    return max(1, min(cores, round(sum(shares))))
+
+
+def _idle_time() -> dict[int, tuple[int, int]]:
+    """Core -> ticks that it was idle, and in all; of the cores of this process's affinity."""
+    lines = [line.split() for line in PROC_STAT.read_text().splitlines() if line.startswith("cpu")]
+    ticks = {int(name[3:]): [int(number) for number in rest[:8]] for name, *rest in lines if name != "cpu"}
+    return {core: (of[3] + of[4], sum(of)) for core, of in ticks.items() if core in os.sched_getaffinity(0)}
+
+
+def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | None = None, processes: int = 1) -> int:
+    """Threads to compute in: `trainer.threads`; else those `recorded` of a run that goes on, whose bits they make.
+
+    Else one for each PARAMETERS_PER_THREAD of the model (None: unknown, as many as there may be), of the cores that are
+    idle and of what OMP_NUM_THREADS grants. Threads wait for each other in every step, so that one which has to share
+    its core holds up all of them: in two threads a small model nearly stands still beside a busy process, in one it
+    loses a fifth. `processes` that share the work (train/ranks.py) come to one number without looking: they share all
+    cores.
+    """
+    if trainer.threads or recorded:
+        return int(trainer.threads or recorded or 1)
+    granted = os.environ.get("OMP_NUM_THREADS", "")
+    most = int(granted) if granted.isdigit() and int(granted) else available_cores()
+    if parameters is not None:
+        most = min(most, max(1, parameters // PARAMETERS_PER_THREAD))
+    if most == 1:
+        return 1
+    return min(most, max(1, available_cores() // processes) if processes > 1 else idle_cores())
+
+
+def set_up_cpu(
+    trainer: TrainerConfig, parameters: int | None = None, recorded: int | None = None, processes: int = 1
+) -> None:
+    """Compute in as many threads as `threads_for` says, and keep freed memory.
 
     A training step allocates arrays of hundreds of MB and frees them again. glibc gives such arrays back to the system
     at once, and the next step then waits for the same pages to be zeroed: with a vocabulary of 50,000 words and bf16 a
@@ -46,8 +117,7 @@ def set_up_cpu(trainer: TrainerConfig) -> None:
     """
     import torch
 
-    if trainer.threads:
-        torch.set_num_threads(trainer.threads)
+    torch.set_num_threads(threads_for(trainer, parameters, recorded, processes))
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "gnu_get_libc_version"):

@@ -220,7 +220,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     key = repr((config.model, batch, bptt, vocabulary, config.precision, config.trainer))
     if key in _speeds:
         return _speeds[key]
-    set_up_cpu(config.trainer)
+    set_up_cpu(config.trainer, parameter_count(config.model, vocabulary))
     set_up_gpu(config.precision == "bf16")
     # What is asked for may be elsewhere: a login node has no GPU.
     use_gpu = config.trainer.accelerator != "cpu" and torch.cuda.is_available()

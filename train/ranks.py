@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from torch import Tensor, distributed
 
 from corpora.errors import PairscaleError
+from pairscale import environment, started_by
 from train.config import RunConfig
 
 T = TypeVar("T")
@@ -83,9 +84,9 @@ def other_ranks(config: RunConfig) -> Iterator[Ranks]:
     try:
         for rank in range(1, size):
             process = subprocess.Popen(
-                [sys.executable, "-m", "train.ranks"],
+                started_by("train.ranks"),
                 stdin=subprocess.PIPE,
-                env=os.environ | meeting | {"LOCAL_RANK": str(rank)},
+                env=environment() | meeting | {"LOCAL_RANK": str(rank)},
             )
             started.append(process)
             assert process.stdin is not None

@@ -151,7 +151,9 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
     torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
-    set_up_cpu(config.trainer)
+    begun = folder.read_manifest().get("machine", {}) if folder.checkpoints else {}
+    parameters = parameter_count(config.model, len(corpus.tokenizer))
+    set_up_cpu(config.trainer, parameters, begun.get("threads"), ranks.size)
     set_up_gpu(config.precision == "bf16")
     model = build_model(config.model, len(corpus.tokenizer))
     # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
@@ -225,7 +227,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
             folder.update_manifest(
                 **info,
                 devices=ranks.size,
-                parameters=parameter_count(config.model, len(corpus.tokenizer)),
+                parameters=parameters,
                 vocabulary=len(corpus.tokenizer),
                 tokens=len(sample.tokens),
                 corpus=corpus.manifest,

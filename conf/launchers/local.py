@@ -28,6 +28,8 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from conf.launchers import check_all
+from pairscale import environment, started_by
+from train.device import available_cores
 
 STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
 
@@ -37,8 +39,7 @@ class LocalLauncher(Launcher):
 
     def __init__(self, jobs: int | None, per_gpu: int, gpus: list[int] | None, threads: int | None, logs: str) -> None:
         self.gpus = _visible_gpus() if gpus is None else [str(gpu) for gpu in gpus]
-        # macOS has no set of cores that a process may use.
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = available_cores()
         self.jobs = jobs or (per_gpu * len(self.gpus) if self.gpus else max(1, cores // (threads or 1)))
         self.threads = threads or max(1, cores // self.jobs)
         self.logs = Path(logs)
@@ -58,12 +59,15 @@ class LocalLauncher(Launcher):
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         self.logs.mkdir(parents=True, exist_ok=True)
         total, failed, unfinished, started = len(job_overrides), 0, 0, time.monotonic()
+        runs = f"{total} run{'s' if total > 1 else ''}"
         alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
         slots: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(self.jobs):
             slots.put(slot)
         where = f" on GPUs {','.join(self.gpus)}" if self.gpus else ""
-        _say(f"{total} runs, {self.jobs} at a time{where}, {self.threads} threads each; logs in {self.logs}")
+        at_once = f"{min(self.jobs, total)} at a time{where}"
+        threads = f"at most {self.threads} thread{'s' if self.threads > 1 else ''} each"
+        _say(f"{runs}, {at_once}, {threads}; logs in {self.logs}")
         with ThreadPoolExecutor(self.jobs) as pool, self._stopped_by_signals():
             points = {}
             for number, overrides in enumerate(job_overrides, start=initial_job_idx):
@@ -100,7 +104,7 @@ class LocalLauncher(Launcher):
                     if self._stopping.is_set():
                         return signal.SIGINT, log, 0.0
                     process = subprocess.Popen(
-                        [sys.executable, "-m", self.config.hydra.job.name, *overrides],
+                        started_by("pairscale", self.config.hydra.job.name, *self._searched, *overrides),
                         stdout=file,
                         stderr=subprocess.STDOUT,
                         stdin=subprocess.DEVNULL,
@@ -116,10 +120,15 @@ class LocalLauncher(Launcher):
         return code, log, time.monotonic() - started
 
     def _environment(self, slot: int) -> dict[str, str]:
-        environment = os.environ | {"OMP_NUM_THREADS": str(self.threads)}
+        of_run = environment() | {"OMP_NUM_THREADS": str(self.threads)}
         if self.gpus:
-            environment["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
-        return environment
+            of_run["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
+        return of_run
+
+    @property
+    def _searched(self) -> list[str]:
+        """What --config-dir became, the one of Hydra's own overrides that a run needs too."""
+        return [line for line in self.config.hydra.overrides.hydra if line.startswith("hydra.searchpath=")]
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:
