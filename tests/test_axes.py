@@ -50,7 +50,8 @@ def test_groups_are_called_by_what_varies(axis):
     points, names = AXES[axis]
     configs = {}
     for number, (point, size, seed) in enumerate(itertools.product(points, ("4k", "8k"), (1, 2))):
-        asked = ["corpus=toy", "model=lstm_tiny", *point.split(), f"sample.size={size}", f"seed={seed}"]
+        corpus = [] if "corpus=" in point else ["corpus=toy"]
+        asked = [*corpus, "model=lstm_tiny", *point.split(), f"sample.size={size}", f"seed={seed}"]
         configs[str(number)] = OmegaConf.to_container(OmegaConf.structured(compose("train", asked)))
     found, notes = labels(configs)
     # What a tokenizer or corpus brings with it is not named again: one key tells of all that go together.
@@ -58,7 +59,29 @@ def test_groups_are_called_by_what_varies(axis):
     assert firsts == names
     assert all(len({found[str(number + k)] for k in range(4)}) == 1 for number in range(0, len(configs), 4))
     assert len(set(found.values())) == len(points)
-    assert notes == []
+    also = "Curves differ in more than their names: tokenizer.vocab_size is 10 (lstm_tiny, epochs=1.0); 20 (lstm_tiny, "
+    assert notes == ([f"{also}epochs=5.0)."] if axis == "two that go together" else [])
+
+
+def test_what_no_name_tells_is_noted():
+    """Two words that tell curves apart, where corpus and budget differ too: the corpus is named, the budget noted."""
+    points = {
+        "a": "corpus=toy model=lstm_tiny model.dropout=0.1",
+        "b": "corpus=local corpus.name=english corpus.path=a.txt model=lstm_tiny tokenizer=unigram "
+        "recipe.budget.epochs=3",
+    }
+    configs = {
+        run: OmegaConf.to_container(OmegaConf.structured(compose("train", point.split())))
+        for run, point in points.items()
+    }
+    names, notes = labels(configs)
+    assert names == {"a": "lstm_tiny, word, toy", "b": "lstm_tiny, unigram, english"}
+    assert notes == [
+        "Curves differ in more than their names: model.dropout is 0.1 (lstm_tiny, word, toy); 0.2 (lstm_tiny, "
+        "unigram, english).",
+        "Curves differ in more than their names: recipe.budget.epochs is 3.0 (lstm_tiny, unigram, english); 5.0 "
+        "(lstm_tiny, word, toy).",
+    ]
 
 
 @pytest.mark.slow

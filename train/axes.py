@@ -23,6 +23,8 @@ _SCORING_GROUPS = (
     "benchmark", "method", "policy", "scoring", "ties", "analysis", "published", "source", "project", "people",
     "questionnaire",
 )  # fmt: skip
+_ALWAYS = ("tokenizer.name", "corpus.name")  # named where they differ, whatever else does
+_STAND_FOR = ("model.name", "tokenizer.name", "corpus.name")
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
 
@@ -40,9 +42,10 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
     """Name of each run's group: the model, then whatever else differs between runs of the same name so far.
 
-    A key is called by its last part where that is no other's: "dropout=0.2" for model.dropout. A key of the recipe that
-    is one and the same at each size (a budget that grows with the text, say) does not cut a curve into pieces; it is
-    noted. Returns the names by run id, and the notes.
+    The tokenizer and the corpus are named wherever they differ at all. A key is called by its last part where that is
+    no other's: "dropout=0.2" for model.dropout. A key of the recipe that is one and the same at each size (a budget
+    that grows with the text, say) does not cut a curve into pieces; it is noted, and so is what differs between groups
+    that other keys part already. Returns the names by run id, and the notes.
     """
     table = {run: {key: written(value) for key, value in flatten(config).items()} for run, config in configs.items()}
     keys = list(dict.fromkeys(key for row in table.values() for key in row if not _ignored(key)))
@@ -51,7 +54,8 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
     names = {run: [row["model.name"]] for run, row in table.items()}
     chosen, notes = [], []
     for key in sorted(keys, key=lambda key: (_NAMES.index(key) if key in _NAMES else len(_NAMES), key)):
-        if not _vary(values[key], ((run, tuple(name)) for run, name in names.items())):
+        of_name = [(run, () if key in _ALWAYS else tuple(name)) for run, name in names.items()]
+        if not _vary(values[key], of_name):
             continue
         of_size = ((run, (*name, sizes[run])) for run, name in names.items())
         if key.startswith("recipe.") and key != "recipe.name" and not _vary(values[key], of_size):
@@ -62,7 +66,7 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
             name.append(values[key][run])
     short = _short(chosen)
     had = {(row["model.name"], key) for row in table.values() for key in row}
-    return {
+    called = {
         run: ", ".join(
             [
                 name[0],
@@ -70,7 +74,33 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
             ]
         )
         for run, name in names.items()
-    }, notes
+    }
+    rest = [key for key in keys if key not in chosen and all(key in row for row in table.values())]
+    return called, notes + [note for key in rest if (note := _unnamed(key, values, called))]
+
+
+def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
+    """A note on a key that differs between groups and is in no name; "" where it does not, or a name stands for it.
+
+    That of a model, tokenizer or corpus stands for all that is always so with it.
+    """
+    of_group: dict[str, set[str]] = {}
+    for run, name in names.items():
+        of_group.setdefault(name, set()).add(values[key][run])
+    if len({frozenset(group) for group in of_group.values()}) == 1:
+        return ""
+    whose = f"{key.partition('.')[0]}.name"
+    if (
+        whose in _STAND_FOR
+        and whose in values
+        and not _vary(values[key], ((r, (v,)) for r, v in values[whose].items()))
+    ):
+        return ""
+    groups: dict[str, list[str]] = {}
+    for name, group in of_group.items():
+        groups.setdefault(" and ".join(in_order(group)), []).append(name)
+    told = "; ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
+    return f"Curves differ in more than their names: {key} is {told}."
 
 
 def _has(had: set[tuple[str, str]], model: str, key: str) -> bool:
