@@ -47,6 +47,10 @@ class AnalysisConfig(EvalConfig):
     project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
     published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's
 
+    # analysis.status: a run, or failed, missing or study, to be removed; yes: without asking
+    remove: str | None = field(default=None, metadata=NOT_IN_DIGEST)
+    yes: bool = field(default=False, metadata=NOT_IN_DIGEST)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("source", self.source, SOURCES)

@@ -5,16 +5,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+import conf
+from analysis.status import __main__ as status_command
+from analysis.status.removal import confirmed
 from analysis.status.report import MARKS, grid, report
 from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, run_states
+from corpora.files import write_json
 from eval.scores import score_path
 from tests.made_up_study import MadeUpStudy
 from train.axes import in_order
-from train.grid import Asked
+from train.grid import Asked, read_grid
 
 ROOT = Path(__file__).parents[1]
 
@@ -143,6 +148,93 @@ def test_a_run_whose_files_are_damaged_has_failed_and_hides_no_other(study, was_
     assert all(text in state.reason for text, state in zip(told, damaged, strict=True))
     assert {run: state for run, state in states.items() if run in others} == before
     assert len(report("made_up", list(states.values()), 80)) > 10
+
+
+def lines_of(path, asked):
+    return [line.plain for line in report(path.name, run_states(path, asked), 80)]
+
+
+def test_a_failed_run_has_its_remedy_beside_it_and_no_time_left(study):
+    """Other runs of its row have a speed, from which its time could be told: 221 hours for a typed 500M words."""
+    _, path, folders, asked = study
+    for folder in folders[2:5]:
+        folder.update_manifest(status="done", words_seen=3_000_000)
+    asked.pop("gone")
+    lines = lines_of(path, asked)
+    (reason,) = [n for n, line in enumerate(lines) if line.strip() == "the run diverged"]
+    beside = " ".join(lines[reason:])
+    assert "python -m analysis.status study=made_up remove=failed (or remove=RUN)" in beside
+    assert not [line for line in lines if line.startswith("left:")]
+
+
+def test_parts_of_a_benchmark_are_told_apart(study):
+    _, path, folders, asked = study
+    for folder in folders[:3]:
+        folder.scores("blimp").rename(folder.scores("blimp+pairs-100"))
+    assert "scored on blimp 4, blimp+pairs-100 3" in lines_of(path, asked)
+
+
+@pytest.fixture
+def kept(study):
+    """The same study with all that was asked for in its folder, as a sweep keeps it."""
+    _, path, folders, asked = study
+    runs = {run: {"point": one.point, "config": one.config} for run, one in asked.items()}
+    grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
+    write_json(path / "grid" / "a.json", grid)
+    (path / "local").mkdir()
+    return path, folders
+
+
+def status(path, *overrides):
+    """Exit code of the command, in this process."""
+    arguments = ["study=made_up", f"paths.runs={path.parent}", *overrides]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["analysis.status", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            conf.main("status", status_command.run)
+    return ended.value.code
+
+
+@pytest.mark.parametrize(("remove", "gone"), [("failed", [1]), ("RUN", [6]), ("missing", []), ("study", range(8))])
+def test_what_is_removed_is_gone_from_the_grid_too(kept, remove, gone):
+    """Of failed runs those that are not trained: one whose scoring failed has weights."""
+    path, folders = kept
+    removed = folders[6].path.name if remove == "RUN" else remove
+    assert status(path, f"remove={removed}", "yes=true") == 0
+    expected = [folder for number, folder in enumerate(folders) if number not in gone]
+    assert [folder.path.exists() for folder in folders] == [folder in expected for folder in folders]
+    if remove == "study":
+        assert not path.exists()
+        return
+    never = set() if remove == "missing" else {"gone"}
+    assert set(read_grid(path)) == {folder.path.name for folder in expected} | never
+    assert not list(path.glob(".*"))
+
+
+def test_nothing_is_removed_unless_it_is_confirmed(kept, capsys, monkeypatch):
+    path, folders = kept
+    assert status(path, "remove=failed") == 2  # nobody to ask: no terminal
+    assert "nothing is removed unless it is confirmed; add yes=true" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    asked = []
+    assert not confirmed(False, lambda question: asked.append(question) or "")
+    assert confirmed(False, lambda question: "y")
+    assert asked == ["Remove them? [y/N] "]
+    assert folders[1].path.exists()
+
+
+def test_a_run_that_is_at_work_is_not_removed(kept, capsys):
+    path, folders = kept
+    with folders[4].locked():
+        assert status(path, "remove=study", "yes=true") == 75
+    assert "stop it first, nothing was removed" in capsys.readouterr().err
+    assert all(folder.path.exists() for folder in folders)
+
+
+def test_a_name_that_is_none_is_told(kept, capsys):
+    path, _ = kept
+    assert status(path, "remove=lstm", "yes=true") == 2
+    assert "remove=lstm: names no run of study=made_up; must be a run's name" in capsys.readouterr().err
 
 
 def test_numbers_in_names_go_by_size():

@@ -21,6 +21,7 @@ _NO_AXIS = (
 _NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "dry_run_words_per_s", "corpus.path", "corpus.url")
 _SCORING_GROUPS = (
     "benchmark", "method", "policy", "scoring", "ties", "analysis", "published", "source", "project", "people",
+    "remove", "yes",
     "questionnaire",
 )  # fmt: skip
 _ALWAYS = ("tokenizer.name", "corpus.name")  # named where they differ, whatever else does

@@ -9,7 +9,7 @@ written back while another sweep does so too. Removing a file takes its sweep ba
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -22,6 +22,7 @@ from train.tracking import described
 
 GRID_FOLDER = "grid"
 GRID_VERSION = 1
+_REMEDY = "remove it, and sweep again for the runs that lack"
 
 
 class _Point(TypedDict):
@@ -69,20 +70,33 @@ def keep_grid(study: Path, points: Mapping[str, RunConfig], benchmark: str | Non
     write_json(study / GRID_FOLDER / f"{name}.json", kept)
 
 
+def forget_runs(study: Path, runs: Collection[str]) -> None:
+    """Take runs out of what the sweeps of a study asked for; a sweep of nothing else is gone. Raises as `read_grid`."""
+    for path, grid in _grids(study):
+        rest = {run: one for run, one in grid["runs"].items() if run not in runs}
+        if not rest:
+            path.unlink()
+        elif len(rest) < len(grid["runs"]):
+            write_json(path, {**grid, "runs": rest})
+
+
 def read_grid(study: Path) -> dict[str, Asked]:
     """All that the sweeps of a study asked for, by run id; {} where none was kept.
 
     Raises RunError for a file that this code did not write.
     """
     asked: dict[str, Asked] = {}
-    remedy = "remove it, and sweep again for the runs that lack"
-    for path in sorted((study / GRID_FOLDER).glob("*.json")):
-        grid = read_json(path, _Grid, RunError, remedy, GRID_VERSION)
+    for path, grid in _grids(study):
         benchmarks = frozenset([grid["benchmark"]] if grid["benchmark"] else [])
         for run, one in grid["runs"].items():
-            check_stored(one["config"], path, remedy)
+            check_stored(one["config"], path, _REMEDY)
             before = asked.get(run, Asked(one["point"], cast(dict[str, Any], one["config"])))
             asked[run] = dataclasses.replace(
                 before, benchmarks=before.benchmarks | benchmarks, commands=(*before.commands, grid["command"])
             )
     return asked
+
+
+def _grids(study: Path) -> list[tuple[Path, _Grid]]:
+    paths = sorted((study / GRID_FOLDER).glob("*.json"))
+    return [(path, read_json(path, _Grid, RunError, _REMEDY, GRID_VERSION)) for path in paths]

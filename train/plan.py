@@ -64,12 +64,15 @@ class Plan:
             console.print(self.table())
             for line in self.totals():
                 console.print(Text(line), soft_wrap=True)
-        for text in self.notes:
+        for text in self.notes + (self._labels()[1] if len(self.runs) > 1 else []):
             console.print(Text(text), soft_wrap=True)
+
+    def _labels(self) -> tuple[dict[str, str], list[str]]:
+        return labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})
 
     def cells(self) -> list[tuple[str, str, list[Planned]]]:
         """Runs of one label (train/axes.py) and size, in the order of both."""
-        names, _ = labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})
+        names, _ = self._labels()
         cells: dict[tuple[str, str], list[Planned]] = {}
         for run in self.runs:
             key = names[run.estimate.run], format_size(parse_size(run.config.sample.size))

@@ -1,4 +1,4 @@
-"""`python -m analysis.status study=NAME`: how far a study is. It only reads, and may be asked at any time."""
+"""`python -m analysis.status study=NAME`: how far a study is; with remove=... it removes runs of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from rich.console import Console
 
 import conf
 from analysis.config import AnalysisConfig
+from analysis.status.removal import STUDY, confirmed, described, remove_runs, selected
 from analysis.status.report import report
 from analysis.status.states import SCORED, TRAINED, RunState, run_states
 from corpora.errors import ConfigError, RunError
@@ -15,7 +16,10 @@ from train.grid import Asked
 
 
 def run(config: AnalysisConfig) -> None:
-    """Print how far `config.study` is. Raises ConfigError without a study, RunError where there is nothing of it."""
+    """Print how far `config.study` is, or remove what `config.remove` names.
+
+    Raises ConfigError without a study, RunError where there is nothing of it, and as `remove_runs`.
+    """
     runs = Path(config.paths.runs)
     if config.study is None:
         known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
@@ -25,6 +29,16 @@ def run(config: AnalysisConfig) -> None:
     if not states:
         raise RunError(f"study={config.study}: no experiment of that name, and no run in {runs / config.study}")
     console = Console(highlight=False)
+    if config.remove is not None:
+        chosen = selected(runs / config.study, states, config.remove)
+        for told in described(runs / config.study, chosen, config.remove):
+            console.print(told, soft_wrap=True, markup=False)
+        if confirmed(config.yes):
+            remove_runs(runs / config.study, chosen, config.remove == STUDY)
+            console.print("removed; corpora in the store and reports stay")
+        else:
+            console.print("nothing removed")
+        return
     for line in report(config.study, states, console.width):
         console.print(line, soft_wrap=True)
     lacking = [asked[state.run] for state in states if state.run in asked and not _is_as_asked(state, asked[state.run])]

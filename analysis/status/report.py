@@ -37,12 +37,12 @@ def report(study: str, states: Sequence[RunState], width: int) -> list[Text]:
     for name in STATES:
         if counts[name]:
             head.append(" · ", style="not bold").append(f"{counts[name]} {name}", style=STYLES[name])
-    benchmarks = Counter(name for state in states for name in state.benchmarks)
+    benchmarks = Counter(label for state in states for label in state.scored_on)
     lines = [head]
     if benchmarks:
         lines.append(Text("scored on " + ", ".join(f"{name} {count}" for name, count in sorted(benchmarks.items()))))
     lines += [Text(), *grid(states, width), Text(), _legend(counts)]
-    lines += _failures([state for state in states if state.state == BROKEN])
+    lines += _failures(study, [state for state in states if state.state == BROKEN])
     for name, told in ((RUNNING, _in_progress), (STOPPED, _in_progress), (TRAINED, _named)):
         chosen = [state for state in states if state.state == name]
         shown = chosen if name == RUNNING else chosen[:LISTED]
@@ -125,13 +125,16 @@ def _in_progress(state: RunState) -> Text:
     return text
 
 
-def _failures(failed: Sequence[RunState]) -> list[Text]:
-    """Each reason once, with the runs that it stopped."""
+def _failures(study: str, failed: Sequence[RunState]) -> list[Text]:
+    """Each reason once, with the runs that it stopped, and what to do about those that are not trained."""
     lines = [Text(), Text(BROKEN, style=STYLES[BROKEN])] if failed else []
     for reason in dict.fromkeys(state.reason for state in failed):
         runs = [state.name for state in failed if state.reason == reason]
         lines += [Text(f"  {reason}"), *(Text(f"    {name}") for name in runs[:LISTED])]
         lines += [Text(f"  {line}") for line in _more(len(runs) - LISTED)]
+    if any(state.left != 0 for state in failed):
+        again = "  the command that asked for them tries them again; to take them out of the study, grid and all:"
+        lines += [Text(again), Text(f"  python -m analysis.status study={study} remove=failed (or remove=RUN)")]
     return lines
 
 
@@ -154,8 +157,9 @@ def _left(states: Sequence[RunState]) -> list[Text]:
         low, high = min(speeds[label]), max(speeds[label])
         told = f"{low:,.0f} words/s" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f} words/s"
         lines.append(Text(f"speed: {label} {told}"))
-    todo = [state for state in states if state.state not in (SCORED, TRAINED) and state.doing != "scoring"]
+    todo = [state for state in states if state.state not in (SCORED, TRAINED, BROKEN) and state.doing != "scoring"]
     todo = [state for state in todo if state.left != 0]
+    failed = sum(state.state == BROKEN and state.left != 0 for state in states)
     if todo:
         known = [state.left for state in todo if state.left is not None]
         running = sum(state.state == RUNNING for state in states)
@@ -163,6 +167,7 @@ def _left(states: Sequence[RunState]) -> list[Text]:
         told += f", about {clock(sum(known) / running)} in the {running} that run" if known and running > 1 else ""
         unknown = len(todo) - len(known)
         told += f"; not counted: {_runs(unknown)} of unknown speed" if known and unknown else ""
+        told += f"; not counted: {_runs(failed)} that failed" if failed else ""
         lines.append(Text(told))
     disk = sum(state.bytes for state in states)
     lines.append(Text(f"disk: {disk / 2**20:,.0f} MiB"))

@@ -27,8 +27,9 @@ class RunState:
     """One run of a study; numbers are None where they are not known.
 
     run: its id. name: the same, or the point of the grid where it has no folder. label, size, seed: its cell.
-    benchmarks: that it is scored on. seen, words: words seen so far, and at the end. rate: words/s. left: seconds of
-    training. reason: the last line of why it failed; doing: of a run in progress.
+    benchmarks: that it is scored on. scored_on: the labels of its score files, which tell parts of a benchmark apart.
+    seen, words: words seen so far, and at the end. rate: words/s. left: seconds of training. reason: the last line of
+    why it failed; doing: of a run in progress.
     """
 
     run: str
@@ -38,6 +39,7 @@ class RunState:
     size: str
     seed: int
     benchmarks: tuple[str, ...] = ()
+    scored_on: tuple[str, ...] = ()
     seen: int | None = None
     words: float | None = None
     rate: float | None = None
@@ -88,7 +90,8 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
 
 def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], wanted: Set[str]) -> RunState:
     manifest = run.read_manifest()
-    scored = _benchmarks(run)
+    labels_scored = _scored_on(run)
+    scored = tuple(sorted({label.partition("+")[0] for label in labels_scored}))
     status = manifest.get("status")
     done = status == DONE
     progress = TrainingState() if done else run.read_progress()
@@ -110,16 +113,16 @@ def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any]
         state = STOPPED
     left = None if done or not (words and rate) else max(0.0, words - (seen or 0)) / rate
     return RunState(
-        run.path.name, run.path.name, state, *cell, benchmarks=scored,
+        run.path.name, run.path.name, state, *cell, benchmarks=scored, scored_on=labels_scored,
         seen=manifest.get("words_seen") if done else seen, words=words,
         rate=manifest.get("words_per_s") if done else rate, left=0.0 if done else left, reason=reason, doing=doing,
         bytes=_bytes(run.path),
     )  # fmt: skip
 
 
-def _benchmarks(run: RunFolder) -> tuple[str, ...]:
+def _scored_on(run: RunFolder) -> tuple[str, ...]:
     files = run.scores("").glob("*/*.parquet")
-    return tuple(sorted({path.parent.name.partition("+")[0] for path in files if path.stem not in NO_SCORES}))
+    return tuple(sorted({path.parent.name for path in files if path.stem not in NO_SCORES}))
 
 
 def _last_line(reason: str) -> str:
