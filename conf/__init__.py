@@ -120,7 +120,7 @@ def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     config = to_config(_root_)
     if kind in ("run", "eval") and not isinstance(config.recipe, UntrainedConfig):
         check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
-    whole_study = kind == "eval" and config.study and not names_a_run(_root_.hydra)
+    whole_study = _root_.hydra.job.name == "eval" and config.study and not names_a_run(_root_.hydra)
     if config.dry_run or kind == "none" or whole_study:
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
     folder = RunFolder.of(config).path
@@ -327,6 +327,9 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     # would take a fifth of the time to start.
     gc.set_threshold(50_000, 20, 20)
     register()
+    # Before torch is imported: a thread that waits for another leaves its core to it, or to whatever else the machine
+    # does (tests/bench/neighbour.py).
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us instead of Hydra's own printing
     codes: list[int] = []  # of what failed
     told: set[str] = set()

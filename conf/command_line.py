@@ -18,31 +18,31 @@ _DRY_RUN = re.compile(r"\+*dry_run=(true|yes|on|y|1)", re.IGNORECASE)
 
 
 def words_for_hydra(words: Sequence[str]) -> list[str]:
-    """The same words, with `--config-dir DIR` as the override that means it and that runs of a sweep can be given.
+    """The same words, flags first, with `--config-dir DIR` as the override that means it and that runs can be given.
 
     Raises ConfigError for a flag that there is none of, and for a folder that does not exist.
     """
-    result, rest = [], list(words)
+    flags, overrides, rest = [], [], list(words)
     while rest:
         flag, given, value = (word := rest.pop(0)).partition("=")
         if not word.startswith("-"):
-            result.append(word)
+            overrides.append(word)
         elif flag in CONFIG_DIR:
             value = value if given else rest.pop(0) if rest else ""
             if not Path(value).is_dir() or not value:
                 raise ConfigError(
                     f"{flag} {value}: no such folder; a folder as conf/ is, with model/NAME.yaml and so on"
                 )
-            result.append(f'hydra.searchpath=["file://{Path(value).resolve()}"]')
+            overrides.append(f'hydra.searchpath=["file://{Path(value).resolve()}"]')
         elif flag in FLAGS:
-            result.append(word)
+            flags.append(word)
             if flag in WITH_VALUE and not given and rest:
-                result.append(rest.pop(0))
+                flags.append(rest.pop(0))
         else:
             key = flag.lstrip("-")
             told = f"values are given as {key}={value or next(iter(rest), 'VALUE')}" if key else "values are key=value"
             raise ConfigError(f"{flag}: no such option; {told} (--help lists what there is)")
-    return result
+    return flags + overrides  # Hydra takes no flag between overrides
 
 
 def overrides_of(words: Sequence[str]) -> list[str]:

@@ -22,11 +22,31 @@ from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, check_available, describe, draw_sample
 from corpora.seeds import permutation
 from corpora.sources import describe_source, documents
-from corpora.store import TokenStore, store_manifest, write_token_store
+from corpora.store import (
+    FITTED,
+    TokenStore,
+    check_fitted,
+    dtype_of,
+    fitted_manifest,
+    store_manifest,
+    write_fitted,
+    write_token_store,
+)
 from corpora.text import TextStore, text_manifest, write_text_store
-from corpora.tokenizers import EOS, UNK, ListTokenizer, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
+from corpora.tokenizers import (
+    EOS,
+    UNK,
+    ListTokenizer,
+    Tokenizer,
+    fit_tokenizer,
+    fitting_sentences,
+    load_tokenizer,
+    tokenizer_digest,
+)
 
 Tokens = npt.NDArray[Any]
+MANIFEST = "manifest.json"  # of a store, written last
+SMALL_SHARE = 0.05  # of the train split: a smaller sample is encoded by itself where there is no store
 
 
 @dataclass(frozen=True)
@@ -77,14 +97,25 @@ class Corpus:
 
     @cached_property
     def store(self) -> TokenStore | None:
-        """Ids of the whole corpus; None where the tokenizer is fitted on the sample alone."""
+        """Ids of the whole corpus, prepared unless it is there.
+
+        None where the tokenizer is fitted on the sample alone, and where there is no store yet and the sample is a
+        small part of the text: its own sentences are encoded sooner than all.
+        """
         if self.config.tokenizer.fit_on == "sample":
             return None
         folder = tokenizer_folder(self.config)
+        if not _is_there(folder) and self.drawn.share < SMALL_SHARE:
+            return None
+        return self.prepare_store()
+
+    def prepare_store(self) -> TokenStore:
+        """Ids of the whole corpus under a tokenizer that is fitted on the train split, prepared unless it is there."""
+        folder = tokenizer_folder(self.config)
+        tokenizer = None if _is_there(folder) else self._fitted_on_train(folder)
         with _prepared_once(folder) as missing:
             if missing:
-                sentences = self.text.split_sentences("train")
-                tokenizer = self._fit(sentences, folder.name)
+                assert tokenizer is not None
                 write_token_store(folder, self.text, tokenizer, {"corpus": self.config.corpus.name})
         return TokenStore(folder, self.text)
 
@@ -93,11 +124,27 @@ class Corpus:
         """The tokenizer, fitted on the train split or on the sample."""
         if self.store is not None:
             return self.store.tokenizer
+        if self.config.tokenizer.fit_on == "train":
+            self.text.verify()  # what a store is checked for by its own digests
+            return self._fitted_on_train(tokenizer_folder(self.config))
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
         with only_process(_lock(folder.parent), folder, wait=None):
             if not (folder / "tokenizer.json").exists():
                 self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
         return load_tokenizer(folder)
+
+    def _fitted_on_train(self, folder: Path) -> Tokenizer:
+        """The tokenizer of a store that need not be there, fitted unless that was done before.
+
+        Raises StoreError where it was fitted on another text.
+        """
+        with _prepared_once(folder, FITTED) as missing:
+            if missing:
+                tokenizer = self._fit(self.text.split_sentences("train"), folder.name)
+                tokenizer.save(folder / "tokenizer")
+                write_fitted(folder, self.text, tokenizer)
+        check_fitted(folder, self.text)
+        return load_tokenizer(folder / "tokenizer")
 
     def _fit(self, indices: npt.NDArray[np.int64], name: str, cut: tuple[int, int] | None = None) -> Tokenizer:
         self.text.verify()
@@ -106,21 +153,26 @@ class Corpus:
             if published is not None and len(published) <= (self.config.tokenizer.vocab_size or len(published)):
                 return ListTokenizer(self.config.tokenizer, published)
 
+        count = len(indices) + (cut is not None)
+        if cut is None and (chosen := fitting_sentences(self.config.tokenizer, count)) is not None:
+            indices, count = indices[chosen], len(chosen)  # sooner than to read all and leave most of them out
+
         def sentences() -> Iterator[tuple[int, str]]:
-            for index in indices.tolist():
-                yield 1, self.text.sentence(index)
+            for sentence in self.text.sentences(indices):
+                yield 1, sentence
             if cut is not None:
                 last, end = cut
                 yield 1, self.text.sentence(last)[:end]
 
-        count = len(indices) + (cut is not None)
         shown = track(sentences(), f"fitting {name}", count, "sentences")
         return fit_tokenizer(self.config.tokenizer, shown, count)
 
     def _encode(self, indices: npt.NDArray[np.int64]) -> Tokens:
         if self.store is not None:
             return self.store.gather(indices)
-        return self.tokenizer.encode_batch(list(self.text.sentences(indices.tolist())))[0]
+        ids = self.tokenizer.encode_batch(list(self.text.sentences(indices)))[0]
+        # Of a tokenizer that is fitted on all of the text, the type that the store of all of it has.
+        return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))
 
     def sample(self) -> SampleTokens:
         """Ids of the sample."""
@@ -152,7 +204,8 @@ class Corpus:
     @property
     def manifest(self) -> dict[str, Any]:
         """What a run's manifest says of its corpus: digests, sizes, the sample and its expected overlap."""
-        folder = self.store.folder if self.store is not None else tokenizer_folder(self.config, self.drawn.digest)
+        fitted_on = self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None
+        folder = tokenizer_folder(self.config, fitted_on)
         told = {
             "name": self.config.corpus.name,
             "text": self.text.digest,
@@ -212,21 +265,24 @@ def filter_folder(config: CorporaConfig, pattern: str) -> Path:
 
 
 @contextmanager
-def _prepared_once(folder: Path) -> Iterator[bool]:
-    """Whether a store must be written, decided under a lock when it seems so: of many processes only one writes it."""
-    if _is_there(folder):
+def _prepared_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
+    """Whether a store must be written, decided under a lock when it seems so: of many processes only one writes it.
+
+    `last`: the file that is written last.
+    """
+    if _is_there(folder, last):
         yield False
         return
     with only_process(_lock(folder), folder, wait=None):
-        yield not _is_there(folder)
+        yield not _is_there(folder, last)
 
 
 def _lock(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.lock"
 
 
-def _is_there(folder: Path) -> bool:
-    return (folder / "manifest.json").exists()  # written last
+def _is_there(folder: Path, last: str = MANIFEST) -> bool:
+    return (folder / last).exists()
 
 
 def known_filter(config: CorporaConfig) -> dict[str, Any] | None:
@@ -256,8 +312,9 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
     except StoreError:
         return None
     check_available(config.sample, config.corpus.name, train[config.sample.count])
+    folder = tokenizer_folder(config)
     try:
-        tokens = store_manifest(tokenizer_folder(config))
+        tokens = store_manifest(folder) if _is_there(folder) else fitted_manifest(folder)
     except StoreError:
         return None
     per_unit = {unit: train["words"] / train[unit] for unit in ("words", "characters", "sentences")}

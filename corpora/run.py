@@ -28,6 +28,8 @@ def prepare_corpus(config: CorporaConfig) -> None:
         return
     started = time.monotonic()
     corpus = prepare(config)
+    if config.tokenizer.fit_on == "train":
+        corpus.prepare_store()
     vocabulary = len(corpus.tokenizer)
     _ = corpus.filter  # prepared here, if there is one
     seconds = time.monotonic() - started

@@ -4,7 +4,10 @@ store/<corpus>/<tokenizer>/
     tokens.bin       ids, each sentence followed by <eos>; the smallest unsigned type that fits
     offsets.npy      first id of each sentence, and the end of the last
     tokenizer/       the fitted tokenizer
+    fitted.json      written after it: the text that it was fitted on, and how many tokens a word it makes
     manifest.json    written last: sizes, digests of text, tokenizer and tokens
+
+Where all samples were small parts of the text there are only tokenizer/ and fitted.json: each was encoded by itself.
 """
 
 from __future__ import annotations
@@ -20,12 +23,58 @@ from corpora.errors import StoreError
 from corpora.files import atomic_path, sha256_file, write_array, write_json
 from corpora.progress import track
 from corpora.samples import ranges
-from corpora.schema import Digest, NonNegative, Positive
+from corpora.schema import Digest, NonNegative, Positive, read_json
 from corpora.text import TextStore, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
 
 STORE_VERSION = 1
 BATCH = 20_000  # sentences that are encoded at a time
+FITTED = "fitted.json"
+FITTED_VERSION = 1
+COUNTED = 2_000  # sentences from which tokens a word are known where the whole text is not encoded
+
+
+class Fitted(TypedDict):
+    """Schema of fitted.json."""
+
+    version: int
+    text: Digest
+    tokenizer: Digest
+    vocabulary: Positive
+    tokens_per_word: NonNegative
+
+
+def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
+    """The smallest unsigned type that holds a tokenizer's ids."""
+    return np.min_scalar_type(len(tokenizer) - 1)
+
+
+def write_fitted(folder: Path, text: TextStore, tokenizer: Tokenizer) -> None:
+    """Write fitted.json beside a tokenizer that is saved in `folder` and was fitted on the train split of `text`."""
+    train = text.split_sentences("train")
+    some = train[:: max(1, len(train) // COUNTED)]
+    ids, _ = tokenizer.encode_batch(list(text.sentences(some)))
+    fitted = Fitted(
+        version=FITTED_VERSION,
+        text=text.digest,
+        tokenizer=tokenizer_digest(folder / "tokenizer"),
+        vocabulary=len(tokenizer),
+        tokens_per_word=(len(ids) - len(some)) / int(text.words[some].sum()),
+    )
+    write_json(folder / FITTED, fitted)
+
+
+def fitted_manifest(folder: Path) -> Fitted:
+    """fitted.json of a folder. Raises StoreError in one line."""
+    return read_json(folder / FITTED, Fitted, StoreError, f"remove {folder} to fit it again", FITTED_VERSION)
+
+
+def check_fitted(folder: Path, text: TextStore) -> None:
+    """Raise StoreError unless the tokenizer in `folder` is the one that was fitted on `text`."""
+    fitted = fitted_manifest(folder)
+    for name, digest in (("text", text.digest), ("tokenizer", tokenizer_digest(folder / "tokenizer"))):
+        if fitted[name] != digest:  # type: ignore[literal-required]
+            raise StoreError(f"{folder}: the digest of its {name} is not that of {FITTED}; remove it to fit it again")
 
 
 class _Digests(TypedDict):
@@ -86,9 +135,8 @@ class TokenStore:
 
 
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
-    """Encode every sentence of a text; `description` goes into the manifest."""
-    tokenizer.save(folder / "tokenizer")
-    dtype = np.min_scalar_type(len(tokenizer) - 1)
+    """Encode every sentence of a text by the tokenizer saved beside; `description` goes into the manifest."""
+    dtype = dtype_of(tokenizer)
     lengths, unknown = [], 0
     with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:
         for ids, sizes in track(_encoded(text, tokenizer), f"encoding {folder.parent.name}", len(text), "sentences"):

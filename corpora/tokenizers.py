@@ -260,7 +260,7 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(_drawn(sentences, count, config.fit_sentences)),
+            sentence_iterator=iter(_drawn(sentences, fitting_sentences(config, count))),
             model_writer=model,
             model_type=config.kind,
             vocab_size=config.vocab_size,
@@ -285,12 +285,18 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     return PieceTokenizer(config, model.getvalue())
 
 
-def _drawn(sentences: Iterable[str], count: int, limit: int) -> Iterator[str]:
-    """At most `limit` of `count` sentences, drawn without replacement, in their order."""
-    if count <= limit:
+def fitting_sentences(config: TokenizerConfig, count: int) -> npt.NDArray[np.int64] | None:
+    """Which of `count` sentences a tokenizer is fitted on, in their order: SentencePiece takes some; None: all."""
+    if config.kind not in ("unigram", "bpe") or count <= config.fit_sentences:
+        return None
+    return np.sort(np.random.default_rng(FIT_SEED).choice(count, config.fit_sentences, replace=False))
+
+
+def _drawn(sentences: Iterable[str], chosen: npt.NDArray[np.int64] | None) -> Iterator[str]:
+    """The sentences of the places `chosen`; None: all."""
+    if chosen is None:
         yield from sentences
         return
-    chosen = np.sort(np.random.default_rng(FIT_SEED).choice(count, limit, replace=False))
     at, stream = 0, iter(sentences)
     for index in chosen.tolist():
         yield from islice(stream, index - at, index - at + 1)

@@ -39,7 +39,7 @@ def test_a_fault_is_one_line_that_names_the_file_of_its_traceback(end, finish):
     assert printed.count("\n") == 1
     assert printed.startswith("pairscale train: unexpected KeyError: 'a\\nb' (a fault of pairscale; the traceback is")
     saved = traceback_file(printed).read_text(encoding="utf-8")
-    assert saved.splitlines()[0].startswith("train paths.runs=")
+    assert saved.splitlines()[0].startswith("train corpus=toy paths.runs=")
     assert "Traceback (most recent call last)" in saved
     assert saved.endswith("KeyError: 'a\\nb'\n")
 

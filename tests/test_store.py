@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import corpora.prepare
 from conf import compose
 from corpora.config import CorporaConfig, SplitConfig
 from corpora.documents import Document
@@ -39,8 +41,39 @@ def config(path: Path, *overrides: str) -> CorporaConfig:
 
 
 def store_of(corpus: Corpus):
-    assert corpus.store is not None
-    return corpus.store
+    return corpus.prepare_store()
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "unigram", "bpe"])
+@pytest.mark.parametrize("values", [["sample.size=49"], ["sample.size=100", "sample.unit=document", "seed=3"]])
+def test_a_small_sample_encoded_alone_is_what_the_store_of_all_gives(path, tmp_path, monkeypatch, kind, values):
+    """Ids, their type, held-out text, and all that a run's manifest says; the text is never encoded as a whole."""
+    given = [f"tokenizer={kind}", "tokenizer.vocab_size=300", "tokenizer.fit_sentences=400", *values]
+    whole = prepare(config(path, *given, f"paths.store={tmp_path}/whole"))
+    whole.prepare_store()
+    monkeypatch.setattr(corpora.prepare, "SMALL_SHARE", 1.0)
+    monkeypatch.setattr(corpora.prepare, "write_token_store", None)
+    alone = prepare(config(path, *given))
+    assert alone.store is None
+    assert (whole.sample().tokens.dtype, whole.sample().digest) == (alone.sample().tokens.dtype, alone.sample().digest)
+    assert whole.sample().tokens.tolist() == alone.sample().tokens.tolist()
+    assert whole.held_out("valid", 50).tokens.tolist() == alone.held_out("valid", 50).tokens.tolist()
+    assert whole.manifest == alone.manifest
+    known = known_sizes(config(path, *given))
+    assert known is not None
+    assert known.vocabulary == len(whole.tokenizer)
+    assert known.tokens_per_word == pytest.approx(store_of(whole).manifest["tokens_per_word"], rel=0.1)
+
+
+def test_a_tokenizer_of_another_text_is_not_taken(path, monkeypatch):
+    """Where the text was prepared anew and only the tokenizer is left, no store says what it was fitted on."""
+    monkeypatch.setattr(corpora.prepare, "SMALL_SHARE", 1.0)
+    folder = prepare(config(path)).text.folder.parent
+    _ = prepare(config(path)).tokenizer
+    shutil.rmtree(folder / "text")
+    path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"the digest of its text is not that of fitted\.json; remove it"):
+        _ = prepare(config(path)).tokenizer
 
 
 def test_the_text_store_gives_back_every_sentence_and_its_sizes(path):
@@ -153,7 +186,7 @@ def test_a_damaged_token_store_is_one_line(path, name, damage):
     folder = store_of(prepare(config(path))).folder
     damage(folder / name)
     with pytest.raises(StoreError, match=rf"{folder.name}.*(its digest|the digest of its|cannot be read)") as caught:
-        _ = prepare(config(path)).store
+        prepare(config(path)).prepare_store()
     assert "\n" not in str(caught.value)
 
 
@@ -161,7 +194,7 @@ def test_a_damaged_text_is_not_encoded(path):
     text = prepare(config(path)).text
     flip(text.folder / "text.txt")
     with pytest.raises(StoreError, match=r"text\.txt: its digest is not the one in its manifest"):
-        _ = prepare(config(path)).store
+        prepare(config(path)).prepare_store()
     (text.folder / "text.txt").write_bytes(b"short")
     with pytest.raises(StoreError, match=r"text\.txt: not the size"):
         prepare(config(path))
