@@ -63,7 +63,7 @@ from train.config import (
     UntrainedConfig,
 )
 from train.grid import Asked, keep_grid, read_grid
-from train.runs import RunFolder, run_id
+from train.runs import NO_STUDY, RunFolder, run_id
 
 FOLDER = Path(__file__).parent
 NOTHING_ALONE = ("corpora", "train", "eval", "analysis")  # commands that have to be told something to work on
@@ -117,13 +117,17 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
+    if kind == "sweep":
+        return str(Path(_root_.paths.runs) / (_root_.study or NO_STUDY))
     config = to_config(_root_)
     if kind in ("run", "eval") and not isinstance(config.recipe, UntrainedConfig):
         check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
     whole_study = _root_.hydra.job.name == "eval" and config.study and not names_a_run(_root_.hydra)
-    if config.dry_run or kind == "none" or whole_study:
+    if kind == "none" or whole_study:
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
     folder = RunFolder.of(config).path
+    if config.dry_run:
+        return tempfile.gettempdir()
     return folder.name if kind == "subdir" else str(folder)
 
 
@@ -301,12 +305,15 @@ def keep_points(found: Iterable[tuple[list[str], DictConfig, AnalysisConfig]], c
     """Keep runs, as `points` gives them, in the folders of their studies, for `asked_runs`; `typed` asked for them.
 
     Left out is what names no run (a sweep over benchmarks that scores a study), or makes several (model.revisions).
+    Raises NoCorpus where runs are to be trained on none.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for named, node, config in found:
         several = isinstance(config.model, PretrainedConfig) and config.model.revisions is not None
-        if config.study and not several and (command == "train" or names_a_run(node.hydra)):
-            key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
+        if several or not (command == "train" or names_a_run(node.hydra)):
+            continue
+        key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
+        if config.study:
             grids.setdefault(key, {})[shlex.join(named)] = config
     for (study, benchmark), runs in grids.items():
         keep_grid(study, runs, benchmark, typed)

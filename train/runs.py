@@ -36,6 +36,7 @@ from train.config import RunConfig
 
 MANIFEST_VERSION = 1
 DONE = "done"
+NO_STUDY = "single"  # folder of runs without one
 UNFINISHED = "unfinished"
 FAILED = "failed"
 FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest
@@ -214,7 +215,7 @@ class RunFolder:
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
         """The folder of the run that `config` describes (which may not exist yet)."""
-        return cls(Path(config.paths.runs) / (config.study or "single") / run_id(config))
+        return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
 
     @property
     def config(self) -> Path:

@@ -1,0 +1,172 @@
+"""What a command does before its work: help where nothing is asked, one line for what cannot be meant, any folder."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import conf
+from conf.command_line import is_dry_sweep, words_for_hydra
+from corpora.errors import NoCorpus
+from corpora.prepare import prepare
+from pairscale import COMMANDS, ROOT, environment, started_by
+from train.estimate import estimate
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch, capsys):
+    """Run a command in this process: the configurations that its work would begin with, exit code, both outputs."""
+
+    def ended(command, *words):
+        begun = []
+        monkeypatch.setattr(sys, "argv", [command, *words])
+        with pytest.raises(SystemExit) as caught:
+            conf.main(command, begun.append)
+        return begun, caught.value.code or 0, *capsys.readouterr()
+
+    monkeypatch.chdir(tmp_path)
+    return ended
+
+
+@pytest.mark.parametrize("command", conf.NOTHING_ALONE)
+def test_a_bare_command_shows_its_help_and_begins_nothing(ended, tmp_path, command):
+    begun, code, out, _ = ended(command)
+    assert (begun, code) == ([], 2)
+    assert "Examples" in out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["train", "eval"])
+@pytest.mark.parametrize("more", [[], ["dry_run=true"], ["-m", "seed=1,2", "study=mine"]])
+def test_what_needs_a_corpus_asks_for_one_in_one_line(ended, tmp_path, command, more):
+    begun, code, _, err = ended(command, "model=lstm_tiny", *more)
+    assert (begun, code) == ([], 2)
+    assert err.count("\n") == 1
+    assert "corpus: none is chosen, and it has no default; give corpus=NAME; there are babylm, gulordava_en" in err
+    assert "none," not in err.partition("there are")[2]
+    assert not list(tmp_path.glob("runs/*/*"))
+
+
+def test_no_corpus_is_neither_prepared_nor_planned():
+    for command, work in (("corpora", prepare), ("train", estimate)):
+        with pytest.raises(NoCorpus, match="corpus: none is chosen"):
+            work(conf.compose(command, ["tokenizer=char"]))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["study=mine", "benchmark=toy"],  # of runs that are there
+        ["study=mine", "model=hf_causal", "model.path=gpt2"],
+        ["study=mine", "model=hf_causal", "model.path=gpt2", "experiment=blimp_small", "paths.data=/data"],
+        ["study=mine", "model=imported", "model.checkpoint=model.pt"],
+    ],
+)
+def test_what_needs_no_corpus_does_not_ask(ended, given):
+    begun, code, _, err = ended("eval", *given, "dry_run=true")
+    assert (len(begun), code) == (1, 0), err
+
+
+@pytest.mark.parametrize("command", ["analysis", "status", "generate", "questionnaire"])
+def test_other_commands_need_no_corpus(ended, command):
+    begun, code, _, err = ended(command, "study=mine")
+    assert (len(begun), code) == (1, 0), err
+
+
+@pytest.mark.parametrize("command", ["train", "eval"])
+def test_an_experiments_sweep_without_m_is_refused(ended, tmp_path, command):
+    begun, code, _, err = ended(command, "experiment=demo", "seed=3")
+    assert (begun, code) == ([], 2)
+    told = "experiment=demo: sweeps model, sample.size, seed; -m runs all of it"
+    assert told in err
+    assert "or give one run its own model=VALUE and sample.size=VALUE" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_more_run_of_an_experiments_study_is_not(ended):
+    given = ["experiment=blimp_small", "model=lstm_tiny", "tokenizer=word", "sample.size=250k", "paths.data=/data"]
+    (config,), code, _, err = ended("eval", *given)
+    assert code == 0, err
+    assert (config.study, config.seed, config.corpus.name) == ("blimp_small", 1, "english")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--experiment", "demo"], r"--experiment: no such option; values are given as experiment=demo \(--help"),
+        (["--seed=3"], "--seed: no such option; values are given as seed=3"),
+        (["-x"], "-x: no such option; values are given as x=VALUE"),
+        (["--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
+        (["-m", "experiment=demo,blimp_small"], "experiment=demo,blimp_small: one experiment at a time"),
+    ],
+)
+def test_flags_that_there_are_none_of_are_one_line(ended, words, told):
+    begun, code, _, err = ended("train", *words)
+    assert (begun, code) == ([], 2)
+    assert re.search(told, err)
+    assert err.count("\n") == 1
+
+
+def test_flags_may_stand_anywhere():
+    assert words_for_hydra(["seed=1,2", "-m", "corpus=toy"]) == ["-m", "seed=1,2", "corpus=toy"]
+    assert words_for_hydra(["corpus=toy", "--cfg", "job"]) == ["--cfg", "job", "corpus=toy"]
+    assert is_dry_sweep(["-m", "dry_run=True"])
+    assert not is_dry_sweep(["dry_run=true"])
+
+
+def test_a_folder_of_ones_own_is_found_by_runs_and_by_plans(ended, tmp_path):
+    """Also where a sweep is only planned, which composes by itself."""
+    (tmp_path / "mine" / "model").mkdir(parents=True)
+    text = (ROOT / "conf" / "model" / "lstm_tiny.yaml").read_text().replace("name: lstm_tiny", "name: own")
+    (tmp_path / "mine" / "model" / "own.yaml").write_text(text)
+    given = ["--config-dir", "mine", "corpus=toy", "model=own", "recipe=lstm_tiny"]
+    (config,), code, _, err = ended("train", *given, "dry_run=true")
+    assert (config.model.name, code) == ("own", 0), err
+    begun, code, _, err = ended("train", *given, "-m", "seed=1,2", "dry_run=true")
+    assert ([config.seed for config in begun], code) == ([1, 2], 0), err
+
+
+def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):
+    begun, code, _, err = ended("train", "-m", "experiment=demo", "dry_run=True")
+    assert (len(begun), code) == (16, 0), err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    """A folder with modules of our packages' names that end whoever imports them."""
+    (tmp_path / "conf").mkdir()
+    for name in ("train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py", "conf/__init__.py"):
+        (tmp_path / name).write_text("raise SystemExit('a file of somebody else')")
+    return tmp_path
+
+
+def test_commands_work_from_any_folder(foreign):
+    """Both ways to start them; what they start in turn is started likewise (a rank, a run of the local launcher)."""
+    arguments = ["train", "corpus=toy", "model=lstm_tiny", "--cfg", "job"]
+    for command in ([sys.executable, "-m", "pairscale"], started_by("pairscale")):
+        done = subprocess.run(
+            [*command, *arguments], cwd=foreign, env=environment(), capture_output=True, text=True, timeout=200
+        )
+        assert done.returncode == 0, done.stderr
+        assert "name: lstm_tiny" in done.stdout
+    rank = subprocess.run(
+        started_by("train.ranks"), cwd=foreign, env=environment(), capture_output=True, text=True, timeout=200, input=""
+    )
+    assert "EOFError" in rank.stderr  # it is ours, and waits for a configuration
+    assert {path.name for path in foreign.iterdir()} == {
+        "conf", "train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py"
+    }  # fmt: skip
+
+
+def test_the_console_script_names_its_commands():
+    for words, code, told in (([], 2, "pairscale status"), (["--help"], 0, "pairscale lmplz"), (["tain"], 2, "train,")):
+        done = subprocess.run([sys.executable, "-m", "pairscale", *words], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == code
+        assert told in done.stdout + done.stderr
+    assert all(
+        (ROOT / module.replace(".", "/")).with_suffix(".py").exists()
+        or (ROOT / module.replace(".", "/") / "__main__.py").exists()
+        for module in COMMANDS.values()
+    )
