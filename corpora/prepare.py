@@ -21,7 +21,7 @@ from corpora.gulordava import published_vocabulary
 from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, check_available, describe, draw_sample
 from corpora.seeds import permutation
-from corpora.sources import describe_source, documents
+from corpora.sources import describe_source, documents, source_bytes
 from corpora.store import (
     FITTED,
     TokenStore,
@@ -46,6 +46,7 @@ from corpora.tokenizers import (
 
 Tokens = npt.NDArray[Any]
 MANIFEST = "manifest.json"  # of a store, written last
+TOKEN_BYTES = 2.6  # of a store, for each word: ids and offsets
 SMALL_SHARE = 0.05  # of the train split: a smaller sample is encoded by itself where there is no store
 
 
@@ -283,6 +284,25 @@ def _lock(folder: Path) -> Path:
 
 def _is_there(folder: Path, last: str = MANIFEST) -> bool:
     return (folder / last).exists()
+
+
+def is_prepared(config: CorporaConfig) -> bool:
+    """True if the text of a configuration's corpus is in the store."""
+    return _is_there(corpus_folder(config) / "text")
+
+
+def store_bytes(config: CorporaConfig) -> tuple[int, int]:
+    """Bytes of a corpus's store that are there, and about how many preparing it would add; 0 where that is unknown.
+
+    Ids take two bytes a word or so, the text of an English word six; compressed files hold about four times their size.
+    """
+    there = sum(file.stat().st_size for file in corpus_folder(config).rglob("*") if file.is_file())
+    if is_prepared(config):
+        text = text_manifest(corpus_folder(config) / "text")
+        small = config.sample.number / text["splits"]["train"][config.sample.count] < SMALL_SHARE
+        known = _is_there(tokenizer_folder(config)) or small or config.tokenizer.fit_on == "sample"
+        return there, 0 if known else round(TOKEN_BYTES * sum(split["words"] for split in text["splits"].values()))
+    return there, round(source_bytes(config.corpus))
 
 
 def known_filter(config: CorporaConfig) -> dict[str, Any] | None:

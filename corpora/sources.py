@@ -26,6 +26,8 @@ Report = Callable[[float], None]  # is told the share of the input read so far, 
 
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 FORMATS = (".txt", ".jsonl", ".parquet")
+EXPANDS = 4  # a compressed text, about so many times
+TEXT_BYTES = 6  # of an English word
 MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
 HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; sections have more signs
@@ -91,8 +93,32 @@ def source_files(config: LocalCorpusConfig) -> list[Path]:
     return files
 
 
+def check_source(config: CorpusConfig) -> None:
+    """Raise InputError where a corpus is to be read from what is not there, ConfigError where no file is given."""
+    if isinstance(config, LocalCorpusConfig):
+        if not config.path:
+            raise ConfigError("corpus.path: not set; give the text's file, or a list of files")
+        check_present(source_files(config))
+    elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
+        raise InputError(f"corpus.path: no folder {path}")
+
+
+def source_bytes(config: CorpusConfig) -> float:
+    """About how many bytes a text store of a corpus takes; 0 where its source does not tell."""
+    if isinstance(config, ToyCorpusConfig):
+        return TEXT_BYTES * config.words
+    if not isinstance(config, LocalCorpusConfig):
+        return 0.0
+    files = source_files(config)
+    return sum(file.stat().st_size * (EXPANDS if file.suffix in COMPRESSIONS else 1) for file in files)
+
+
 def check_present(files: Iterable[Path]) -> None:
     for file in files:
+        if file.parts[0] == "None":  # ${paths.data} is not set
+            raise InputError(
+                f"corpus.path: set PAIRSCALE_DATA to the folder that holds {Path(*file.parts[1:])}, or give corpus.path"
+            )
         if not file.is_file():
             raise InputError(f"corpus.path: no file {file}")
 

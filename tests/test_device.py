@@ -1,15 +1,26 @@
 """Which device, products of how many bits, a GPU's memory; threads and memory that is kept, in a process of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+import train.device
 from conf import compose
 from corpora.errors import ConfigError, RunError
-from train.device import device_of, enough_memory, set_up_gpu, without_gradients
+from train.device import (
+    available_cores,
+    device_of,
+    enough_memory,
+    idle_cores,
+    set_up_gpu,
+    threads_for,
+    without_gradients,
+)
 
 PAGES = """
 import resource
@@ -42,6 +53,74 @@ def test_freed_memory_is_kept():
     threads, given_back, kept = map(int, done.stdout.split())
     assert threads == 1
     assert kept < given_back / 2
+
+
+def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
+    """What a model of so many parameters computes in, on a machine of 8 cores of which so many are idle."""
+    monkeypatch.setattr(train.device, "idle_cores", lambda: idle)
+    monkeypatch.setattr(train.device, "available_cores", lambda: cores)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if granted:
+        monkeypatch.setenv("OMP_NUM_THREADS", granted)
+    given = more.pop("given", None)
+    return threads_for(SimpleNamespace(threads=given), parameters, **more)
+
+
+@pytest.mark.parametrize(
+    ("expected", "parameters", "values"),
+    [
+        (1, 2_400_000, {}),  # lstm_tiny, 8,000 pieces
+        (1, 13_200_000, {}),  # lstm_tiny, 50,000 words
+        (7, 71_800_000, {}),  # lstm
+        (8, 500_000_000, {}),
+        (8, None, {}),  # of a hub's model
+        (3, 71_800_000, {"idle": 3}),
+        (1, 71_800_000, {"idle": 1}),
+        (2, 71_800_000, {"granted": "2"}),
+        (7, 71_800_000, {"granted": "no number"}),
+        (5, 2_400_000, {"given": 5}),
+        (6, 2_400_000, {"recorded": 6}),  # of a run that goes on
+        (5, 2_400_000, {"recorded": 6, "given": 5}),
+        (4, 500_000_000, {"processes": 2, "idle": 1}),  # ranks do not look, so that all come to one number
+    ],
+)
+def test_threads_follow_the_models_size_and_the_idle_cores(monkeypatch, expected, parameters, values):
+    assert threads(parameters, monkeypatch, **values) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "max 100000"}, 4),
+        ({"cpu.max": "150000 100000"}, 2),  # one and a half
+        ({"cpu.max": "50000 100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 4),
+        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
+        ({}, 4),
+    ],
+)
+def test_cores_are_those_of_the_affinity_and_of_the_control_group(monkeypatch, tmp_path, files, cores):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    monkeypatch.setattr(train.device, "CGROUP", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    assert available_cores() == cores
+
+
+def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
+    """Of three cores that may be used one is idle, one three quarters, one not at all; a fourth is another's."""
+    moments = iter(
+        [
+            "cpu  9 9 9 9\ncpu0 10 0 0 10 0 0 0 0\ncpu1 10 0 0 10 0 0 0 0\ncpu2 5 0 5 5 5 0 0 0\ncpu3 0 0 0 9 0 0 0 0",
+            "cpu  9 9 9 9\ncpu0 10 0 0 50 0 0 0 0\ncpu1 20 0 0 40 0 0 0 0\ncpu2 5 40 5 5 5 0 0 0\ncpu3 0 0 0 49 0 0 0",
+        ]
+    )
+    monkeypatch.setattr(train.device, "PROC_STAT", SimpleNamespace(read_text=lambda: next(moments)))
+    monkeypatch.setattr(train.device, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(train.device, "available_cores", lambda: 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
+    assert idle_cores() == 2
 
 
 @pytest.mark.parametrize(

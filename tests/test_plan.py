@@ -1,5 +1,6 @@
 """What a sweep would take: the table, its sums, and the guesses that it rests on."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,12 @@ import torch
 
 from conf import compose, expected_runs, points
 from conf.errors import describe
+from corpora.errors import InputError
+from corpora.prepare import prepare
 from eval.__main__ import plan as planned_by_eval
 from eval.__main__ import planned
 from train.batches import Batches
-from train.estimate import activation_bytes, estimate
+from train.estimate import PROCESS_BYTES, activation_bytes, estimate
 from train.models import build_model
 from train.plan import Plan, Planned
 from train.runs import RunFolder, run_id
@@ -106,8 +109,9 @@ def test_activations_are_what_a_real_step_keeps(more):
     assert activation_bytes(config, 500) == pytest.approx(real, rel=0.1)
 
 
-def test_guesses_for_chinese_are_not_those_of_english(paths):
-    text = ["corpus=local", "corpus.path=none.txt", "dry_run_words_per_s=1000", "model=lstm_tiny", *paths]
+def test_guesses_for_chinese_are_not_those_of_english(paths, tmp_path):
+    (tmp_path / "a.txt").write_text("a b\n")
+    text = ["corpus=local", f"corpus.path={tmp_path}/a.txt", "dry_run_words_per_s=1000", "model=lstm_tiny", *paths]
     english = estimate(compose("train", [*text, "tokenizer=char", "sample.size=100k"]))
     chinese = estimate(compose("train", [*text, "corpus.reference=characters", "tokenizer=char", "sample.size=100k"]))
     assert english.guessed
@@ -144,7 +148,50 @@ def test_the_command_prints_one_table(paths):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("16 runs") == 1
     assert "10,000 words/s (given): lstm_tiny" in done.stdout
-    assert max(map(len, done.stdout.splitlines()[:12])) <= 80
+    assert "hours" in done.stdout.splitlines()[0] + done.stdout.splitlines()[1]
+    lines = done.stdout.splitlines()
+    assert all(len(line.split()) >= 8 for line in lines if line.startswith("  16k"))  # no column is cut in a pipe
+    assert any(line.startswith("corpus toy: not prepared in") for line in lines)
+
+
+def test_one_run_tells_its_corpus_its_memory_with_the_program_and_what_stays_on_the_disk(paths, capsys):
+    plan = Plan()
+    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=2k", "dry_run_words_per_s=1000", *paths])
+    found = estimate(config)
+    plan.add(Planned(config, found))
+    plan.show()
+    printed = capsys.readouterr().out
+    assert re.search(r"corpus +toy: not prepared in .*store/toy, about 14 MiB more to be prepared", printed)
+    assert re.search(r"parameters, (\d+) MiB of memory in training, the program included", printed)
+    assert found.memory_bytes > PROCESS_BYTES
+    # fp32: what is exported, once; Adam's two moments and the weights in each of three checkpoints
+    assert found.disk_bytes == 4 * found.parameters
+    assert found.checkpoint_bytes == 3 * 3 * 4 * found.parameters
+
+
+def test_a_program_without_a_model_takes_what_is_said_of_it():
+    """Within a third: it depends on the machine."""
+    code = (
+        "import train.run, eval.run, pandas\nfrom train.lightning_import import import_lightning\nimport_lightning()\n"
+    )
+    code += "import lightning, train.module, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) * 1024 == pytest.approx(PROCESS_BYTES, rel=1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["corpus.path=nowhere.txt"], "corpus.path: no file nowhere.txt"),
+        (["corpus.path=${paths.data}/a.txt", "paths.data=null"], "set PAIRSCALE_DATA to the folder that holds a.txt"),
+    ],
+)
+def test_a_plan_without_its_text_is_refused(paths, given, told):
+    config = compose("train", ["corpus=local", *given, "model=lstm_tiny", *paths])
+    with pytest.raises(InputError, match=re.escape(told)):
+        estimate(config)
+    with pytest.raises(InputError, match=re.escape(told)):
+        prepare(config)
 
 
 def test_words_seen_at_the_end_are_the_budget(paths):

@@ -149,7 +149,11 @@ def test_a_run_without_the_scores_that_are_asked_for_is_submitted(submit, queue,
 
 def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments, tmp_path, capsys):
     submit([*arguments, "dry_run=true", "hydra.launcher.constraint=a100"])
-    array, analysis = [shlex.split(line) for line in capsys.readouterr().out.splitlines() if line.startswith("sbatch")]
+    lines = capsys.readouterr().out.splitlines()
+    array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
+    name = Path(array[-1]).stem
+    told = f"nothing was submitted; {name}.tasks and {name}.setup are written when it is (without dry_run=true)"
+    assert lines[-1] == told
     assert "--constraint=a100" in array
     assert "--dependency=afterany:ARRAY" in analysis
     assert not calls(queue)

@@ -12,8 +12,9 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
-from corpora.prepare import known_filter, known_sizes
+from corpora.prepare import corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
 from corpora.progress import clock
+from corpora.sources import check_source
 from train.batches import Batches
 from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
 from train.device import set_up_cpu, set_up_gpu
@@ -38,6 +39,7 @@ GUESSED_WORDS_PER_UNIT = {
     "characters": {"words": 1.0, "characters": 1.0, "sentences": 40.0},
     "jieba": {"words": 1.0, "characters": 0.58, "sentences": 23.0},
 }
+PROCESS_BYTES = 500 * 2**20  # resident with torch, Lightning and pandas, before there is a model: measured
 START_SECONDS = 3.0  # reading the corpus, checkpoints, export
 BACKWARD = 1.5  # times what is kept for it, a backward pass takes at its peak: measured on a CPU
 READING = 3  # times as fast as training is reading, where only the speed of training is given: no backward pass
@@ -68,8 +70,9 @@ class Estimate:
     tokens: int
     steps: int
     parameters: int
-    memory_bytes: int  # weights, gradients, optimiser, activations of one step in fp32; without the program itself
-    disk_bytes: int
+    memory_bytes: int  # weights, gradients, optimiser, activations of one step in fp32, and the program itself
+    disk_bytes: int  # that stay
+    checkpoint_bytes: int  # on the disk while the run trains
     snapshots: tuple[int, ...]  # steps after which there is one; of a run that is done, those on the disk
     seconds: float
     tokens_per_word: float
@@ -87,8 +90,12 @@ class Estimate:
 def estimate(config: RunConfig) -> Estimate:
     """Measure a few steps of the run's model on made-up tokens, and extrapolate.
 
-    The first call for a kind of model takes a few seconds, further ones nothing.
+    The first call for a kind of model takes a few seconds, further ones nothing. Raises NoCorpus where none is chosen,
+    InputError where its text is neither prepared nor there to be read.
     """
+    folder = RunFolder.of(config)  # raises NoCorpus, before anything is measured
+    if not is_prepared(config):
+        check_source(config.corpus)
     sizes = known_sizes(config)
     kind, reference = config.tokenizer.kind, config.corpus.reference
     vocabulary = sizes.vocabulary if sizes else config.tokenizer.vocab_size or GUESSED_VOCABULARY[reference]
@@ -107,7 +114,6 @@ def estimate(config: RunConfig) -> Estimate:
         speed = measured_speed(config, vocabulary)
     else:
         speed = Speed(given * tokens / words, READING * given * tokens / words)
-    folder = RunFolder.of(config)
     snapshots = tuple(folder.snapshots if folder.done else moments(config.trainer.snapshots, batches))
     return Estimate(
         run=run_id(config),
@@ -118,13 +124,15 @@ def estimate(config: RunConfig) -> Estimate:
         steps=len(batches),
         parameters=parameters,
         memory_bytes=round(
-            4 * parameters * copies
+            PROCESS_BYTES
+            + 4 * parameters * copies
             + BACKWARD * activation_bytes(config, vocabulary)
             + chunk_bytes(config.recipe.batch * config.recipe.bptt, vocabulary, config.precision == "bf16")
             + tokens * 2
         ),
-        # The exported weights, snapshots and, until the run is done, two checkpoints and a third while it is written.
-        disk_bytes=4 * parameters * (1 + 3 * (copies - 1) + len(snapshots)),
+        disk_bytes=4 * parameters * (1 + len(snapshots)),
+        # Until the run is done, two and a third while it is written.
+        checkpoint_bytes=4 * parameters * 3 * (copies - 1),
         snapshots=snapshots,
         seconds=START_SECONDS + batches.words_seen(len(batches)) * tokens / words / speed.training,
         tokens_per_word=per_word,
@@ -151,8 +159,9 @@ def _ngram_estimate(
         tokens=tokens,
         steps=1,
         parameters=ngrams,
-        memory_bytes=_sorting_bytes(model.lmplz_memory),
-        disk_bytes=ngrams * (NGRAM_BYTES + ARPA_BYTES),
+        memory_bytes=PROCESS_BYTES + _sorting_bytes(model.lmplz_memory),
+        disk_bytes=ngrams * NGRAM_BYTES,
+        checkpoint_bytes=ngrams * ARPA_BYTES,
         snapshots=(),
         seconds=START_SECONDS + tokens / speed.training,
         tokens_per_word=per_word,
@@ -264,6 +273,14 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     return _speeds[key]
 
 
+def corpus_described(config: RunConfig) -> str:
+    """The corpus of a run by name, with its store and what that takes, or would take, on the disk."""
+    folder = corpus_folder(config)
+    prepared, text = store_bytes(config)
+    told = f"{prepared / 2**20:,.0f} MiB in {folder}" if prepared else f"not prepared in {folder}"
+    return f"{config.corpus.name}: {told}" + (f", about {text / 2**20:,.0f} MiB more to be prepared" if text else "")
+
+
 def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, score_bytes: int) -> Table:
     """One run in full."""
     seconds = 0.0 if found.done else found.seconds
@@ -271,6 +288,7 @@ def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, s
     rate = f"{found.words_per_s:,.0f} words/s ({found.rate_is})"
     state = "done already" if found.done else f"{clock(seconds)} at {rate}"
     about = " (a guess: the corpus is not prepared)" if found.guessed else ""
+    table.add_row("corpus", Text(corpus_described(config)))
     table.add_row("sample", f"{found.words:,} words, {found.tokens:,} tokens{about}")
     if config.corpus.filter is not None:
         known = known_filter(config)
@@ -283,8 +301,10 @@ def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, s
     if scoring_seconds:
         table.add_row("scoring", clock(scoring_seconds))
     memory = f"{found.memory_bytes / 2**20:,.0f} MiB"
-    told = f"n-grams at most, {memory} for sorting" if found.counted else f"parameters, {memory} of memory in training"
+    told = "n-grams at most" if found.counted else "parameters"
+    told += f", {memory} of memory in {'estimating' if found.counted else 'training'}, the program included"
     table.add_row("model", f"{found.parameters:,} {told}")
-    disk = (found.disk_bytes + score_bytes) / 2**20
-    table.add_row("disk", f"{disk:,.0f} MiB{' at most' if found.counted else ''}")
+    disk, more = (found.disk_bytes + score_bytes) / 2**20, 0 if found.done else found.checkpoint_bytes / 2**20
+    told = f"{disk:,.0f} MiB{' at most' if found.counted else ''}"
+    table.add_row("disk", told + (f", and {more:,.0f} MiB until it is trained" if more else ""))
     return table

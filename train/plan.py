@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from train.estimate import Estimate
+
+
+WIDTH = 160  # of a table that goes to a file or a pipe
 
 
 @dataclass
@@ -56,7 +61,7 @@ class Plan:
 
         from train.estimate import estimate_table
 
-        console = Console(highlight=False)
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
         if len(self.runs) == 1:
             (run,) = self.runs
             console.print(estimate_table(run.config, run.estimate, run.scoring_seconds, run.score_bytes))
@@ -113,7 +118,7 @@ class Plan:
                 _count(median(found.words_seen for found in one)),
                 _count(median(found.parameters for found in one)),
                 f"{max(found.memory_bytes for found in one) / 2**20:,.0f}",
-                f"{sum(run.estimate.disk_bytes + run.score_bytes for run in runs) / 2**20:,.0f}",
+                f"{_bytes(runs) / 2**20:,.0f}",
                 _hours(median(run.seconds for run in todo) if todo else 0.0),
                 _hours(sum(run.seconds for run in runs)),
             )
@@ -122,15 +127,22 @@ class Plan:
     def totals(self) -> list[str]:
         """Sums over all runs, and what the figures rest on."""
         from corpora.progress import clock
+        from train.device import available_cores
+        from train.estimate import corpus_described
 
         found = [run.estimate for run in self.runs]
         done = sum(one.done for one in found)
         seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)
-        disk = sum(run.estimate.disk_bytes + run.score_bytes for run in self.runs)
+        checkpoints = max((one.checkpoint_bytes for one in found if not one.done), default=0)
+        at_once = min(available_cores(), sum(run.seconds > 0 for run in self.runs))
         lines = [
             f"{len(found):,} runs ({done:,} done already), {_count(sum(one.words_seen for one in found))} words seen, "
-            f"{clock(seconds)} of one process ({clock(scoring)} of it scoring), {disk / 2**20:,.0f} MiB of disk"
+            f"{clock(seconds)} of one process ({clock(scoring)} of it scoring)"
+            + (f"; on {at_once} idle cores, a run on each, about {clock(seconds / at_once)}" if at_once > 1 else ""),
+            f"{_bytes(self.runs) / 2**20:,.0f} MiB of disk, and up to {checkpoints / 2**20:,.0f} MiB more for each run "
+            "that trains; memory is of one run, the program included",
         ]
+        lines += dict.fromkeys(f"corpus {corpus_described(run.config)}" for run in self.runs)
         rates: dict[str, dict[str, None]] = {}
         for label, _, runs in self.cells():
             for run in runs:
@@ -140,6 +152,11 @@ class Plan:
         if any(one.guessed for one in found):
             lines.append("tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora")
         return lines
+
+
+def _bytes(runs: Iterable[Planned]) -> int:
+    """On the disk, of what stays."""
+    return sum(run.estimate.disk_bytes + run.score_bytes for run in runs)
 
 
 def _count(number: float) -> str:
