@@ -15,13 +15,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("corpora", "train", "eval", "analysis", "conf")
+PACKAGES = ("pairscale", "corpora", "train", "eval", "analysis", "conf")
 # What each package may import of the others. conf joins all four; their __main__ files start from it.
 ALLOWED = {
-    "corpora": {"corpora"},
-    "train": {"corpora", "train"},
-    "eval": {"corpora", "train", "eval"},
-    "analysis": {"corpora", "train", "eval", "analysis"},
+    "pairscale": {"pairscale"},
+    "corpora": {"pairscale", "corpora"},
+    "train": {"pairscale", "corpora", "train"},
+    "eval": {"pairscale", "corpora", "train", "eval"},
+    "analysis": {"pairscale", "corpora", "train", "eval", "analysis"},
     "conf": set(PACKAGES),
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
