@@ -55,7 +55,7 @@ def run(config: EvalConfig) -> None:
 
 def plan(config: EvalConfig) -> None:
     """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
-    from eval.estimate import score_bytes, scoring_tokens
+    from eval.estimate import score_bytes, scoring_memory, scoring_tokens
     from train.estimate import estimate
     from train.plan import Planned
 
@@ -63,7 +63,8 @@ def plan(config: EvalConfig) -> None:
     try:
         tokens = scoring_tokens(config, expected.tokens_per_word, expected.snapshots)
         written = score_bytes(config, expected.snapshots)
-        planned.add(Planned(config, expected, tokens / expected.speed.reading, written))
+        memory = scoring_memory(config) if tokens else 0
+        planned.add(Planned(config, expected, tokens / expected.speed.reading, written, memory))
     except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
         planned.add(Planned(config, expected))
         planned.note(f"scoring is not counted: {error}")

@@ -15,6 +15,7 @@ from eval.config import DiagnosticConfig, EvalConfig
 from eval.pairs_run import benchmark_key, loaded_benchmark, word_counts
 from eval.scores import score_label, score_path
 from train.config import NgramConfig
+from train.estimate import PROCESS_BYTES
 from train.runs import RunFolder
 
 # Of each pair, its sentences and what a method says of them, measured on BLiMP; and how much is read at a time, which
@@ -65,6 +66,14 @@ def score_bytes(config: EvalConfig, snapshots: Sequence[int] = ()) -> int:
     pairs = loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs
     models = 1 + (len(snapshots) if config.scoring.snapshots else 0)
     return len(pairs) * (ITEM_BYTES + SCORE_BYTES * len(config.method) * models)
+
+
+def scoring_memory(config: EvalConfig) -> int:
+    """About how many bytes a process takes that scores a run of `config`, the program included."""
+    if isinstance(config.benchmark, DiagnosticConfig):
+        return PROCESS_BYTES + SCORER_BYTES
+    pairs = loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs
+    return PROCESS_BYTES + SCORER_BYTES + len(pairs) * PAIR_BYTES
 
 
 @functools.lru_cache(maxsize=2)

@@ -59,7 +59,7 @@ def test_groups_are_called_by_what_varies(axis):
     assert firsts == names
     assert all(len({found[str(number + k)] for k in range(4)}) == 1 for number in range(0, len(configs), 4))
     assert len(set(found.values())) == len(points)
-    also = "Curves differ in more than their names: tokenizer.vocab_size is 10 (lstm_tiny, epochs=1.0); 20 (lstm_tiny, "
+    also = "Curves differ in more than their names: tokenizer.vocab_size is 10 (lstm_tiny, epochs=1.0), 20 (lstm_tiny, "
     assert notes == ([f"{also}epochs=5.0)."] if axis == "two that go together" else [])
 
 
@@ -77,11 +77,20 @@ def test_what_no_name_tells_is_noted():
     names, notes = labels(configs)
     assert names == {"a": "lstm_tiny, word, toy", "b": "lstm_tiny, unigram, english"}
     assert notes == [
-        "Curves differ in more than their names: model.dropout is 0.1 (lstm_tiny, word, toy); 0.2 (lstm_tiny, "
-        "unigram, english).",
-        "Curves differ in more than their names: recipe.budget.epochs is 3.0 (lstm_tiny, unigram, english); 5.0 "
-        "(lstm_tiny, word, toy).",
+        "Curves differ in more than their names: model.dropout is 0.1 (lstm_tiny, word, toy), 0.2 (lstm_tiny, "
+        "unigram, english); recipe.budget.epochs is 3.0 (lstm_tiny, unigram, english), 5.0 (lstm_tiny, word, toy)."
     ]
+
+
+def test_two_models_with_recipes_of_their_own_differ_in_nothing_else_but_their_budget():
+    points = [("corpus=toy", f"model={model}") for model in ("lstm_tiny", "txl_tiny")]
+    for more, told in (([], ["epochs is 2.5 (txl_tiny), 5.0 (lstm_tiny)."]), (["recipe.budget.epochs=3"], [])):
+        configs = {
+            point[1]: OmegaConf.to_container(OmegaConf.structured(compose("train", [*point, *more])))
+            for point in points
+        }
+        notes = labels(configs)[1]
+        assert [note.rpartition("budget.")[2] for note in notes] == told
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ _SCORING_GROUPS = (
     "questionnaire",
 )  # fmt: skip
 _ALWAYS = ("tokenizer.name", "corpus.name")  # named where they differ, whatever else does
-_STAND_FOR = ("model.name", "tokenizer.name", "corpus.name")
+_STAND_FOR = ("model.name", "tokenizer.name", "corpus.name", "recipe.name")
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
 
@@ -77,20 +77,24 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
         for run, name in names.items()
     }
     rest = [key for key in keys if key not in chosen and all(key in row for row in table.values())]
-    return called, notes + [note for key in rest if (note := _unnamed(key, values, called))]
+    told = [text for key in rest if (text := _unnamed(key, values, called))]
+    return called, notes + ([f"Curves differ in more than their names: {'; '.join(told)}."] if told else [])
 
 
 def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """A note on a key that differs between groups and is in no name; "" where it does not, or a name stands for it.
+    """Values of a key that differs between groups and is in no name; "" where it does not, or a name stands for it.
 
-    That of a model, tokenizer or corpus stands for all that is always so with it.
+    That of a model, tokenizer, corpus or recipe stands for all that is always so with it, but for the budget; that of
+    the model for its own recipe.
     """
     of_group: dict[str, set[str]] = {}
     for run, name in names.items():
         of_group.setdefault(name, set()).add(values[key][run])
     if len({frozenset(group) for group in of_group.values()}) == 1:
         return ""
-    whose = f"{key.partition('.')[0]}.name"
+    whose = "model.name" if key == "recipe.name" else f"{key.partition('.')[0]}.name"
+    if key.startswith("recipe.budget."):
+        whose = ""
     if (
         whose in _STAND_FOR
         and whose in values
@@ -100,8 +104,7 @@ def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[s
     groups: dict[str, list[str]] = {}
     for name, group in of_group.items():
         groups.setdefault(" and ".join(in_order(group)), []).append(name)
-    told = "; ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
-    return f"Curves differ in more than their names: {key} is {told}."
+    return f"{key} is " + ", ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
 
 
 def _has(had: set[tuple[str, str]], model: str, key: str) -> bool:

@@ -281,7 +281,9 @@ def corpus_described(config: RunConfig) -> str:
     return f"{config.corpus.name}: {told}" + (f", about {text / 2**20:,.0f} MiB more to be prepared" if text else "")
 
 
-def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, score_bytes: int) -> Table:
+def estimate_table(
+    config: RunConfig, found: Estimate, scoring_seconds: float, score_bytes: int, scoring_memory: int = 0
+) -> Table:
     """One run in full."""
     seconds = 0.0 if found.done else found.seconds
     table = Table(show_header=False, box=None, title=found.run, title_justify="left", title_style="bold")
@@ -299,7 +301,7 @@ def estimate_table(config: RunConfig, found: Estimate, scoring_seconds: float, s
     if found.snapshots:
         table.add_row("snapshots", f"{len(found.snapshots)} of the weights while it trains")
     if scoring_seconds:
-        table.add_row("scoring", clock(scoring_seconds))
+        table.add_row("scoring", f"{clock(scoring_seconds)}, {scoring_memory / 2**20:,.0f} MiB of memory")
     memory = f"{found.memory_bytes / 2**20:,.0f} MiB"
     told = "n-grams at most" if found.counted else "parameters"
     told += f", {memory} of memory in {'estimating' if found.counted else 'training'}, the program included"

@@ -24,12 +24,18 @@ WIDTH = 160  # of a table that goes to a file or a pipe
 
 @dataclass
 class Planned:
-    """One run of a sweep. scoring_seconds, score_bytes: of what is not scored yet; 0 where nothing is to be scored."""
+    """One run of a sweep. scoring_seconds, score_bytes, scoring_memory: of what is not scored yet, 0 where all is."""
 
     config: RunConfig
     estimate: Estimate
     scoring_seconds: float = 0.0
     score_bytes: int = 0
+    scoring_memory: int = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of its process at the peak, in training or in scoring."""
+        return max(self.estimate.memory_bytes, self.scoring_memory)
 
     @property
     def seconds(self) -> float:
@@ -64,7 +70,9 @@ class Plan:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
         if len(self.runs) == 1:
             (run,) = self.runs
-            console.print(estimate_table(run.config, run.estimate, run.scoring_seconds, run.score_bytes))
+            console.print(
+                estimate_table(run.config, run.estimate, run.scoring_seconds, run.score_bytes, run.scoring_memory)
+            )
         elif self.runs:
             console.print(self.table())
             for line in self.totals():
@@ -117,7 +125,7 @@ class Plan:
                 f"{sum(found.done for found in one) or ''}",
                 _count(median(found.words_seen for found in one)),
                 _count(median(found.parameters for found in one)),
-                f"{max(found.memory_bytes for found in one) / 2**20:,.0f}",
+                f"{max(run.memory_bytes for run in runs) / 2**20:,.0f}",
                 f"{_bytes(runs) / 2**20:,.0f}",
                 _hours(median(run.seconds for run in todo) if todo else 0.0),
                 _hours(sum(run.seconds for run in runs)),
