@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.resources import files
 
 import altair as alt
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from analysis.coverage import coverage_for
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.figures import GREY, HUES, MARGIN, SHAPES, Chart
 from analysis.p_values import ALPHA
 from analysis.tables import p_text, slope_text, table_digits, title
 
 COMPARISONS = "comparisons"
-FIELLER = "Fieller"  # the interval of words to reach people, in the table of coverage
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
@@ -236,46 +234,29 @@ def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame
     )  # fmt: skip
 
 
-def coverage_exhibit(runs: pd.DataFrame, methods: pd.Series) -> Exhibit | None:
-    """How often intervals held the truth in simulated studies of the designs of these runs; None where none has them.
+def coverage_exhibit(runs: pd.DataFrame) -> Exhibit | None:
+    """How often the intervals of this code held the truth in simulated studies of designs like that of `runs`.
 
-    `runs`: of Study.runs. `methods`: of the interval of each group's slopes.
+    `runs`: rows of Study.runs. None where no such design was simulated (tests/bench/coverage.py).
     """
-    rows = coverage()
-    rows = rows[rows["used"] & (rows["level"] == "overall")]
-    rows = rows[np.logical_or.reduce([_covers(rows, of, methods[group]) for group, of in runs.groupby("group")])]
+    rows = coverage_for(runs)
+    rows = rows[rows["level"] == "overall"].reset_index(drop=True)
     if rows.empty:
         return None
-    keys = ["quantity", "question", "interval", "samples", "truth", "seeds"]
-    table = rows.groupby(keys, sort=False)["covered"].agg(lowest="min", highest="max").reset_index()
+    shown = ["design", "quantity", "question", "interval"]
     error = float(rows["standard_error"].max())
     return Exhibit(
         "coverage",
         "How often the intervals hold",
         f"Share of {rows['studies'].min():,} simulated studies a design (standard error {error:.1%} at most) whose 95% "
-        "interval held the truth: lowest and highest over sizes and over how the spread between runs changes with "
-        "size; truth: whether accuracies lie on a line or on a bent curve. Only designs with as many runs a size and "
-        "the interval of this study are shown; curves with missing runs are like none of them.",
-        table,
-        cells={**dict.fromkeys(keys[:-1], as_it_is), "seeds": count, "lowest": _per_cent, "highest": _per_cent},
+        "interval held the truth, overall; designs with as many runs at each size as here. Designs name the spread "
+        "between runs over sizes and whether accuracies lie on a line; of a bent curve limits by HC2 and HC3 are too "
+        "wide, as they hold the distance from a line too. Lack of fit: share of lines not rejected; onset: share of "
+        "onsets that are no smaller than the true one.",
+        rows[[*shown, "covered"]],
+        cells={**dict.fromkeys(shown, as_it_is), "covered": _per_cent},
         folded=True,
     )
-
-
-def coverage() -> pd.DataFrame:
-    """The simulations of tests/bench/coverage.py: a row per design, quantity, interval and level."""
-    with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
-def _covers(rows: pd.DataFrame, runs: pd.DataFrame, method: str) -> npt.NDArray[np.bool_]:
-    """Which simulations are of the design of one group's runs: as many runs at each size, and no other number."""
-    counts = runs["size"].value_counts()
-    same = rows["samples"] == ("nested" if runs["nested"].all() else "independent")
-    same &= (rows["seeds"] == counts.min()) & (counts.min() == counts.max())
-    same &= rows["interval"].isin([method, FIELLER])
-    of_slopes = rows.loc[same & (rows["interval"] == method), "sizes"]
-    return np.asarray(same & (of_slopes.min() <= len(counts)) & (len(counts) <= of_slopes.max()))
 
 
 def _per_cent(value: float) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
@@ -72,14 +73,15 @@ class Curves:
 
 
 def spread_limits(
-    y: Array, size: Numbers, confidence: float, per_trial: Array | None = None
+    y: Array, size: Numbers, confidence: float, per_trial: Array | None = None, overlap: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """(R, U) accuracies and (R,) size numbers 0..S-1 -> mean, low, high, each (S, U): of the mean over new runs.
 
     Wilson's limits with Student's quantile, of as many trials as give the mean the variance that it has (Korn and
     Graubard 1998; Dean and Pagano 2015): t limits in the middle of the scale; at its ends they have a width, given
     `per_trial` (S, U) of chance in single judgements (`of_judgements`). With SIZE_RUNS runs or more at a size its own
-    spread; with fewer that of all sizes pooled, or its own where that is larger. NaN limits where no size has two runs.
+    spread; with two that of all sizes pooled, or its own where that is larger. NaN limits at a size of one run, as
+    nothing shows its spread. `overlap` (R,): what samples of a size have in common is added (shared_text_variance).
     """
     counts = np.bincount(size)
     means = np.stack([y[size == s].mean(axis=0) for s in range(len(counts))])
@@ -89,16 +91,21 @@ def spread_limits(
     own = squares / np.maximum(counts - 1, 1)[:, None]
     few = (counts < SIZE_RUNS)[:, None]
     variance = np.where(few, np.maximum(own, pooled), own) / counts[:, None]
+    variance[counts < 2] = np.nan
+    if overlap is not None:
+        share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
+        variance = variance * (1 + counts * share / np.maximum(1 - share, 1e-3))[:, None]
     degrees = np.where(few, max(free, 1), np.maximum(counts - 1, 1)[:, None])
     binomial = means * (1 - means)
     by_runs = variance / np.where(binomial > 1e-9, binomial, np.inf)
-    by_runs = by_runs if per_trial is None else np.maximum(by_runs, per_trial)
-    return means, *wilson_limits(means, by_runs, np.asarray(student.ppf(0.5 + confidence / 2, degrees)))
+    square = np.asarray(student.ppf(0.5 + confidence / 2, degrees) ** 2 * by_runs)
+    if per_trial is not None:  # chance in single judgements is known: the normal quantile
+        square = np.maximum(square, norm.ppf(0.5 + confidence / 2) ** 2 * per_trial)
+    return means, *wilson_limits(means, square)
 
 
-def wilson_limits(mean: Array, per_trial: Array, quantile: Array) -> tuple[Array, Array]:
-    """Wilson's limits of shares (Brown, Cai and DasGupta 2001, equation 4); per_trial: 1 / number of trials."""
-    square = quantile**2 * per_trial
+def wilson_limits(mean: Array, square: Array) -> tuple[Array, Array]:
+    """Wilson's limits of shares (Brown, Cai and DasGupta 2001, equation 4); `square`: quantile^2 / number of trials."""
     centre = (mean + square / 2) / (1 + square)
     half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)
     return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
@@ -179,7 +186,7 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig, baseline: pd.DataF
         group, size = fit.group, fit.design.size
         part = judged.runs.iloc[fit.rows]
         per_trial = of_judgements(judged.outcome[fit.rows], size, units)
-        means, low, high = spread_limits(fit.y, size, config.confidence, per_trial)
+        means, low, high = spread_limits(fit.y, size, config.confidence, per_trial, fit.design.overlap)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
         level, named = onset_baseline(group, units.table, baseline)
         started = np.where(fit.line.slope > 0, onset(words, low, level), np.nan)

@@ -90,9 +90,7 @@ def analyse(config: AnalysisConfig) -> None:
             for label, exhibits in matched_exhibits(study, by_label, config.analysis).items():
                 sections[label].more[:0] = exhibits
     for last in [*sections.values()][-1:]:
-        methods = last.curves.slopes.drop_duplicates("group").set_index("group")["method"]
-        covered = coverage_exhibit(last.judged.runs, methods)
-        last.more += [covered] if covered else []
+        last.more.extend(filter(None, [coverage_exhibit(last.judged.runs)]))
     with quiet.status("writing the report"):
         path = write_report(
             folder,

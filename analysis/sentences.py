@@ -150,7 +150,7 @@ def _shared_text(runs: pd.DataFrame) -> list[str]:
         shares = joined([f"{share:.0%} at {sized(str(size), unit)}" for size, share in high.items()])
         told.append(
             f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
-            "would: intervals of slopes are widened for that, bands at these sizes are not."
+            "would: intervals of slopes, and bands, are widened for that."
         )
     trained_here = runs[["corpus" in manifest for manifest in runs["manifest"]]]
     digests = trained_here.assign(digest=[m["corpus"]["sample"]["digest"] for m in trained_here["manifest"]])
@@ -221,8 +221,8 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     text.append(
         "Slopes weigh sizes equally, however many runs of each are finished. Bands are Wilson's limits, with Student's "
         "quantile, of the mean over new runs for these pairs, with the variance of the runs of a size (pooled over "
-        "sizes, or its own if larger, where it has fewer than three) and no less than chance in single judgements "
-        "gives. Onset is the smallest size studied from which on the lower bound of these bands exceeds "
+        "sizes, or its own if larger, where it has two; none where it has one) and no less than chance in single "
+        "judgements gives. Onset is the smallest size studied from which on the lower bound of these bands exceeds "
         f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below. "
         "Lines are fitted to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
     )

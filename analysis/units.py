@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,13 @@ class Units:
     weights: Array
     rows_are_pairs: bool = True  # False: judgements of single pairs are not known, a row is a paradigm
 
-    @property
+    @cached_property
     def pairs(self) -> Array:
         """(K,) pairs of each paradigm."""
         of = self.table["level"] == "paradigm"
         return np.asarray(self.table.loc[of, "n_pairs"], dtype=np.float64)
 
-    @property
+    @cached_property
     def pair_degrees(self) -> Array:
         """(U,) degrees of freedom of a variance over pairs within paradigms."""
         free = self.table["n_pairs"].to_numpy() - self.table["paradigms"].to_numpy()

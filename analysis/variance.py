@@ -96,6 +96,12 @@ def robust_terms(
     white = model * root[:, None]
     hat = white @ np.linalg.pinv(white)
     residual = np.eye(len(c)) - hat
+    if len(np.unique(cluster)) == len(c):  # each cluster is a run
+        left = np.diag(residual)
+        scale = np.where(left > 1e-9, np.maximum(left, 1e-9) ** -power, np.nan)
+        weights = np.empty_like(hat)
+        weights[cluster] = (c / root * scale)[:, None] * residual * root
+        return RunTerms(weights, stratum)
     rows = []
     for j in range(cluster.max() + 1):
         (of,) = np.nonzero(cluster == j)

@@ -27,15 +27,16 @@ DOUBLINGS = 9  # from 125k to 64M words, as published
 class MadeUpJudgements:
     """One cell of the simulation: `draw` makes a study of it."""
 
-    seeds: int = 2
+    seeds: int | tuple[int, ...] = 2  # runs of each size, or of every size
     sizes: int = 4  # equally far apart in log2(words)
-    shape: str = "line"  # line | sigmoid
-    run_sd: tuple[float, float] = (0.35, 0.12)  # logits, at the smallest and at the largest size
+    shape: str = "line"  # line | sigmoid | late: all but nothing is gained at first
+    run_sd: tuple[float, ...] = (0.35, 0.12)  # logits, at each size, or at the smallest and at the largest
     pair_sd: float = 1.2  # logits
     pair_slope_sd: float = 0.06  # logits a doubling
     pairs: int = 100  # of each paradigm
     nested: bool = False  # a seed adds the same to each of its runs, and a slope of its own
-    # accuracy at 125k and gain per doubling of each paradigm (for a sigmoid: all that is gained is 9 times that)
+    overlap: float = 0.0  # share of text that samples of the largest size have in common; half at half the size
+    # accuracy at 125k and gain per doubling of each paradigm (for other shapes: all that is gained is 9 times that)
     paradigms: tuple[tuple[float, float], ...] = ((0.52, 0.035), (0.55, 0.02), (0.6, 0.03), (0.5, 0.01))
 
     @cached_property
@@ -49,15 +50,26 @@ class MadeUpJudgements:
         return np.log2(125_000) + np.linspace(0, DOUBLINGS, self.sizes)
 
     @cached_property
+    def shares(self) -> np.ndarray:
+        """(S,) share of text that samples of a size have in common."""
+        return self.overlap * np.exp2(self.at - self.at[-1])
+
+    @cached_property
     def design(self) -> Design:
-        size, seed = (grid.ravel() for grid in np.meshgrid(range(self.sizes), range(self.seeds), indexing="ij"))
-        return Design(self.at[size], size, seed, self.nested)
+        counts = np.broadcast_to(self.seeds, self.sizes)
+        size = np.repeat(np.arange(self.sizes), counts)
+        seed = np.concatenate([np.arange(n) for n in counts])
+        return Design(self.at[size], size, seed, self.nested, overlap=self.shares[size] if self.overlap else None)
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """(S,) logits: of what a run adds by itself."""
+        return np.geomspace(*self.run_sd, self.sizes) if len(self.run_sd) == 2 else np.asarray(self.run_sd)
 
     @cached_property
     def run_deviation(self) -> np.ndarray:
         """(S,) logits: of what a run adds, to all paradigms and to each."""
-        deviation = np.geomspace(*self.run_sd, self.sizes)
-        return np.hypot(deviation, self._seed_deviation) if self.nested else deviation
+        return np.hypot(self.spread, self._seed_deviation) if self.nested else self.spread
 
     @cached_property
     def _seed_deviation(self) -> np.ndarray:
@@ -70,6 +82,8 @@ class MadeUpJudgements:
         if self.shape == "sigmoid":
             rise = expit(1.2 * (doublings - DOUBLINGS / 2))
             doublings = DOUBLINGS * (rise - rise[0]) / (rise[-1] - rise[0])
+        if self.shape == "late":
+            doublings = DOUBLINGS * (doublings / DOUBLINGS) ** 3
         return np.stack([start + gain * doublings for start, gain in self.paradigms], axis=1)
 
     @cached_property
@@ -97,24 +111,36 @@ class MadeUpJudgements:
         shape = (len(self.paradigms), self.pairs)
         return rng.normal(0, self.pair_sd, shape), rng.normal(0, self.pair_slope_sd, shape)
 
+    def draw_runs(self, rng: np.random.Generator) -> np.ndarray:
+        """(R, K) logits that each run adds in each paradigm."""
+        size, seed, k = self.design.size, self.design.seed, len(self.paradigms)
+        run = self._two_parts(rng, len(size), k)
+        if self.overlap:  # all of a run's effect is its text's, of which some is in every sample
+            share = self.shares[size, None]
+            run = np.sqrt(share) * self._two_parts(rng, 1, k) + np.sqrt(1 - share) * run
+        run = self.spread[size, None] * run
+        if self.nested:
+            seeds = seed.max() + 1
+            own, tilt = 0.2 * self._two_parts(rng, seeds, k), 0.03 * self._two_parts(rng, seeds, k)
+            run = run + own[seed] + tilt[seed] * (self.design.x - self.at.mean())[:, None]
+        return run
+
     def draw(
-        self, rng: np.random.Generator, pairs: tuple[np.ndarray, np.ndarray] | None = None
+        self,
+        rng: np.random.Generator,
+        pairs: tuple[np.ndarray, np.ndarray] | None = None,
+        runs: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """(R, P) outcomes of one study, and (S, K) the accuracies expected over new runs for the pairs drawn."""
-        k = len(self.paradigms)
         pair, slope = self.draw_pairs(rng) if pairs is None else pairs
+        run = self.draw_runs(rng) if runs is None else runs
         centred = (self.at - self.at.mean())[:, None, None]
         of_size = self.level[:, :, None] + pair + slope * centred  # (S, K, P)
         nodes = self.run_deviation[:, None, None, None] * NODES
         true = (expit(of_size[..., None] + nodes) @ WEIGHTS).mean(axis=2)
-        size, seed = self.design.size, self.design.seed
-        run = np.geomspace(*self.run_sd, self.sizes)[size, None] * self._two_parts(rng, len(size), k)
-        if self.nested:
-            own, tilt = 0.2 * self._two_parts(rng, self.seeds, k), 0.03 * self._two_parts(rng, self.seeds, k)
-            run = run + own[seed] + tilt[seed] * (self.design.x - self.at.mean())[:, None]
-        p = expit(of_size[size] + run[:, :, None])
+        p = expit(of_size[self.design.size] + run[:, :, None])
         outcome = (rng.uniform(size=p.shape) < p).astype(np.float32)
-        return outcome.reshape(len(size), -1), true
+        return outcome.reshape(len(run), -1), true
 
     @staticmethod
     def _two_parts(rng: np.random.Generator, rows: int, paradigms: int) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
-import pytest
 
-import analysis.curve_exhibits as curve_exhibits_module
 from analysis.collect import collect
 from analysis.config import CurvesConfig
+from analysis.coverage import coverage_for
 from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
 from analysis.judgements import judgements
@@ -78,33 +78,16 @@ def test_what_context_changes_is_a_section_too():
     assert p_text(0.034) == ".034"
 
 
-SIMULATED = pd.DataFrame(
-    [(seeds, sizes, "independent", "line", "slope", "these pairs", "overall", interval, True, 2000, 0.95, 0.005)
-     for seeds, interval in ((2, "HC3"), (5, "bootstrap"), (2, "Fieller"))
-     for sizes in (4, 10)],
-    columns=["seeds", "sizes", "samples", "truth", "quantity", "question", "level", "interval", "used", "studies",
-             "covered", "standard_error"],
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("cells", "nested", "method", "shown"),
-    [
-        ([2, 2, 2, 2], False, "HC3", ["HC3", "Fieller"]),
-        ([2, 2, 2, 2, 2], False, "HC3", ["HC3", "Fieller"]),  # between two numbers of sizes
-        ([5, 5, 5, 5], False, "bootstrap", ["bootstrap"]),
-        ([2, 2, 2, 1], False, "HC3", None),  # a run is missing
-        ([3, 3, 3, 3], False, "HC3", None),
-        ([2, 2], False, "HC3", None),
-        ([2, 2, 2, 2], True, "HC3", None),
-        ([2, 2, 2, 2], False, "another interval", None),
-    ],
-)
-def test_coverage_is_shown_of_the_designs_that_were_simulated_alone(monkeypatch, cells, nested, method, shown):
-    monkeypatch.setattr(curve_exhibits_module, "coverage", lambda: SIMULATED)
-    runs = pd.DataFrame({"size": [f"{s}k" for s, runs in enumerate(cells) for _ in range(runs)], "nested": nested})
-    exhibit = coverage_exhibit(runs.assign(group="g"), pd.Series({"g": method}))
-    assert (None if exhibit is None else exhibit.table["interval"].tolist()) == shown
+def test_coverage_is_shown_for_what_was_simulated_alone():
+    sizes = np.repeat([1000, 2000, 4000, 8000], 2)
+    runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [1, 2] * 4, "nested": False})
+    shown = coverage_exhibit(runs).table
+    assert set(coverage_for(runs)["runs"]) == {"2,2,2,2"}
+    assert {"slope", "difference of slopes", "lack of fit"} <= set(shown["quantity"])
+    assert not any("nested" in name for name in shown["design"])
+    assert coverage_exhibit(runs.iloc[:-1]) is None  # nothing like it was simulated
+    assert coverage_exhibit(runs.assign(nested=True)) is None
+    assert coverage_exhibit(runs.assign(overlap=0.7)) is None
 
 
 def test_only_what_differs_by_context_is_compared(tmp_path):

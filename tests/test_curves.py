@@ -295,6 +295,11 @@ def test_bands_are_wilsons_of_as_many_trials_as_the_runs_show():
     np.testing.assert_allclose([low[1, 0], high[1, 0]], wilson(0.65, pooled, 4.302652729911275), rtol=1e-9)
     assert (low[0, 0], high[0, 0]) == pytest.approx(wilson(0.6, 0.02 / 2, 4.302652729911275))  # its own: larger
     assert np.isnan(spread_limits(y[::2], np.array([0, 1]), 0.95)[1]).all()
+    _, low, high = spread_limits(y[:3], np.array([0, 0, 1]), 0.95)
+    assert np.isfinite(low[0, 0])
+    assert np.isnan([low[1, 0], high[1, 0]]).all()  # one run shows no spread
+    shared = spread_limits(y, np.array([0, 0, 1, 1]), 0.95, overlap=np.full(4, 0.5))[1]
+    assert shared[0, 0] == pytest.approx(wilson(0.6, 3 * 0.02 / 2, 4.302652729911275)[0])  # 1 / 2 + .5 / (1 - .5)
 
 
 def test_three_runs_at_a_size_have_a_spread_of_their_own():
@@ -307,11 +312,11 @@ def test_three_runs_at_a_size_have_a_spread_of_their_own():
 
 
 def test_no_band_has_no_width():
-    """All of 2 x 10 judgements are right: Wilson's limits of 20 trials (statsmodels), with Student's quantile."""
+    """All of 2 x 10 judgements are right: Wilson's limits of 20 trials (statsmodels)."""
     sizes = np.repeat([1000, 2000, 4000], 2)
     curves = fit_curves(judged_from([0.8, 0.9, 0.9, 1, 1, 1], sizes, [1, 2] * 3, pairs=10), CONFIG)
     last = curves.accuracies.query("level == 'overall' and size == '4000'").iloc[0]
-    low, high = proportion_confint(20, 20, 2 * norm.sf(student.ppf(0.975, 3)), "wilson")
+    low, high = proportion_confint(20, 20, 0.05, "wilson")
     np.testing.assert_allclose([last["low"], last["high"]], [low, high])
     whole = overall(fit_curves(judged_from(np.ones(6), sizes, [1, 2] * 3, pairs=10), CONFIG))
     assert whole["low"] < 0 < whole["high"]  # nor a slope at the ceiling
