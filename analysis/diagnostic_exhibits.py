@@ -280,8 +280,8 @@ def _sizes(found: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confiden
         "sizes",
         "Over the text that was trained on",
         f"Means over the runs of a size; bands: {confidence:.0%} Wilson limits of the spread over runs, for these "
-        "items (with two runs at a size the spread is that of all sizes, or its own where that is larger). No line is fitted: "
-        "so few items tell no law. Level lines: chance, and the paper's models.",
+        "items (with two runs at a size the spread is that of all sizes, or its own where that is larger). No line is "
+        "fitted: so few items tell no law. Level lines: chance, and the paper's models.",
         table,
         cells={"measure": as_it_is, "curve": as_it_is, "size": as_it_is, "runs": count},
         charts=charts,
