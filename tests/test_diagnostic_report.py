@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from scipy.stats import t as student
+from statsmodels.stats.proportion import proportion_confint
 
 from analysis.collect import collect
 from analysis.diagnostic_exhibits import diagnostic_exhibits
@@ -116,12 +117,13 @@ def test_intervals_over_runs_pool_sizes_of_two_runs(study):
     shares = found.measured[(found.measured["level"] == "accuracy@5") & (found.measured["name"] == "shuffled")]
     by_size = shares.groupby(shares["run"].map(found.runs["size"]))["accuracy"].agg(list)
     pooled = sum((a - b) ** 2 / 2 for a, b in by_size) / 2
-    half = student.ppf(0.95, 2) * np.sqrt(pooled / 2)
     for row in means[key].itertuples():
-        mean = np.mean(by_size[row.size])
+        mean, (a, b) = np.mean(by_size[row.size]), by_size[row.size]
         assert (row.accuracy, row.runs) == (pytest.approx(mean), 2)
-        assert row.low == pytest.approx(max(0, mean - half))
-        assert row.high == pytest.approx(min(1, mean + half))
+        # Wilson's limits (statsmodels) of the trials that give the pooled variance, or the size's own if larger.
+        trials = mean * (1 - mean) / (max(pooled, (a - b) ** 2 / 2) / 2)
+        limits = proportion_confint(mean * trials, trials, 2 * student.sf(student.ppf(0.95, 2), np.inf), "wilson")
+        assert (row.low, row.high) == pytest.approx(limits)
     assert set(at_largest(means)["size"]) == {"1M"}
 
 
