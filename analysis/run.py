@@ -123,24 +123,24 @@ def _on_curves(
     `alone`: notes on what not all of `several` studies were scored on. `sheets`: answers of people to its pairs.
     """
     benchmark = label.partition("+")[0]
-    with quiet.status(f"{label}: reading scores"):
+    with quiet.status(f"{escape(label)}: reading scores"):
         judged = _judge(config)(study, label, config.analysis.method, config.ties)
         judged.notes += alone
-    with quiet.status(f"{label}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
+    with quiet.status(f"{escape(label)}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
         curves = fit_curves(judged, config.analysis)
     curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
     published = read_published(benchmark)
     people = people_of(sheets, study, judged, config) if sheets else None
     if people:
         published = people.beside(published)
-    with quiet.status(f"{label}: comparing shapes and slopes, words to reach people"):
+    with quiet.status(f"{escape(label)}: comparing shapes and slopes, words to reach people"):
         tables = curve_tables(judged, published, config.analysis, people.accuracy if people else None)
-    with quiet.status(f"{label}: comparing methods, reading pairs"):
+    with quiet.status(f"{escape(label)}: comparing methods, reading pairs"):
         from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
         if config.source == "files":
             from_scores += frequency_exhibits(study, judged, config.paths.store)
             from_scores += unavailable_exhibits(study, judged)
-    with quiet.status(f"{label}: reading trajectories"):
+    with quiet.status(f"{escape(label)}: reading trajectories"):
         trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
     found = curve_exhibits(tables, config.analysis.confidence, people.label if people else "")
     more = [*found, *([trajectory] if trajectory else []), *from_scores]
@@ -183,7 +183,7 @@ def _models(
     beside = published_beside(read_published(label.partition("+")[0]), label.partition("+")[0])
     if section is not None:
         beside = pd.concat([curves_beside(section.curves), beside], ignore_index=True)
-    with quiet.status(f"{label}: reading scores of models"):
+    with quiet.status(f"{escape(label)}: reading scores of models"):
         chosen = config.analysis
         found = models_section(study, label, _judge(config), chosen.method, config.ties, chosen.confidence, beside)
     if found is not None:
@@ -194,7 +194,7 @@ def _models(
 
 def _diagnosed(study: Study, label: str, config: AnalysisConfig, console: Console, quiet: Console) -> TableSection:
     """The section of a diagnostic; its main tables are printed."""
-    with quiet.status(f"{label}: reading answers"):
+    with quiet.status(f"{escape(label)}: reading answers"):
         found = diagnosed(study, label)
     section = TableSection(
         label,

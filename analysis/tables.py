@@ -358,7 +358,12 @@ def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Tabl
     caption = f"{slope}: {told}" + ("; paper: Warstadt et al. 2020" if published else "")
     # Narrow enough for a terminal of 80 columns.
     shown = Table(
-        title=heading, title_justify="left", caption=caption, caption_justify="left", box=None, pad_edge=False
+        title=Text(heading),
+        title_justify="left",
+        caption=Text(caption),
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
     )
     shown.padding, shown.header_style = (0, 1, 0, 0), "bold"
     # As wide as the names of phenomena: a group's name may be long, and goes on in further lines.
@@ -373,16 +378,13 @@ def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Tabl
         shown.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
         shown.add_row()
-        shown.add_row(Text(str(group), style="bold"))  # not markup: a pattern's \\[ would read as an escape
+        shown.add_row(Text(str(group), style="bold"))
         for _, row in rows.iterrows():
             look = _STYLES[direction(row["low"], row["high"])]
-            cells = [f" {_markup(title(row['name']))}", *(accuracy_text(row[size]) for size in ends)]
-            cells += [f"[{look}]{slope_text(row['slope'], digits=digits)}[/]"]
-            cells += [_markup(interval_text(row["low"], row["high"], digits=digits))]
-            cells += [accuracy_text(row["r2"]), rank_text(row)] if "R2" in numbers else []
-            shown.add_row(*cells, *([slope_text(row["published_slope"], dash="")] if published else []))
+            cells = [f" {title(row['name'])}", *(accuracy_text(row[size]) for size in ends)]
+            slope_cell = Text(slope_text(row["slope"], digits=digits), look)
+            others = [interval_text(row["low"], row["high"], digits=digits)]
+            others += [accuracy_text(row["r2"]), rank_text(row)] if "R2" in numbers else []
+            others += [slope_text(row["published_slope"], dash="")] if published else []
+            shown.add_row(*map(Text, cells), slope_cell, *map(Text, others))
     return shown
-
-
-def _markup(text: str) -> str:
-    return text.replace("[", r"\[")

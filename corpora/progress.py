@@ -29,12 +29,12 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
 
     `total` is in `unit`, or estimated from the share of the input that was read.
     """
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, markup=False)
     on_terminal = console.is_terminal
     started = printed = time.monotonic()
     done = 0
     bar = Progress(
-        TextColumn("[bold]{task.description}"),
+        TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(),
         TextColumn("{task.completed:,.0f} {task.fields[unit]} · {task.fields[rate]}/s"),
         TimeElapsedColumn(),

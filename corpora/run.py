@@ -16,7 +16,7 @@ from corpora.text import SPLITS
 
 def prepare_corpus(config: CorporaConfig) -> None:
     """Prepare the corpus that `config` describes and print its sizes; with dry_run=true only say what is there."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if config.dry_run:
         from corpora.prepare import corpus_folder, filter_folder, tokenizer_folder
 

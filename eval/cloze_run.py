@@ -56,7 +56,7 @@ class ClozeWork:
         asked = config.benchmark
         assert isinstance(asked, DiagnosticConfig)
         diagnostic = load_diagnostic(asked)
-        described = run.read_config()["model"]
+        described = run.read_model_config()
         policy = recorded_policy(config.policy, None, resolved_pll_shift(config.policy, scorer))
         metadata = {
             "parameters": {"top_words": asked.top_words},

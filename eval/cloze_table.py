@@ -56,7 +56,7 @@ def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int)
         cells.append(str(row["ties"] or ""))
         cells += [_share(row["known"]), str(row["known_items"])] if row["unknown"] else ["", ""]
         others = [theirs.get((row["level"], row["name"], model), "") for model in beside]
-        table.add_row(row["level"], row["name"].replace("_", " "), *cells, *others)
+        table.add_row(Text(row["level"]), Text(row["name"].replace("_", " ")), *cells, *others)
     return table
 
 

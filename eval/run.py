@@ -67,7 +67,7 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
     for other in study_runs(config.paths.runs, config.study):
         if other.path == run.path or other.read_manifest().get("digest") != digest:
             continue
-        model = other.read_config()["model"]
+        model = other.read_model_config()
         if model.get("path") == config.model.path and model.get("revision") != config.model.revision:
             raise InputError(
                 f"model.revision={config.model.revision}: the same weights as model.revision={model.get('revision')} "

@@ -20,6 +20,7 @@ from torch import nn
 
 from corpora.errors import RunError
 from corpora.progress import track
+from corpora.schema import checked
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PLAIN, PolicyConfig, PretrainedConfig
 from eval.continuations import ModelAnswering
@@ -27,7 +28,7 @@ from eval.trees import Forest, Ids, forests
 from train.device import without_gradients
 from train.export import LoadedModel, load_model
 from train.models import LanguageModel, State
-from train.runs import RunFolder
+from train.runs import AGAIN, RunFolder
 
 Batch = TypeVar("Batch", bound=Sized)  # of as many units as it holds
 CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next
@@ -163,10 +164,11 @@ def load_scorer(
     if not isinstance(model, RunFolder) and not run.config.is_file():
         config = PretrainedConfig(name="hf_causal", kind="causal", path=str(model), dtype="fp32")
         return load_pretrained(config, batch_tokens, device, progress)
-    described = run.read_config()["model"]
+    described = run.read_model_config()
     if "path" in described:
         _check_harmless(run, described)
-        return load_pretrained(PretrainedConfig(**described), batch_tokens, device, progress)
+        pretrained = checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model")
+        return load_pretrained(pretrained, batch_tokens, device, progress)
     if "order" in described:
         from eval.ngram import NgramScorer
         from train.ngram import load_ngram

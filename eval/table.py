@@ -52,7 +52,7 @@ def accuracy_table(
     paradigms = sum(row["level"] == "paradigm" for row in ours)
     caption = _caption(scores, paradigms, best, ties)
     table = Table(
-        title=title,
+        title=Text(title),
         caption=caption,
         title_justify="left",
         caption_justify="left",
@@ -75,7 +75,7 @@ def accuracy_table(
         free = known.get((level, name))
         cells += [_percent(free["accuracy"]), f"{free['pairs']:,}"] if free else ["", "0"]
         cells += [f"{row['ties']:,}", *(_percent(theirs.get((level, name, model))) for model in beside)]
-        table.add_row(str(name), *cells, style="bold" if level == "overall" else None)
+        table.add_row(Text(str(name)), *cells, style="bold" if level == "overall" else None)
     return table
 
 
@@ -86,8 +86,8 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
     """
     told = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
     table = Table(
-        title=title,
-        caption=told,
+        title=Text(title),
+        caption=Text(told),
         title_justify="left",
         caption_justify="left",
         box=None,
@@ -124,10 +124,10 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 
     `rows`: step, words_seen, moment, and a method's accuracy under its name.
     """
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
+    table = Table(title=Text(title), title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
     methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
     for heading in ("words seen", *methods):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(Text(heading), justify="right", no_wrap=True)
     for row in rows:
         table.add_row(f"{row['words_seen']:,}", *(_percent(row[method]) for method in methods))
     return table

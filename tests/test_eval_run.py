@@ -190,7 +190,7 @@ def test_the_table(configured):
     rows = scored(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
     items, _ = read_items(run.scores("blimp"))
     table = accuracy_table("a run", "blimp", rows, items, "wrong")
-    cells = {name: cells for name, *cells in zip(*(column.cells for column in table.columns), strict=True)}
+    cells = {str(name): cells for name, *cells in zip(*(column.cells for column in table.columns), strict=True)}
     # pairs, accuracy, interval, without <unk>, how many pairs, ties, people, LSTM, TXL, 5-gram, GPT-2
     assert cells["island_effects"][:6] == ["1", "100.0", "20.7–100.0", "", "0", "0"]
     assert cells["island_effects"][7:] == ["46.6", "48.3", "57.2", "72.7"]

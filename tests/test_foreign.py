@@ -166,7 +166,7 @@ def test_a_run_folder_cannot_ask_for_code_to_be_run(foreign, key):
         load_scorer(run)
     asked.pop(key)
     run.config.write_text(json.dumps({"model": asked, "corpus": {"reference": "treebank"}}))
-    with pytest.raises(PairscaleError, match=r"cannot be loaded|only there as a pickle"):
+    with pytest.raises(PairscaleError, match=r"comes with code of its own|only there as a pickle"):
         load_scorer(run)
 
 

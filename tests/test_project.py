@@ -109,7 +109,7 @@ def test_dependencies_are_the_imported_ones():
     # Altair writes images through vl-convert, W&B reads them by pillow; Hydra's launcher for SLURM is of a namespace
     # that several packages share. Nobody imports these by their names.
     assert declared() - imported(SOURCES) <= {"vl-convert-python", "pillow", "hydra-submitit-launcher"}
-    assert imported(TESTS) <= declared() | declared("test") | declared("peers")
+    assert imported(TESTS) <= declared() | declared("test") | declared("peers") | declared("bench")
 
 
 def test_constraints_pin_every_requirement_within_its_range():

@@ -29,6 +29,9 @@ from analysis.tables import (
     write_csv,
     write_latex,
 )
+from eval.questionnaire.agreement import agreement_table
+from eval.scores import read_items, read_scores
+from eval.table import accuracy_table, methods_table, trajectory_table
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
@@ -164,3 +167,30 @@ def test_terminal_table_fits_80_columns(curves):
     assert "…" not in text
     assert "[+" in text
     assert ".0623" in text
+
+
+@pytest.mark.parametrize("name", ["[/x]", "[bold]x[/bold]", ":cat:"])
+def test_a_users_names_are_no_markup(name, tmp_path):
+    """A paradigm, its phenomenon, a group and a title, in every table of a terminal, as they are written."""
+    folder, *_ = MadeUpStudy(models=("lstm_tiny",), seeds=(1,), pairs=20, phenomena={name: (1, 0.6, 0.05)}).write(
+        tmp_path
+    )
+    scores, _ = read_scores(folder.scores("blimp") / "lp.parquet")
+    items, _ = read_items(folder.scores("blimp"))
+    assert items["paradigm"].str.startswith(name).all()
+    judged = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    slopes = slope_table(fit_curves(judged, CONFIG)).assign(group=name)
+    agreed = {"level": "paradigm", "name": name, "raters": 3, "pairs": 2, "judgements": 6, "agreement": 0.9, "low": 0.8,
+              "high": 1.0, "majority": 1.0, "ties": 0, "seconds": 2.0}  # fmt: skip
+    tables = [
+        accuracy_table(name, "mine", scores, items, "wrong"),
+        methods_table(name, {name: scores}, items, "wrong"),
+        trajectory_table(name, [{"step": 1, "words_seen": 10, "moment": "1", name: 0.5}]),
+        agreement_table(name, pd.DataFrame([agreed]), 0.8),
+        terminal_table(slopes, name, 0.95),
+    ]
+    for table in tables:
+        console = Console(file=io.StringIO(), width=200, record=True)
+        console.print(table)
+        shown = console.export_text().lower()
+        assert shown.count(title(name).lower()) >= 2, shown  # in the title, and below

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from lightning.pytorch.plugins.io import CheckpointIO
 from rich.console import Console
+from rich.text import Text
 
 from corpora.files import sha256_file, write_bytes
 from train.runs import FIRST_CHECKPOINT, RunFolder
@@ -76,7 +77,7 @@ def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
         folder.update_manifest(damaged_checkpoints=[*known, *damaged])
         then = f"going on from {path.name}" if path else "none is left that is whole: starting again from the beginning"
         told = f"{folder.path}: damaged checkpoint {'; '.join(damaged)} (kept as *.damaged); {then}"
-        console.print(f"[yellow]warning[/] {told}", soft_wrap=True)
+        console.print(Text("warning", "yellow"), Text(told), soft_wrap=True)
     return path
 
 

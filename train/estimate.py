@@ -286,7 +286,7 @@ def estimate_table(
 ) -> Table:
     """One run in full."""
     seconds = 0.0 if found.done else found.seconds
-    table = Table(show_header=False, box=None, title=found.run, title_justify="left", title_style="bold")
+    table = Table(show_header=False, box=None, title=Text(found.run), title_justify="left", title_style="bold")
     rate = f"{found.words_per_s:,.0f} words/s ({found.rate_is})"
     state = "done already" if found.done else f"{clock(seconds)} at {rate}"
     about = " (a guess: the corpus is not prepared)" if found.guessed else ""

@@ -33,7 +33,7 @@ class TrainingProgress(L.Callback):
         self.started = self.printed = self.noted = time.monotonic()
         self.bar: Progress | None = None
         self.task = TaskID(0)
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(stderr=True, highlight=False, markup=False)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.first_step = trainer.global_step
@@ -42,12 +42,12 @@ class TrainingProgress(L.Callback):
             self.console.print(f"resuming {self.name} at {self.batches.words_seen(self.first_step):,} words seen")
         if self.show and self.console.is_terminal:
             self.bar = Progress(
-                TextColumn("[bold]{task.description}"),
+                TextColumn("{task.description}", style="bold", markup=False),
                 BarColumn(),
                 TextColumn("{task.percentage:>3.0f}%"),
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[state]}"),
+                TextColumn("{task.fields[state]}", markup=False),
                 console=self.console,
             )
             self.task = self.bar.add_task(self.name, total=len(self.batches), completed=self.first_step, state="")

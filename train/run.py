@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
+from rich.text import Text
 
 from corpora.config import parse_size, written
 from corpora.errors import RunError, WriteError
@@ -48,7 +49,7 @@ def train_run(config: RunConfig, command: bool = False) -> RunFolder:
         if folder.checkpoint_folder.exists():  # killed between the end and this
             with folder.locked():
                 folder.remove_checkpoints()
-        console.print(f"[green]done already[/] {folder.path}")
+        console.print(Text("done already", "green"), Text(str(folder.path)), soft_wrap=True)
         if config.trainer.snapshots is not None and not folder.snapshots and not isinstance(config.model, NgramConfig):
             console.print(
                 f"{folder.path.name}: has no snapshots, which are kept while a run trains: remove its folder, or give "

@@ -137,10 +137,15 @@ class _StoredRecipe(TypedDict, total=False):
     bptt: Count
 
 
-class StoredConfig(TypedDict):
-    """Schema of config.yaml: what is read back of a run's configuration, whatever else it holds."""
+class StoredModelConfig(TypedDict):
+    """Schema of what scoring reads of config.yaml."""
 
     model: _StoredModel
+
+
+class StoredConfig(StoredModelConfig):
+    """Schema of config.yaml: what is read back of a run's configuration, whatever else it holds."""
+
     sample: _StoredSample
     seed: Count
     study: NotRequired[str | None]
@@ -302,6 +307,10 @@ class RunFolder:
         config = read_yaml(self.config, StoredConfig, RunError, AGAIN)
         check_stored(config, self.config, AGAIN)
         return cast(dict[str, Any], config)
+
+    def read_model_config(self) -> dict[str, Any]:
+        """Return the model's part of config.yaml, whatever is missing elsewhere in it. Raises RunError."""
+        return cast(dict[str, Any], read_yaml(self.config, StoredModelConfig, RunError, AGAIN)["model"])
 
     def read_manifest(self) -> dict[str, Any]:
         """Return manifest.json, with the keys and types of Manifest; {} where there is none. Raises RunError."""

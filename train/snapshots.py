@@ -13,6 +13,7 @@ import hashlib
 from typing import Any, TypedDict, cast
 
 from rich.console import Console
+from rich.text import Text
 from safetensors import SafetensorError, safe_open
 
 from corpora.config import format_size, parse_size
@@ -79,8 +80,10 @@ class Snapshots:
                 path.unlink()
         if lacking := [moment for at, moment in self.moments.items() if at <= step and at not in there]:
             console.print(
-                f"[yellow]warning[/] {self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; "
-                f"snapshots before that were not asked for then and are not made ({', '.join(lacking)})",
+                Text("warning", "yellow"),
+                f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; snapshots before "
+                f"that were not asked for then and are not made ({', '.join(lacking)})",
+                markup=False,
                 soft_wrap=True,
             )
 

@@ -94,7 +94,12 @@ def agreement_table(title: str, found: pd.DataFrame, threshold: float) -> Table:
         f"agree, a tie is none; !: less than {100 * threshold:g} of a paradigm's pairs; 95%: for new people and pairs"
     )
     table = Table(
-        title=title, caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=Text(title),
+        caption=Text(caption),
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
     )
     table.add_column("paradigm", no_wrap=True)
     for heading in ("people", "pairs", "judged", "agree", "95%", "majority", "ties", "seconds"):

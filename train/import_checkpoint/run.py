@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from omegaconf import OmegaConf
 from rich.console import Console
+from rich.text import Text
 
 from corpora.errors import ConfigError, InputError, RunError
 from corpora.files import sha256_file, write_text
@@ -42,7 +43,7 @@ def import_run(config: RunConfig) -> RunFolder:
     folder = RunFolder.of(config)
     if folder.done:
         _check_source(folder, path, digest)
-        console.print(f"[green]done already[/] {folder.path}", soft_wrap=True)
+        console.print(Text("done already", "green"), Text(str(folder.path)), soft_wrap=True)
         return folder
     contents = read_contents(path)
     importer = _importer(contents)
@@ -75,7 +76,7 @@ def import_run(config: RunConfig) -> RunFolder:
             vocabulary=len(tokenizer),
         )
     told = f"{parameters:,} parameters, {len(tokenizer):,} words, of {importer}"
-    console.print(f"[green]imported[/] {folder.path}: {told}", soft_wrap=True)
+    console.print(Text("imported", "green"), Text(f"{folder.path}: {told}"), soft_wrap=True)
     return folder
 
 
