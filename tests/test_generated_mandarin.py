@@ -123,7 +123,8 @@ def test_tables_speak_of_each_other():
     for row in TABLES["verb"]:
         assert cell(row, "adjective") <= {word for word, c in complements.items() if c["kind"] == "adjective"}, row
         assert cell(row, "complement") <= {word for word, c in complements.items() if c["kind"] == "verb"}, row
-        assert not cell(row, "adjective", "complement") & cell(row, "possible"), row
+        assert not cell(row, "adjective", "complement") & cell(row, "impossible"), row
+        assert cell(row, "impossible") <= set(complements), row
         assert cell(row, "direction") <= set(directions), row
         assert cell(row, "subject", "object", "patient", "on", "for", "activity", "habit") <= classes, row
         assert not (cell(row, "passive") and cell(row, "never")), row
@@ -230,14 +231,15 @@ def test_coverbs(paradigm, seed):
     for good, bad in drawn(paradigm, seed):
         _, (right, wrong), after = contrast(good, bad)
         if paradigm == "coverb_with":
-            use = "with" if right in "和跟与同" else "for"
+            use, unfit = "with" if right in "和跟与同" else "for", {"never"}
             head(after)  # a person
         else:
             row = nouns[longest(nouns, after)]
             use = "tool" if cell(row, "tool") and right in "用拿" else "ride"
+            unfit = cell(row, "tool" if use == "tool" else "class")
             assert use == "tool" or right in cell(row, "ride"), good
         assert cell(coverbs[right], use) == {"yes"}, good
-        assert cell(coverbs[wrong], use) == {"never"}, bad
+        assert cell(coverbs[wrong], use) & unfit, bad
 
 
 @many
@@ -302,8 +304,9 @@ def test_results(paradigm, seed):
         before, (right, wrong), _ = contrast(good, bad)
         row = verbs[longest(verbs, before, at_end=True)]
         assert right in cell(row, column), good
-        assert wrong not in cell(row, "adjective", "complement", "possible"), bad
-        assert cell(complements[wrong], "narrow") == {"yes"}, bad
+        assert wrong not in cell(row, "adjective", "complement"), bad
+        assert wrong in cell(row, "impossible"), bad
+        assert len(right) == int(complements[wrong]["length"]), bad
 
 
 @many

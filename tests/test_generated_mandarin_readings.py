@@ -48,6 +48,44 @@ def contrast(good, bad):
         ("head_final_clause", "(销毁|毁掉|吃|喝|烧|砸|砍|杀)过的", "what is no more"),
         ("verb_complement_res_verb", "(寄|送|带)到了|(卖|搬|扔)完了[这那]", "without a place; one thing"),
         ("verb_complement_res_adj", "(打|玩)明白了|[听讲喊]湿了$", "what can be said"),
+        ("ba_construction", "被.*[院校学行店司局所部园吧市庄站馆厂厅场堂]拆", "done to a person by an institution"),
+        (
+            "ba_construction",
+            "被.*(扔|收拾|打破|忘|取消)|被.*[报杂][纸志]",
+            "done to a person with a thing, or by an office",
+        ),
+        (
+            "coverb_instrument",
+            "[朝往从][^了]*[车机船轮艇舰象驴驼铁](离开|逃离|返回|前往|来到)",
+            "to flee towards a truck",
+        ),
+        (
+            "coverb_instrument",
+            "沿[地高]铁|离[轮帆]?船|[朝向往][^了]*[石砖]",
+            "along a railway; to smash against a stone",
+        ),
+        ("filler_gap_dependency", "^[这那]些", "those men, I met a musician (one of them)"),
+        ("filler_gap_dependency", "^(礼物|玩具|行李|垃圾|早餐|车站)，", "presents, I bought a camera (as one)"),
+        ("filler_gap_dependency", "师，我.*(介绍|问|通知|采访|邀请)过", "to introduce, or ask about, a third person"),
+        ("passive_formal", "被(亏损|死亡|失眠|出生|微笑|迟到|超速|走红|贬值|堵车|出轨)了", "said of who is claimed to"),
+        (
+            "verb_complement_direction",
+            "(熟悉|明白|清楚|整齐)$",
+            "to take a book, to get to know it; a taken thing that is tidy",
+        ),
+        ("verb_complement_duration", "每[周日月].", "a weekly song"),
+        ("verb_complement_duration", "每.(早餐|.*[歌曲说影画片球语史学]$)", "a daily breakfast, a nightly film"),
+        ("verb_complement_frequency", "每[刻分秒]都(上班|加班|聊天|喝|吃|看[^望]|写|教|唱|读)", "to work every second"),
+        (
+            "verb_complement_res_adj",
+            "[^吃喝]饱了|准备[^好]|[熟倒]了.*[信件书同议]$",
+            "to have had one's fill of a deed; ready to",
+        ),
+        (
+            "verb_complement_res_verb",
+            "[^吃喝]饱了|[^听读看]懂了$|[开翻译设计]湿了|[写挂学切设计]倒了",
+            "to learn by doing; upside down",
+        ),
     ],
 )
 def test_pairs_are_not_of_a_kind_that_was_found_wrong(paradigm, wrong, why):
