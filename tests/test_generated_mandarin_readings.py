@@ -64,6 +64,12 @@ def contrast(good, bad):
             "沿[地高]铁|离[轮帆]?船|[朝向往][^了]*[石砖]",
             "along a railway; to smash against a stone",
         ),
+        ("ba_construction", "被垃圾", "an insult"),
+        (
+            "filler_gap_dependency",
+            "，.*检查过|(蛋糕|面包)，",
+            "the keys, I checked the washing machine; chocolate cakes",
+        ),
         ("filler_gap_dependency", "^[这那]些", "those men, I met a musician (one of them)"),
         ("filler_gap_dependency", "^(礼物|玩具|行李|垃圾|早餐|车站)，", "presents, I bought a camera (as one)"),
         ("filler_gap_dependency", "师，我.*(介绍|问|通知|采访|邀请)过", "to introduce, or ask about, a third person"),
