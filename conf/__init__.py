@@ -34,7 +34,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
 from conf.command_line import check_whole_sweep, is_dry_sweep, is_sweep, overrides_of, words_for_hydra
-from conf.errors import check_keys, describe, describe_fault, one_line
+from conf.errors import check_keys, outcome
 from conf.help import asked_for_help, show_help
 from conf.launchers.local import LocalLauncher
 from conf.launchers.slurm import SlurmLauncher
@@ -343,14 +343,10 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
     planned = False
 
     def fail(error: Exception) -> None:
-        line = describe(error)
-        if line is None:
-            codes.append(1)
-            line = describe_fault(error)
-        else:
-            codes.append(getattr(error, "exit_code", PairscaleError.exit_code))
+        line, code = outcome(error)
+        codes.append(code)
         if not planned or line not in told:  # runs of a sweep that is only planned often have one fault
-            print(f"pairscale {command}: {one_line(line)}", file=sys.stderr)
+            print(f"pairscale {command}: {line}", file=sys.stderr)
         told.add(line)
 
     def attempt(config: Callable[[], AnalysisConfig]) -> None:

@@ -11,6 +11,8 @@ import shlex
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,28 @@ def describe_fault(error: BaseException) -> str:
         f"unexpected {type(error).__name__}: {message} (a fault of pairscale; the traceback is in {file.name}; "
         "please report it)"
     )
+
+
+def outcome(error: BaseException) -> tuple[str, int]:
+    """Return the one line for an error and the exit code (`conf.main` has the codes)."""
+    line = describe(error)
+    if line is None:
+        return one_line(describe_fault(error)), 1
+    return one_line(line), getattr(error, "exit_code", PairscaleError.exit_code)
+
+
+@contextmanager
+def one_line_errors(command: str) -> Iterator[None]:
+    """Exit with one line on stderr, as `conf.main` does, whatever a command without a configuration raises."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"{command}: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        line, code = outcome(error)
+        print(f"{command}: {line}", file=sys.stderr)
+        sys.exit(code)
 
 
 def one_line(text: str) -> str:

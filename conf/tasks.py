@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 import conf
 from analysis.config import AnalysisConfig
-from conf.errors import describe
+from conf.errors import one_line_errors
 from corpora.errors import PairscaleError
 
 
@@ -37,11 +37,5 @@ def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
 
 
 if __name__ == "__main__":
-    try:
+    with one_line_errors("conf.tasks"):
         keep_tasks(Path(sys.argv[1]))
-    except (PairscaleError, HydraException, OmegaConfBaseException, OSError) as error:
-        line = describe(error)
-        if line is None:
-            raise
-        print(f"conf.tasks: {line}", file=sys.stderr)
-        sys.exit(PairscaleError.exit_code)

@@ -49,6 +49,7 @@ MAX_DEPTH = 50  # of nested YAML: the deepest of ours has five levels
 _PLACE = re.compile(r"(?P<text>.*) - at (?P<place>.*)")
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = "half a character, \\ud800 to \\udfff without its other half"
 _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 # libyaml's is ten times as fast.
@@ -97,8 +98,8 @@ def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
 def load_yaml(text: str) -> Any:
     """Return the plain data of a YAML text.
 
-    Raises yaml.YAMLError or ValueError for what is no YAML, is nested deeply, or has aliases: a few lines of them stand
-    for more than any memory holds.
+    Raises yaml.YAMLError or ValueError for what is no YAML, is nested deeply, has half a character, or has aliases: a
+    few lines of them stand for more than any memory holds.
     """
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
@@ -106,6 +107,8 @@ def load_yaml(text: str) -> Any:
         line = event.start_mark.line + 1 if event.start_mark else 0
         if depth > MAX_DEPTH:
             raise ValueError(f"line {line}: nested more than {MAX_DEPTH} deep")
+        if isinstance(event, yaml.ScalarEvent) and _has_half(event.value):
+            raise ValueError(f"line {line}: {_HALF}")
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(f"line {line}: aliases (*{event.anchor}) are not read; write the value out")
     return yaml.load(text, _SafeLoader)
@@ -176,9 +179,13 @@ def _value(data: Any, place: str) -> str | None:
     return f"{data!r:.60}" if isinstance(data, (str, float)) or (type(data) is int and abs(data) < 10**60) else None
 
 
+def _has_half(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _line(reason: BaseException) -> str:
     if isinstance(reason, RecursionError):
         return "nested too deeply"
     if isinstance(reason, UnicodeEncodeError):
-        return "half a character, \\ud800 to \\udfff without its other half"
+        return _HALF
     return " ".join(str(reason).split())[:200]

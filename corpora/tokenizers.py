@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import io
 import os
+import string
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
@@ -332,7 +333,10 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         if (config.kind in PIECE_KINDS) != (path.suffix == ".spm"):
             raise ValueError(f"no vocabulary of kind {config.kind}")
         if config.kind in PIECE_KINDS:
-            return PieceTokenizer(config, vocabulary)
+            pieces = PieceTokenizer(config, vocabulary)
+            if not pieces.encode(string.ascii_letters):  # ours normalise nothing
+                raise ValueError("its normalizer removes letters")
+            return pieces
         tokens = vocabulary.decode().removesuffix("\n").split("\n")  # "\r" may be a token
         if tokens[:2] != [EOS_TEXT, UNK_TEXT] or len(set(tokens)) != len(tokens):
             raise ValueError(f"must begin with {EOS_TEXT} and {UNK_TEXT}, and hold no token twice")

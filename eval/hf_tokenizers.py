@@ -41,16 +41,17 @@ def encoded(
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
-    """Raise ConfigError for a tokenizer without character offsets, InputError for one that reads no plain text.
+    """Raise ConfigError for a tokenizer without character offsets, InputError for one that reads no letters.
 
-    Where a model comes without its tokenizer, transformers 5 makes one of a few symbols: all sentences would be equal.
+    Where a model comes without its tokenizer, transformers 5 makes one of a few symbols; a normalizer may remove
+    letters. All sentences would be equal.
     """
     if not tokenizer.is_fast:
         raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
-    special = set(tokenizer.all_special_ids)
-    if not any(set(ids) - special for ids in tokenizer(list(PLAIN_SENTENCES), add_special_tokens=False)["input_ids"]):
+    read = tokenizer(list(PLAIN_SENTENCES), add_special_tokens=False)["input_ids"]
+    if not any(character.isalpha() for ids in read for character in tokenizer.decode(ids, skip_special_tokens=True)):
         raise InputError(
-            f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads nothing in a plain sentence, so it is not the "
+            f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads no letter of a plain sentence, so it is not the "
             "model's own; put the files of that (tokenizer.json) into the model's folder"
         )
 

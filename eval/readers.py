@@ -16,6 +16,7 @@ import yaml
 
 from corpora.errors import ConfigError, InputError
 from corpora.hub import import_datasets
+from corpora.schema import load_yaml
 from corpora.sources import COMPRESSIONS, MAX_LINE, decoded, opened
 from eval.config import BenchmarkConfig
 
@@ -283,8 +284,8 @@ def _part(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:
 def read_yaml(where: str, path: Path, allowed: str = "a YAML file") -> Any:
     """What a YAML file of the user's holds. Raises InputError, which begins with `where`, for what cannot be read."""
     try:
-        return yaml.safe_load(path.expanduser().read_text(encoding="utf-8"))
+        return load_yaml(path.expanduser().read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{where}: cannot be read ({error.strerror}); must be {allowed}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.errors import ConfigError, InputError
+from eval.cells import sentence_of
 from eval.config import EvalConfig, MethodConfig, TemplateConfig, TemplatesConfig
 from eval.methods import METHODS
 from eval.readers import read_yaml
@@ -153,6 +154,7 @@ def _checked(where: str, kind: str, given: list[TemplateConfig]) -> tuple[Templa
         raise ConfigError(f"{where}: must hold at least one template")
     found: dict[str, Template] = {}
     for item in given:
+        sentence_of(item.text, where, f"template {item.name}")
         for placeholder in PLACEHOLDERS[kind]:
             times = item.text.count(f"{{{placeholder}}}")
             if times != 1:

@@ -15,6 +15,7 @@ import train.lmplz
 from analysis.collect import collect
 from analysis.judgements import judgements, score_labels
 from conf import compose
+from conf.errors import one_line_errors
 from corpora.errors import ConfigError, RunError
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
@@ -361,13 +362,15 @@ def test_building_lmplz_without_a_registry_is_one_line(tmp_path, monkeypatch, ca
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "kenlm")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    assert train.lmplz.main() == 2
+    with pytest.raises(SystemExit, match="2"), one_line_errors("pairscale lmplz"):
+        train.lmplz.main()
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("pairscale lmplz: pip download failed: ERROR: ")
     assert "kenlm==0.3.0" in last
     for name in train.lmplz.PROGRAMS:
         program(tmp_path / "kenlm" / name, "exit 0")
-    assert train.lmplz.main() == 0
+    train.lmplz.main()
+    assert "there already" in capsys.readouterr().err
 
 
 def test_debian_gets_what_the_build_needs():

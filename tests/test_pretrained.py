@@ -98,7 +98,7 @@ def test_a_tokenizer_that_reads_nothing_is_refused(saved):
     made_up = transformers.GPT2Tokenizer()
     assert made_up("The cats sleep.").input_ids == []
     made_up.save_pretrained(saved)
-    with pytest.raises(InputError, match=r"its tokenizer \(1 tokens\) reads nothing in a plain sentence"):
+    with pytest.raises(InputError, match=r"its tokenizer \(1 tokens\) reads no letter of a plain sentence"):
         load_pretrained(config(saved), 100)
 
 

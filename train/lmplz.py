@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from corpora.errors import ConfigError, PairscaleError, RunError
+from corpora.errors import ConfigError, RunError
 from corpora.files import sha256_file
 
 VERSION = "0.3.0"  # of the source package `kenlm`
@@ -159,21 +159,19 @@ def _reason(said: str, code: int) -> str:
     return told[0][:300]
 
 
-def main() -> int:
-    """Build the programs unless they are there; 0, or 2 after one line on what was in the way."""
+def main() -> None:
+    """Build the programs unless they are there. Raises PairscaleError."""
     folder = build_folder()
-    try:
-        if all(_program(program, folder) for program in PROGRAMS):
-            console.print(f"there already: {folder}", soft_wrap=True, markup=False)
-        else:
-            console.print(f"built: {build()}", soft_wrap=True, markup=False)
-    except PairscaleError as error:
-        print(f"pairscale lmplz: {error}", file=sys.stderr)
-        return 2
-    return 0
+    if all(_program(program, folder) for program in PROGRAMS):
+        console.print(f"there already: {folder}", soft_wrap=True, markup=False)
+    else:
+        console.print(f"built: {build()}", soft_wrap=True, markup=False)
 
 
 if __name__ == "__main__":
+    from conf.errors import one_line_errors
+
     shape = argparse.RawDescriptionHelpFormatter
     argparse.ArgumentParser(prog="python -m train.lmplz", description=__doc__, formatter_class=shape).parse_args()
-    sys.exit(main())
+    with one_line_errors("pairscale lmplz"):
+        main()

@@ -126,6 +126,11 @@ def _main() -> None:
         train_rank(config, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
     except PairscaleError as error:  # rank 0 meets it too, and tells it
         code = error.exit_code
+    except Exception as error:
+        from conf.errors import outcome
+
+        line, code = outcome(error)
+        print(f"pairscale train: rank {os.environ['LOCAL_RANK']}: {line}", file=sys.stderr, flush=True)
     ended.set()
     os._exit(code)  # the thread above reads still
 
