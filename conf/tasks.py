@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 import conf
 from analysis.config import AnalysisConfig
 from conf.errors import one_line_errors
-from corpora.errors import PairscaleError
+from corpora.errors import ConfigError, InputError, PairscaleError
 
 
 def keep_tasks(file: Path) -> None:
@@ -29,7 +29,11 @@ def keep_tasks(file: Path) -> None:
 
 
 def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
-    for line in file.read_text(encoding="utf-8").splitlines():
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read ({error}); must be a file of tasks") from None
+    for line in lines:
         overrides = shlex.split(line.partition("\t")[2])
         with suppress(PairscaleError, HydraException, OmegaConfBaseException):
             node = conf.composed("eval", overrides)
@@ -38,4 +42,6 @@ def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
 
 if __name__ == "__main__":
     with one_line_errors("conf.tasks"):
+        if len(sys.argv) != 2:
+            raise ConfigError("give one file of tasks: python -m conf.tasks FILE")
         keep_tasks(Path(sys.argv[1]))

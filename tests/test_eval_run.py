@@ -41,7 +41,7 @@ def configured(tmp_path):
 
     def configure(*overrides):
         loaded_benchmark.cache_clear()
-        return compose("eval", ["benchmark=blimp", "trainer.progress=false", *paths, *overrides])
+        return compose("eval", ["corpus=toy", "benchmark=blimp", "trainer.progress=false", *paths, *overrides])
 
     return configure
 
