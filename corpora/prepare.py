@@ -123,9 +123,9 @@ class Corpus:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, fitted on the train split or on the sample."""
-        if self.store is not None:
-            return self.store.tokenizer
-        if self.config.tokenizer.fit_on == "train":
+        if self.config.tokenizer.fit_on == "train":  # so it does not depend on the sample, not even on there being one
+            if _is_there(tokenizer_folder(self.config)):
+                return self.prepare_store().tokenizer
             self.text.verify()  # what a store is checked for by its own digests
             return self._fitted_on_train(tokenizer_folder(self.config))
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"

@@ -186,9 +186,9 @@ class BenchmarkConfig:
         if self.paradigms == []:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
         for name in ("pairs", "per_paradigm"):
-            check_between(f"benchmark.{name}", getattr(self, name), 1, MAX_PAIRS)
             if self.form in ("generated", "toy") and (getattr(self, name) or 0) > MOST_PAIRS:
                 raise ConfigError(f"benchmark.{name}={getattr(self, name)}: must be at most {MOST_PAIRS} a paradigm")
+            check_between(f"benchmark.{name}", getattr(self, name), 1, MAX_PAIRS)
         check_seed("benchmark.seed", self.seed)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")

@@ -169,7 +169,7 @@ def test_a_policy_that_follows_the_tokenizer_is_noted(written):
         rewrite_config(folder, tokenizer__name="word")
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"score_eos": True}}))
     judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
-    told = "score_eos is false for txl_tiny; true for lstm_tiny. Compare their levels with care."
+    told = "score_eos is false for txl_tiny, unigram; true for lstm_tiny, word. Compare their levels with care."
     assert judged.notes == [f"Not one scoring policy: {told}"]
 
 

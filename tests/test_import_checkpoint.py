@@ -277,7 +277,7 @@ def test_scoring_and_the_analysis_take_it_as_a_run(tmp_path, imported):
         "trainer.accelerator=cpu",
         "trainer.progress=false",
     ]
-    config = compose("eval", ["study=s", "benchmark=blimp", *paths])
+    config = compose("eval", ["study=s", "benchmark=blimp", "corpus=toy", *paths])
     made_up_run(config, made_up_model(TXL))
     loaded_benchmark.cache_clear()
     score_study(config)

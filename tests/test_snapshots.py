@@ -60,7 +60,7 @@ def test_moments_by_hand():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("0", "trainer.snapshots=0: must be how many of them"),
+        ("0", "trainer.snapshots=0: must be from 1 to 1000"),
         ("true", "trainer.snapshots=True: must be how many of them"),
         ("[]", r"trainer.snapshots=\[\]: must be how many"),
         ("10k", "trainer.snapshots=10k: must be how many"),
