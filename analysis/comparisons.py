@@ -15,17 +15,8 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_group
-from analysis.intervals import (
-    NO_INTERVAL,
-    ONE_TRAINING,
-    at_least,
-    design_of,
-    floored,
-    is_trajectory,
-    run_terms,
-    t_limits,
-    with_pairs,
-)
+from analysis.designs import design_of, is_trajectory
+from analysis.intervals import NO_INTERVAL, ONE_TRAINING, at_least, floored, run_terms, t_limits, with_pairs
 from analysis.judgements import Judgements
 from analysis.p_values import equivalence, holm, two_sided
 from analysis.units import Units, paradigm_accuracies, units_of

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.intervals import OVERLAP_LIMIT, design_of
+from analysis.designs import design_of
+from analysis.intervals import OVERLAP_LIMIT
 
 FILE = Path(__file__).parent / "results" / "coverage.csv"
 DESIGN = ["design", "runs", "samples", "pairs"]  # columns that name a design: runs of each size, from the smallest

@@ -23,15 +23,14 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
+from analysis.designs import Design, design_of
 from analysis.intervals import (
     BOOTSTRAP,
     NO_INTERVAL,
     RUN_BOOTSTRAP,
     SIZE_RUNS,
-    Design,
     Errors,
     Line,
-    design_of,
     fit_lines,
     interval_method,
     judgement_floor,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from analysis.collect import Study
 from analysis.curves import spread_limits
-from analysis.intervals import design_of
+from analysis.designs import design_of
 from analysis.judgements import UNSCORED, one_digest, one_policy
 from corpora.errors import RunError
 from eval.accuracy import wilson

@@ -18,7 +18,8 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
-from analysis.intervals import ONE_TRAINING, Design, design_of
+from analysis.designs import Design, design_of
+from analysis.intervals import ONE_TRAINING
 from analysis.judgements import Judgements
 from analysis.units import units_of
 from analysis.variance import Array, Numbers

@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.intervals import Design, floored, run_terms
+from analysis.designs import Design
+from analysis.intervals import floored, run_terms
 from analysis.p_values import holm, two_sided
 from analysis.variance import Array, Numbers, shared_text_variance
 

@@ -295,7 +295,7 @@ def signed_text(value: float, dash: str = "–") -> str:
 
 def slope_text(value: float, dash: str = "–", digits: int = MOST_DIGITS) -> str:
     """+.0426: accuracy per doubling."""
-    return dash if math.isnan(value) else f"{round(value, digits) + 0.0:+.{digits}f}".replace("0.", ".", 1)
+    return dash if math.isnan(value) else f"{value:+.{digits}f}".replace("0.", ".", 1)
 
 
 def interval_text(low: float, high: float, dash: str = "–", digits: int = MOST_DIGITS) -> str:

@@ -20,7 +20,8 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_groups
-from analysis.intervals import NO_INTERVAL, Design, contrast_variance, run_terms, t_limits
+from analysis.designs import Design
+from analysis.intervals import NO_INTERVAL, contrast_variance, run_terms, t_limits
 from analysis.judgements import Judgements
 from analysis.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
 from analysis.units import Units, units_of

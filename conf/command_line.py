@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,5 +82,6 @@ def check_whole_sweep(hydra: DictConfig) -> None:
         name = hydra.runtime.choices.get("experiment")
         raise ConfigError(
             f"experiment={name}: sweeps {', '.join(axes)}; -m runs all of it (pairscale {hydra.job.name} -m "
-            f"experiment={name}), or give one run its own {' and '.join(f'{key}=VALUE' for key in loose)}"
+            f"{shlex.join(hydra.overrides.task)}), or give one run its own "
+            f"{' and '.join(f'{key}=VALUE' for key in loose)}"
         )

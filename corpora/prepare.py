@@ -205,6 +205,7 @@ class Corpus:
     @property
     def manifest(self) -> dict[str, Any]:
         """What a run's manifest says of its corpus: digests, sizes, the sample and its expected overlap."""
+        vocabulary = len(self.tokenizer)  # fitted by now
         fitted_on = self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None
         folder = tokenizer_folder(self.config, fitted_on)
         told = {
@@ -214,7 +215,7 @@ class Corpus:
             "reference": self.text.manifest["reference"],
             "splits": self.text.manifest["splits"],
             "tokenizer": tokenizer_digest(folder / "tokenizer"),
-            "vocabulary": len(self.tokenizer),
+            "vocabulary": vocabulary,
             "sample": describe(self.drawn),
         }
         if self.filter is not None:

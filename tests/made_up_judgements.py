@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from analysis.intervals import Design, slope_weights
+from analysis.designs import Design, slope_weights
 from analysis.units import Units, units_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)

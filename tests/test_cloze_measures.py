@@ -168,7 +168,10 @@ def test_neg():
 
 
 def metadata(**values):
-    default = dict.fromkeys(METADATA, "x") | {"policy": {"context": "none"}, "step": None}
+    default = dict.fromkeys(METADATA, "x") | {
+        "policy": {"context": "none"}, "step": None, "parameters": {}, "sample_words": None,
+        "benchmark": {"name": "x", "digest": "x"}, "model": {"name": "x", "digest": "x"},
+    }  # fmt: skip
     return default | values
 
 

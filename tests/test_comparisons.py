@@ -13,7 +13,8 @@ from statsmodels.stats.multitest import multipletests
 from analysis.comparisons import P_VALUES, compare_policies, compare_slopes, slope_difference
 from analysis.config import CurvesConfig
 from analysis.curves import fit_group
-from analysis.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs, slope_weights
+from analysis.designs import slope_weights
+from analysis.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs
 from analysis.judgements import Judgements
 from analysis.p_values import holm
 from corpora.errors import RunError

@@ -13,19 +13,18 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
 from analysis.curves import fit_group
+from analysis.designs import Design, slope_weights
 from analysis.intervals import (
     BOOTSTRAP,
     T_HC2,
     T_HC3,
     T_SEEDS,
     T_SIZES,
-    Design,
     at_least,
     resampled_accuracies,
     resampled_runs,
     run_terms,
     slope_limits,
-    slope_weights,
 )
 from analysis.ranks import rank_limits
 from analysis.variance import (

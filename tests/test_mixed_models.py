@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import binom
 
-from analysis.intervals import Design
+from analysis.designs import Design
 from analysis.mixed_models import COLUMNS, fit_binomial, mixed_slopes
 from tests.test_comparisons import judged_from
 

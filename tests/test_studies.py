@@ -15,11 +15,13 @@ from analysis.judgements import judgements
 from analysis.p_values import holm
 from analysis.studies import combine, common_labels, names_of
 from analysis.study_comparison import common_sizes
+from conf import compose
 from corpora.errors import ConfigError, RunError
 from eval.scores import read_scores, score_path, write_scores
 from tests.made_up_study import PHENOMENA, MadeUpStudy
 from tests.test_collect import as_revisions, rewrite_config
 from tests.test_report import CONFIG, analysis
+from train.runs import RunFolder
 
 
 def together(runs, *names):
@@ -171,3 +173,9 @@ def test_the_command_compares_studies(two):
     for wanted in ("Curves together", "Accuracy at common sizes", "Slopes compared", "python -m analysis study=a+b"):
         assert wanted in html, wanted
     assert (folder / "blimp-together.svg").stat().st_size > 0
+
+
+def test_several_studies_are_read_and_none_is_trained():
+    assert compose("analysis", ["study=one+other"]).study == "one+other"
+    with pytest.raises(ConfigError, match="study=one\\+other: names a folder"):
+        RunFolder.of(compose("train", ["study=one+other", "corpus=toy"]))

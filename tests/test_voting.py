@@ -126,7 +126,13 @@ def configured(tmp_path):
             for index in range(3)
         ]  # fmt: skip
         (tmp_path / "blimp" / f"{paradigm}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+    paths = [
+        f"paths.data={tmp_path}",
+        f"paths.runs={tmp_path}/runs",
+        "trainer.accelerator=cpu",
+        "study=s",
+        "corpus=toy",
+    ]
 
     def configure(*overrides):
         loaded_benchmark.cache_clear()

@@ -374,7 +374,8 @@ class RunConfig(CorporaConfig):
                 )
         check_choice("precision", self.precision, PRECISIONS)
         if self.study is not None:
-            check_name("study", self.study)
+            for name in self.study.split("+"):  # the analysis takes several; a run is of one (RunFolder.of)
+                check_name("study", name)
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "

@@ -29,7 +29,7 @@ from typing import Any, Literal, NotRequired, TypedDict, cast
 import msgspec
 
 from corpora.config import parse_size
-from corpora.errors import ConfigError, RunError, RunInUse
+from corpora.errors import ConfigError, RunError, RunInUse, check_name
 from corpora.files import only_process, sha256_json, write_json
 from corpora.schema import Count, Digest, FolderName, NonNegative, Positive, Share, parse_json, read_json, read_yaml
 from train.config import RunConfig
@@ -219,7 +219,12 @@ class RunFolder:
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
-        """The folder of the run that `config` describes (which may not exist yet)."""
+        """The folder of the run that `config` describes (which may not exist yet).
+
+        Raises ConfigError where `study` names several.
+        """
+        if config.study is not None:
+            check_name("study", config.study)
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
 
     @property

@@ -22,7 +22,7 @@ from scipy.stats import t as student
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.config import CurvesConfig
-from analysis.intervals import Design
+from analysis.designs import Design
 from analysis.judgements import Judgements
 from analysis.method_comparison import crossed_mean
 from analysis.mixed_models import fit_binomial
