@@ -22,7 +22,7 @@ def configured(tmp_path):
     """The diagnostics' files, and the configuration of a run with overrides."""
     write_files(tmp_path / "lm_diagnostics")
     paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
-    return lambda *overrides: compose("eval", ["trainer.progress=false", *paths, *overrides])
+    return lambda *overrides: compose("eval", ["trainer.progress=false", "corpus=toy", *paths, *overrides])
 
 
 @pytest.mark.parametrize("model", [LSTM, TXL], ids=["lstm", "txl"])
