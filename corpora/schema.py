@@ -160,16 +160,18 @@ def _explained(text: str, data: Any) -> str:
     text, place = (match["text"], match["place"]) if match else (text, "$")
     text, place = text.replace("`", ""), place.replace("`", "")
     text = text[0].lower() + text[1:]
+    if place.startswith("key in "):
+        text, place = f"a key: {text}", place.removeprefix("key in ")
     for written, words in _IN_WORDS.items():
         text = text.replace(written, words)
-    if ", got " not in text and (value := _value(data, place)) is not None:
+    if ", got " not in text and not text.startswith("a key: ") and (value := _value(data, place)) is not None:
         text += f", got {value}"
     return f"{place}: {text}"
 
 
 def _value(data: Any, place: str) -> str | None:
     """Return the number or text at a place such as "$.a.b[0]", cut short; None for others and where unknown."""
-    if "key" in place or "[...]" in place:
+    if "[...]" in place:
         return None
     for step in _STEP.finditer(place):
         try:

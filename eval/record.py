@@ -13,10 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import pandas as pd
-from msgspec import Meta
 
 from corpora.errors import RunError
 from corpora.schema import FolderName, Positive, Share, parse_json
@@ -28,7 +27,6 @@ from train.runs import Manifest, RunFolder, StoredConfig
 from train.tracking import described
 
 RECORD_VERSION = 1
-_Name = Annotated[str, Meta(pattern=r"\A\w[\w.+-]*\Z")]  # of a folder of scores, or a method: they become files' names
 SHARES = ("right", "tie", "unk")
 PARADIGM_COLUMNS = ("phenomenon", "paradigm", "pairs", *SHARES)
 
@@ -49,7 +47,7 @@ class Record(TypedDict):
     config: StoredConfig
     manifest: Manifest
     validation: dict[str, float | None]
-    scores: dict[_Name, dict[_Name, _Judged]]
+    scores: dict[FolderName, dict[FolderName, _Judged]]
 
 
 @dataclass(frozen=True)

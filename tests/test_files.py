@@ -102,6 +102,7 @@ def test_one_process_at_a_time_and_a_killed_one_leaves_nothing(tmp_path):
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, command):
     """Hydra's own, and the lock's, come before anything is written."""
     arguments = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store", "model=lstm_tiny", "sample.size=2k"]
+    arguments.append("corpus=toy")
     code = "import errno, os, sys\n"
     code += "def refuse(path, *_, **__):\n    raise OSError(errno.EROFS, 'Read-only file system', str(path))\n"
     code += f"import {command}.__main__ as main, conf\nos.mkdir = refuse\nsys.argv[0] = {command!r}\n"
