@@ -116,6 +116,7 @@ def test_tables_speak_of_each_other():
     classifiers, complements = entries("classifier"), entries("complement")
     classes = {value for row in TABLES["noun"] for value in cell(row, "class")}
     directions, coverbs = entries("direction"), entries("coverb")
+    assert {row["classifier"] for row in TABLES["demonstrative"]} <= {*classifiers, MISSING_FORM}
     for row in TABLES["noun"]:
         assert cell(row, "classifier") <= set(classifiers), row
         assert not cell(row, "classifier") & cell(row, "also"), row
@@ -268,15 +269,17 @@ def test_clauses_before_their_noun(seed):
     for good, bad in drawn("head_final_clause", seed):
         assert sorted(good) == sorted(bad)
         assert bad.endswith("过的"), bad
-        noun = longest([*nouns, *entries("name")], good, at_end=True)
-        if not good.removesuffix(noun).endswith("过的"):
-            noun = longest(entries("demonstrative"), good.removesuffix(noun), at_end=True) + noun
-        clause = good.removesuffix(noun)
-        assert clause.endswith("过的"), good
-        assert not any(f"{verb}了{noun}" in bad for verb in ("发现", "看见", "见到")), bad  # they take clauses too
-        if noun not in nouns or "person" in cell(nouns[noun], "class"):  # 老师张伟 would be a phrase
-            assert bad[bad.index(noun) + len(noun)] in "我你", bad
-        assert any(clause[:at] + noun + clause[at:] == bad for at in range(len(clause))), good
+        phrase = good.rpartition("过的")[2]
+        clause = good.removesuffix(phrase)
+        noun = longest([*nouns, *entries("name")], phrase, at_end=True)
+        assert not any(f"{verb}了{phrase}" in bad for verb in ("发现", "看见", "见到")), bad  # they take clauses too
+        after = bad[bad.rindex(phrase) + len(phrase) :]
+        if noun not in nouns:  # 老师张伟 and 王强这位老师 would be phrases, 王强你们 persons
+            assert after[0] in "我你", bad
+            assert not after.startswith("你们"), bad
+        elif "person" in cell(nouns[noun], "class"):
+            assert after[0] in "这那", bad
+        assert any(clause[:at] + phrase + clause[at:] == bad for at in range(len(clause))), good
 
 
 @many

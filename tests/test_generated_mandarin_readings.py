@@ -92,6 +92,86 @@ def contrast(good, bad):
             "[^吃喝]饱了|[^听读看]懂了$|[开翻译设计]湿了|[写挂学切设计]倒了",
             "to learn by doing; upside down",
         ),
+        ("binding_gender", "少年", "a young person of either gender"),
+        ("anaphor_agreement_gender", "(国家|[小中大]学|学校|政?党派?).*她自己", "a nation, a party, a school: also 她"),
+        ("binding_gender", "[这那]名(先生|女士|男人|女人|国王|女王|王[子后]|公主|皇帝)", "honoured persons: 位"),
+        (
+            "classifier_clause",
+            "一列.*(书|小说|词典|传记|剧本|教材|漫画|报纸|杂志|照片|衣服|手机)$",
+            "a row of books",
+        ),
+        (
+            "classifier",
+            "[忘送][了过]一.(石|砖|[炸导]弹|枪|绳)|建造[了过]一.(公司|俱乐部|.*机$|火车|坦克)",
+            "odd objects",
+        ),
+        (
+            "classifier",
+            "破坏.*(花|瑰|牡丹|合|郁金香)$|设计[了过]一.(公司|城市|银行)|解雇.*([国女]王|皇帝|王后|公主|总统)$",
+            "odd",
+        ),
+        (
+            "classifier_adj",
+            "[高大]大的[^树]*(花|瑰|牡丹)|长的(岛|湖|山|广场)|古老的(高速公路|草地)|大的大门|[贵宜]的(坦克|军舰|潜艇|火车)",
+            "what is not said of them",
+        ),
+        (
+            "classifier_adj",
+            "精彩的(合同|协议|文件|词典|教材)|美丽的(铁路|隧道|监狱|警察局)|珍贵的(领带|手套)",
+            "nor of those",
+        ),
+        (
+            "coverb_instrument",
+            "[船轮艇].*了(北京|乡下|法国|德国)|[火列]车.*了(日本|[英法美泰韩]国)",
+            "where it could not get",
+        ),
+        (
+            "coverb_instrument",
+            "钥匙打开了窗户|锯子.砍|放大镜观察|望远镜观察了.*(蚁|蜓|蜂|花)",
+            "a tool for something else",
+        ),
+        ("coverb_with", "(买|准备)了(垃圾|行李)|唱了单曲|竞争了$", "trash for somebody; a single, sung"),
+        (
+            "filler_gap_dependency",
+            "(已经|去年)(尊重|信任|崇拜|欣赏|理解|支持|爱|恨)过|，.*杀过",
+            "a state, last year",
+        ),
+        ("filler_gap_dependency", "^(垃圾|[炸导]弹)，.*[买卖扔拿送]过", "trash, I threw a camera (as such)"),
+        ("head_final_clause", "(狗|猫|马|牛|羊|猪|鸡|虎|狮子|熊|狐狸|鹿|狼|鸟)[他她你]们", "the fox and the others"),
+        (
+            "head_final_clause",
+            "(北京|上海|香港|日本|法国|英国|[院校店馆园狱])[王李张刘陈杨][^，]?[^过的]{1,8}过的$",
+            "Li of Shanghai",
+        ),
+        (
+            "passive_formal",
+            "(面包|蛋糕|西瓜)被(采摘|洗净|发芽)|[树竹]子?被踩坏|(山|河|湖|瀑布|小溪|流|脉)被(淹没|包围|炸毁)",
+            "odd",
+        ),
+        (
+            "passive_formal",
+            "(日记|信)被发表|(日记|诗|故事|信)被撤回|(词典|教材|论文)被改编|(国家|政府|医院)被取缔",
+            "what befalls others",
+        ),
+        (
+            "verb_complement_direction",
+            "[拿搬抬]了一.钢琴|搬了一.(吉他|小提琴)|拿了一.[炸导]弹",
+            "to take up a piano, or a missile",
+        ),
+        (
+            "verb_complement_duration",
+            "[走跑站坐跳爬游哭睡](了五天|了一周|了两周)|[做煮]了(五天|[一两]周)",
+            "to sit for two weeks",
+        ),
+        ("classifier_clause", "咬过的", "bitten by a person"),
+        ("verb_complement_res_adj", "碎了.*箱子$", "what does not go to pieces"),
+        ("ba_construction", "[把被].*(桥|路)拆", "a bridge, by one person"),
+        ("verb_complement_frequency", "每[周月]都(搬家|献血|体检)|每周都参观", "too often"),
+        (
+            "verb_complement_res_verb",
+            "[撞推打]倒了.*(鸽子|麻雀|蜻蜓|蜜蜂|蝴蝶|蚂蚁|鸟|鱼|蛇)$|拆开了",
+            "what does not stand",
+        ),
     ],
 )
 def test_pairs_are_not_of_a_kind_that_was_found_wrong(paradigm, wrong, why):
@@ -134,6 +214,15 @@ def test_coverbs_of_one_side_stand_elsewhere_in_the_other():
     pairs = drawn("coverb_with", 15, 1000)
     for side, words in ((1, "和与"), (0, "在")):
         assert sum(any(word in pair[side] for word in words) for pair in pairs) > 100
+
+
+def test_a_demonstrative_after_the_clause_does_not_tell_the_good_sentence():
+    """Where 的 stands before 这 or 那 in the object of the good one, it does so in the subject of both."""
+    used = [
+        [bool(re.search("的[这那]", sentence)) for sentence in pair] for pair in drawn("head_final_clause", 17, 1000)
+    ]
+    assert 300 < sum(good for good, _ in used) < 600
+    assert all(good == bad for good, bad in used)
 
 
 @pytest.mark.parametrize("paradigm", paradigms_of("zh"))
