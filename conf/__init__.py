@@ -319,6 +319,14 @@ def keep_points(found: Iterable[tuple[list[str], DictConfig, AnalysisConfig]], c
         keep_grid(study, runs, benchmark, typed)
 
 
+def _remove_empty(folder: Path) -> None:
+    """Remove a run's folder that Hydra made and nothing was written to, and that of its study."""
+    if folder != Path(tempfile.gettempdir()):
+        with suppress(OSError):
+            folder.rmdir()
+            folder.parent.rmdir()
+
+
 def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[], None] = lambda: None) -> NoReturn:
     """Compose the configuration from the command line, run, `finish` after all runs of a sweep, and exit.
 
@@ -353,6 +361,7 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
         try:
             run(config())
         except Exception as error:
+            _remove_empty(Path(HydraConfig.get().runtime.output_dir))
             fail(error)
             if "SUBMITIT_EXECUTOR" in os.environ:  # a job of its own, which tells by failing
                 raise

@@ -81,7 +81,7 @@ def check_whole_sweep(hydra: DictConfig) -> None:
     if loose:
         name = hydra.runtime.choices.get("experiment")
         raise ConfigError(
-            f"experiment={name}: sweeps {', '.join(axes)}; -m runs all of it (pairscale {hydra.job.name} -m "
+            f"experiment={name}: sweeps {', '.join(axes)}; -m runs all of it (python -m {hydra.job.name} -m "
             f"{shlex.join(hydra.overrides.task)}), or give one run its own "
             f"{' and '.join(f'{key}=VALUE' for key in loose)}"
         )

@@ -21,6 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from corpora.errors import ConfigError, NoCorpus, PairscaleError
 from corpora.files import REFUSED
+from pairscale import as_typed
 
 FOLDER = Path(__file__).parent
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
@@ -87,7 +88,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
     line = describe(error)
     if line is None:
         return one_line(describe_fault(error)), 1
-    return one_line(line), getattr(error, "exit_code", PairscaleError.exit_code)
+    return as_typed(one_line(line)), getattr(error, "exit_code", PairscaleError.exit_code)
 
 
 @contextmanager

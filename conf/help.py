@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from pairscale import as_typed
+
 FOLDER = Path(__file__).parent
 NO_GROUPS = ("hydra", "launchers")  # folders of conf/ that are none
 WITHOUT_GROUPS = ("status", "import_checkpoint")  # commands that choose from none
@@ -33,7 +35,7 @@ def show_help(command: str) -> None:
     """Print it. A reader that stops early (`| head`) ends the process, as with other programs, without a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    print(help_text(command))
+    print(as_typed(help_text(command)))
 
 
 def groups() -> dict[str, list[str]]:

@@ -2,12 +2,15 @@
 
 FILE: a run a line, its name, a tab, and the arguments of `python -m eval`. slurm/submit, which makes such files itself,
 keeps the grid when it submits.
+
+    printf 'a\tstudy=mine corpus=toy model=lstm_tiny sample.size=1M\n' > tasks.tsv
+    python -m conf.tasks tasks.tsv
 """
 
 from __future__ import annotations
 
+import argparse
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +22,8 @@ from omegaconf.errors import OmegaConfBaseException
 import conf
 from analysis.config import AnalysisConfig
 from conf.errors import one_line_errors
-from corpora.errors import ConfigError, InputError, PairscaleError
+from corpora.errors import InputError, PairscaleError
+from pairscale import as_typed
 
 
 def keep_tasks(file: Path) -> None:
@@ -41,7 +45,9 @@ def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, AnalysisConfig]]:
 
 
 if __name__ == "__main__":
-    with one_line_errors("conf.tasks"):
-        if len(sys.argv) != 2:
-            raise ConfigError("give one file of tasks: python -m conf.tasks FILE")
-        keep_tasks(Path(sys.argv[1]))
+    shape = argparse.RawDescriptionHelpFormatter
+    program = as_typed("python -m conf.tasks")
+    parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
+    parser.add_argument("file", metavar="FILE", type=Path, help="tasks as slurm/run.sbatch takes them, one a line")
+    with one_line_errors("pairscale tasks"):
+        keep_tasks(parser.parse_args().file)

@@ -9,6 +9,7 @@ python -m eval -m experiment=NAME              each run of the experiment's grid
 """
 
 from dataclasses import replace
+from functools import partial
 
 from hydra.core.hydra_config import HydraConfig
 
@@ -22,7 +23,7 @@ from train.runs import run_id
 
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study where it names nothing else."""
-    from eval.run import add_pretrained, score_run, score_study
+    from eval.run import add_pretrained, check_benchmark, score_run, score_study
     from eval.templates import check_templates
 
     if not isinstance(config.benchmark, DiagnosticConfig):  # which has no methods
@@ -50,7 +51,7 @@ def run(config: EvalConfig) -> None:
     else:
         from train.run import train_run
 
-        score_run(train_run(config, command=True), config)
+        score_run(train_run(config, command=True, check=partial(check_benchmark, config)), config)
 
 
 def plan(config: EvalConfig) -> None:

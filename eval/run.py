@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from rich.console import Console
 
@@ -17,11 +20,13 @@ from corpora.files import write_text
 from eval.accuracy import accuracies
 from eval.cloze_run import ClozeWork
 from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
+from eval.diagnostics import load_diagnostic
 from eval.known_items import faulty_pairs
-from eval.pairs_run import PairsWork
+from eval.pairs_run import PairsWork, benchmark_key, loaded_benchmark
 from eval.scores import read_scores, score_label, score_path
 from eval.table import WIDTH, accuracy_table, methods_table, trajectory_table
 from eval.tracked import track_scores
+from train.grid import is_asked_by_a_sweep
 from train.provenance import versions
 from train.runs import DONE, RunFolder, config_digest, study_runs
 
@@ -75,6 +80,14 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             )
 
 
+def check_benchmark(config: EvalConfig) -> None:
+    """Read the benchmark of a run that is to be trained, unless its pairs depend on the run. Raises as scoring does."""
+    if isinstance(config.benchmark, DiagnosticConfig):
+        load_diagnostic(config.benchmark)
+    elif config.benchmark.vocabulary not in ("run", "study"):
+        loaded_benchmark(benchmark_key(config, {}))
+
+
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
     """Score a run by the methods that its score files lack; print the first one's table and the overall accuracies.
 
@@ -91,7 +104,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
 
     trajectory: list[dict[str, Any]] = []
     fewer = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
-    with run.locked(), _noted(run, config), enough_memory(fewer):
+    with run.locked(), _noted(run, config) as attempt, enough_memory(fewer):
         work = _work(run, config, scorer)
         if isinstance(work, PairsWork) and (none := work.benchmark.unavailable):
             told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
@@ -100,6 +113,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
             told = "scored when no file kept the begin symbol, special tokens and config.json; taken as unchanged:"
             told += f" without {work.folder} all is scored again"
             console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
+        attempt.began = True
         if work.lacking:
             work.score()
         for of_snapshot in _of_snapshots(run, config):
@@ -143,20 +157,43 @@ def _without_faulty(config: EvalConfig, scores: pd.DataFrame, pairs: pd.DataFram
     return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
 
 
+@dataclass
+class _Attempt:
+    """Whether scoring began: its input can be used."""
+
+    began: bool = False
+
+
 @contextmanager
-def _noted(run: RunFolder, config: EvalConfig) -> Iterator[None]:
-    """Keep in the manifest why scoring failed, until it does not: `scoring_failed`, of each benchmark its reason."""
-    label = score_label(config.benchmark, config.policy)
-    failed = run.read_manifest().get("scoring_failed", {})
+def _noted(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
+    """Keep in the manifest why scoring failed, until it does not: of each benchmark its reason, and the command.
+
+    What stopped it before it began, a benchmark that is not there say, is kept only where a sweep asked for these
+    scores.
+    """
+    attempt, label = _Attempt(), score_label(config.benchmark, config.policy)
+    manifest = run.read_manifest()
+    failed, commands = (manifest.get(key, {}) for key in ("scoring_failed", "scoring_commands"))
     others = {name: reason for name, reason in failed.items() if name != label}
+    other_commands = {name: command for name, command in commands.items() if name != label}
     try:
-        yield
+        yield attempt
     except Exception as error:
-        with suppress(WriteError):  # where the disk is full, the manifest cannot say so either
-            run.update_manifest(scoring_failed=others | {label: f"{type(error).__name__}: {error}"})
+        of_input = isinstance(error, (ConfigError, InputError)) and not attempt.began
+        if not of_input or is_asked_by_a_sweep(run, config.benchmark.name):
+            reasons = others | {label: f"{type(error).__name__}: {error}"}
+            with suppress(WriteError):  # where the disk is full, the manifest cannot say so either
+                run.update_manifest(scoring_failed=reasons, scoring_commands=other_commands | _command(label))
         raise
     if label in failed:
-        run.update_manifest(scoring_failed=others)
+        run.update_manifest(scoring_failed=others, scoring_commands=other_commands)
+
+
+def _command(label: str) -> dict[str, str]:
+    """{label: the command line of this process}; {} where Hydra did not start it."""
+    if not HydraConfig.initialized():
+        return {}
+    return {label: f"python -m eval {shlex.join(HydraConfig.get().overrides.task)}"}
 
 
 def score_study(config: EvalConfig) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
+from pathlib import Path
 
-from pairscale import COMMANDS, ROOT
+from pairscale import ABOUT, BY_SCRIPT, COMMANDS, ROOT
 
 USAGE = "\n".join(
     [
         "pairscale COMMAND [group=name] [key=value]",
         "",
-        *(f"  pairscale {command:<18} python -m {module}" for command, module in COMMANDS.items()),
+        *(f"  {command:<18} {ABOUT[command]}" for command in COMMANDS),
         "",
-        "pairscale COMMAND --help shows what a command does, with examples.",
+        "pairscale COMMAND --help shows what a command does, with examples. In the checkout, python -m MODULE:",
+        ", ".join(module if command == module else f"{module} ({command})" for command, module in COMMANDS.items()),
     ]
 )
 
@@ -27,6 +30,8 @@ def main() -> None:
     if words[0] not in COMMANDS:
         print(f"pairscale {words[0]}: no such command; available: {', '.join(COMMANDS)}", file=sys.stderr)
         sys.exit(2)
+    if Path(sys.argv[0]).name != "__main__.py":  # that of python -m pairscale
+        os.environ[BY_SCRIPT] = "1"
     if not sys.flags.safe_path:
         del sys.path[0]  # the current folder, or that of the console script
     sys.path.insert(0, str(ROOT))

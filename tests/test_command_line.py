@@ -8,9 +8,11 @@ import pytest
 
 import conf
 from conf.command_line import is_dry_sweep, words_for_hydra
-from corpora.errors import NoCorpus
+from conf.errors import outcome
+from conf.help import show_help
+from corpora.errors import NoCorpus, RunError
 from corpora.prepare import prepare
-from pairscale import COMMANDS, ROOT, environment, started_by
+from pairscale import BY_SCRIPT, COMMANDS, ROOT, environment, started_by
 from train.estimate import estimate
 
 
@@ -160,8 +162,33 @@ def test_commands_work_from_any_folder(foreign):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("script", [True, False])
+def test_commands_are_told_in_the_form_that_the_user_typed(script, monkeypatch, capsys):
+    """From another folder, by the console script, `python -m eval` finds no module."""
+    if script:
+        monkeypatch.setenv(BY_SCRIPT, "1")
+    show_help("status")
+    printed = capsys.readouterr().out
+    status, other = ("pairscale status", "python -m") if script else ("python -m analysis.status", "pairscale status")
+    assert f"  {status} study=demo remove=failed" in printed
+    assert other not in printed
+    line, _ = outcome(RunError("train with python -m train, or python -m eval.generate; not python -m pip"))
+    names = ("pairscale train", "pairscale generate") if script else ("python -m train", "python -m eval.generate")
+    assert line == f"train with {names[0]}, or {names[1]}; not python -m pip"
+
+
+@pytest.mark.parametrize(("words", "code"), [([], 2), (["--help"], 0)])
+def test_tasks_shows_its_usage(words, code, tmp_path):
+    script = tmp_path / "pairscale"  # as pip installs it
+    script.write_text("from pairscale.__main__ import main\nmain()\n")
+    started = [sys.executable, str(script), "tasks", *words]
+    done = subprocess.run(started, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == code
+    assert (done.stdout + done.stderr).startswith("usage: pairscale tasks [-h] FILE")
+
+
 def test_the_console_script_names_its_commands():
-    for words, code, told in (([], 2, "pairscale status"), (["--help"], 0, "pairscale lmplz"), (["tain"], 2, "train,")):
+    for words, code, told in (([], 2, "\n  status  "), (["--help"], 0, "\n  lmplz  "), (["tain"], 2, "train,")):
         done = subprocess.run([sys.executable, "-m", "pairscale", *words], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == code
         assert told in done.stdout + done.stderr

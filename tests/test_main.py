@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import conf
-from corpora.errors import ConfigError
+from corpora.errors import ConfigError, InputError
 
 
 @pytest.fixture
@@ -62,3 +62,9 @@ def test_text_that_an_error_quotes_leaves_the_line_one(end):
     code, printed = end(ConfigError("model.name=a\nb\x1b[31m\ud800: must be"))
     assert code == 2
     assert printed == "pairscale train: model.name=a b [31m : must be\n"
+
+
+@pytest.mark.parametrize("error", [ConfigError("method.lp.x: no such key"), InputError("no such file"), KeyError("x")])
+def test_a_folder_that_hydra_made_for_nothing_is_gone(end, tmp_path, error):
+    end(error)
+    assert not (tmp_path / "mine").exists()

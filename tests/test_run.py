@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import torch
 from safetensors.torch import load_file
 
 from conf import compose
-from corpora.errors import RunError
+from corpora.errors import InputError, RunError
+from eval.run import check_benchmark
 from tests.killed import killed_after
+from train.grid import keep_grid
 from train.run import train_run
 from train.runs import RunFolder, run_id
 
@@ -66,6 +69,7 @@ def test_a_command_imports_nothing_that_training_does_not_use_and_leaves_it_to_o
     code = """
 import sys
 from conf import compose
+from train.grid import keep_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]), command=True)
 print({"transformers", "scipy", "pandas"} & set(sys.modules))
@@ -82,6 +86,7 @@ def test_from_python_torchmetrics_is_whole_after_training(tmp_path):
     code = """
 import sys
 from conf import compose
+from train.grid import keep_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]))
 from torchmetrics.text import BERTScore
@@ -184,3 +189,42 @@ def test_a_run_that_diverges_fails(tmp_path):
     with pytest.raises(RunError, match=r"the run diverged at step \d+ of 12 .*, loss (nan|inf) .*learning rate 1e\+38"):
         train_run(config)
     assert RunFolder.of(config).read_manifest()["status"] == "failed"
+
+
+def undone(tmp_path, *more):
+    """A run folder whose text is not there, after `train_run`."""
+    config = compose("train", overrides(tmp_path, "lstm", "runs", f"corpus.path={tmp_path}/none.txt", *more))
+    with pytest.raises(InputError, match=r"none\.txt"):
+        train_run(config)
+    return RunFolder.of(config)
+
+
+def test_a_text_that_is_not_there_leaves_no_run(tmp_path):
+    folder = undone(tmp_path)
+    assert not folder.path.parent.exists()
+
+
+def test_an_unfinished_run_is_left_as_it_was(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = RunFolder.of(config)
+    folder.path.mkdir(parents=True)
+    folder.config.write_text("seed: 1\n")
+    folder.update_manifest(status="unfinished", attempts=3, git={"commit": "a", "difference": None})
+    before = (folder.config.read_bytes(), folder.manifest.read_bytes())
+    assert undone(tmp_path).path == folder.path
+    assert (folder.config.read_bytes(), folder.manifest.read_bytes()) == before
+
+
+def test_a_run_that_a_sweep_asked_for_says_why_it_failed(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = RunFolder.of(config)
+    keep_grid(folder.path.parent, {"seed=1": config}, None, "python -m train -m ...")
+    assert undone(tmp_path).read_manifest()["status"] == "failed"
+
+
+def test_what_scoring_needs_is_looked_at_before_training(tmp_path):
+    """A benchmark's path mistyped was told when days of training were over."""
+    config = compose("eval", overrides(tmp_path, "lstm", "runs", f"benchmark.path={tmp_path}/no_blimp"))
+    with pytest.raises(InputError, match="no_blimp"):
+        train_run(config, check=partial(check_benchmark, config))
+    assert not RunFolder.of(config).path.exists()

@@ -14,7 +14,7 @@ import conf
 from analysis.status import __main__ as status_command
 from analysis.status.removal import confirmed
 from analysis.status.report import MARKS, grid, report
-from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, run_states
+from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
 from corpora.files import write_json
 from eval.scores import score_path
 from tests.made_up_study import MadeUpStudy
@@ -51,7 +51,7 @@ def test_each_state_is_told_with_its_reason(study):
     with folders[4].locked():
         states = {state.name: state for state in run_states(path, asked)}
     found = [states[folder.path.name].state for folder in folders]
-    assert found == [SCORED, BROKEN, STOPPED, TRAINED, RUNNING, BROKEN, SCORED, SCORED]
+    assert found == [SCORED, BROKEN, STOPPED, TRAINED, RUNNING, UNSCORED, SCORED, SCORED]
     assert states["model=txl_tiny sample.size=1M seed=3"].state == MISSING
     assert states[folders[1].path.name].reason == "the run diverged"
     assert states[folders[5].path.name].reason == "scoring on blimp: InputError: no folder"
@@ -103,7 +103,7 @@ def test_the_grid_fits_its_width_and_has_a_mark_for_each_run(study, width):
     assert lines == [
         "           125k  1M",
         "lstm_tiny  #x    ~t",
-        "txl_tiny   ~x    ##.",
+        "txl_tiny   ~!    ##.",
     ]
 
 
@@ -127,7 +127,7 @@ def test_one_reason_is_told_once(study):
     _, path, folders, asked = study
     for folder in folders[6:]:
         folder.update_manifest(status="failed", reason="RunError: loss\nthe run diverged")
-    text = "\n".join(line.plain for line in report("made_up", run_states(path, asked), 80))
+    text = "\n".join(line.plain for line in report(path, run_states(path, asked), 80))
     assert text.count("the run diverged") == 1
     assert all(text.count(folder.path.name) == 1 for folder in (folders[1], *folders[6:]))
 
@@ -147,11 +147,11 @@ def test_a_run_whose_files_are_damaged_has_failed_and_hides_no_other(study, was_
     told = ["config.yaml: not readable as YAML", "config.yaml: $: expected object", "manifest.json: $: expected object"]
     assert all(text in state.reason for text, state in zip(told, damaged, strict=True))
     assert {run: state for run, state in states.items() if run in others} == before
-    assert len(report("made_up", list(states.values()), 80)) > 10
+    assert len(report(path, list(states.values()), 80)) > 10
 
 
 def lines_of(path, asked):
-    return [line.plain for line in report(path.name, run_states(path, asked), 80)]
+    return [line.plain for line in report(path, run_states(path, asked), 80)]
 
 
 def test_a_failed_run_has_its_remedy_beside_it_and_no_time_left(study):
@@ -172,6 +172,34 @@ def test_parts_of_a_benchmark_are_told_apart(study):
     for folder in folders[:3]:
         folder.scores("blimp").rename(folder.scores("blimp+pairs-100"))
     assert "scored on blimp 4, blimp+pairs-100 3" in lines_of(path, asked)
+
+
+def test_a_run_whose_scoring_failed_is_trained_and_has_its_command_beside_it(study):
+    """Its folder was counted among the failed ones, whose remedy takes them out of the study."""
+    _, path, folders, _ = study
+    folders[5].update_manifest(scoring_commands={"blimp": "python -m eval study=made_up benchmark=blimp ties=half"})
+    lines = lines_of(path, {})
+    beside = lines[lines.index("trained, but scoring failed") :][:4]
+    assert [line.strip() for line in beside[1:]] == [
+        "scoring on blimp: InputError: no folder",
+        folders[5].path.name,
+        "to score again, without training: python -m eval study=made_up benchmark=blimp ties=half",
+    ]
+    assert "8 runs · 3 scored · 1 trained · 1 scoring failed" in lines[0]
+    folders[5].update_manifest(scoring_commands={})  # of a folder of older code
+    assert any("training: python -m eval study=made_up benchmark=blimp" in line for line in lines_of(path, {}))
+
+
+def test_the_sweep_that_asked_scores_a_run_again(kept, capsys):
+    assert status(kept[0]) == 0
+    assert "to score again, without training: python -m eval -m ...\n" in capsys.readouterr().out
+
+
+def test_the_folder_is_named_there_or_not(study, tmp_path):
+    _, path, _, asked = study
+    assert lines_of(path, asked)[1] == f"in {path}"
+    gone = tmp_path / "elsewhere" / "made_up"
+    assert lines_of(gone, asked)[1] == f"in {gone}: no such folder yet"
 
 
 @pytest.fixture
@@ -209,6 +237,28 @@ def test_what_is_removed_is_gone_from_the_grid_too(kept, remove, gone):
     never = set() if remove == "missing" else {"gone"}
     assert set(read_grid(path)) == {folder.path.name for folder in expected} | never
     assert not list(path.glob(".*"))
+
+
+def test_what_a_removal_would_delete_is_said(kept, capsys):
+    path, folders = kept
+    folders[5].weights.write_bytes(b"weights")
+    folders[5].scores("blimp").rename(folders[5].scores("blimp+pairs-10"))
+    folders[2].checkpoint_folder.mkdir()
+    folders[2].checkpoint(5, "0" * 16).write_bytes(b"")
+    for number, told in (
+        (5, "(scoring failed): trained weights, scores on blimp+pairs-10"),
+        (2, "(stopped): 1 checkpoint, scores on blimp"),
+    ):
+        assert status(path, f"remove={folders[number].path.name}") == 2
+        assert f"{folders[number].path.name} {told}\n" in capsys.readouterr().out
+
+
+def test_failed_names_no_run_that_is_trained(kept, capsys):
+    path, folders = kept
+    folders[1].update_manifest(status="done")
+    assert status(path, "remove=failed", "yes=true") == 2
+    assert "training failed in no run of study=made_up; 1 that are trained" in capsys.readouterr().err
+    assert folders[5].path.exists()
 
 
 def test_nothing_is_removed_unless_it_is_confirmed(kept, capsys, monkeypatch):
@@ -256,4 +306,4 @@ def test_the_command_is_quick_and_plain_in_a_pipe(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "100 runs · 100 missing" in done.stdout
     assert "\x1b" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("in ")) <= 80  # a path is not cut

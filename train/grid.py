@@ -17,7 +17,7 @@ from corpora.errors import RunError
 from corpora.files import sha256_json, write_json
 from corpora.schema import FolderName, read_json
 from train.config import RunConfig
-from train.runs import StoredConfig, check_stored, run_id
+from train.runs import RunFolder, StoredConfig, check_stored, run_id
 from train.tracking import described
 
 GRID_FOLDER = "grid"
@@ -95,6 +95,18 @@ def read_grid(study: Path) -> dict[str, Asked]:
                 before, benchmarks=before.benchmarks | benchmarks, commands=(*before.commands, grid["command"])
             )
     return asked
+
+
+def is_asked_by_a_sweep(run: RunFolder, benchmark: str | None = None) -> bool:
+    """True if a sweep asked for a run, and for its scores on `benchmark` where one is given, or none can tell.
+
+    What stopped such a run is kept with it, so that python -m analysis.status can say it.
+    """
+    try:
+        asked = read_grid(run.path.parent).get(run.path.name)
+    except RunError:
+        return True
+    return asked is not None and (benchmark is None or benchmark in asked.benchmarks)
 
 
 def _grids(study: Path) -> list[tuple[Path, _Grid]]:

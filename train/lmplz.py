@@ -24,6 +24,7 @@ from rich.console import Console
 
 from corpora.errors import ConfigError, RunError
 from corpora.files import sha256_file
+from pairscale import as_typed
 
 VERSION = "0.3.0"  # of the source package `kenlm`
 SHA256 = "c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8"  # of its archive
@@ -172,6 +173,7 @@ if __name__ == "__main__":
     from conf.errors import one_line_errors
 
     shape = argparse.RawDescriptionHelpFormatter
-    argparse.ArgumentParser(prog="python -m train.lmplz", description=__doc__, formatter_class=shape).parse_args()
+    program = as_typed("python -m train.lmplz")
+    argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape).parse_args()
     with one_line_errors("pairscale lmplz"):
         main()

@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from corpora.config import format_size, parse_size
+from pairscale import as_typed
 from train.axes import in_order, labels
 from train.config import RunConfig
 
@@ -158,7 +159,8 @@ class Plan:
                 rates.setdefault(label, {}).setdefault(told)
         lines += [f"at {', '.join(told)}: {label}" for label, told in rates.items()]
         if any(one.guessed for one in found):
-            lines.append("tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora")
+            told = "tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora"
+            lines.append(as_typed(told))
         return lines
 
 

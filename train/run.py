@@ -6,7 +6,9 @@ import contextlib
 import logging
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
@@ -14,13 +16,14 @@ from rich.console import Console
 from rich.text import Text
 
 from corpora.config import parse_size, written
-from corpora.errors import RunError, WriteError
-from corpora.files import write_text
+from corpora.errors import ConfigError, InputError, RunError, WriteError
+from corpora.files import write_bytes, write_text
 from corpora.prepare import corpus_folder
 from corpora.seeds import derived_seed
 from corpora.text import text_manifest
 from train.config import NgramConfig, RunConfig, TxlConfig
 from train.differences import beside_others
+from train.grid import is_asked_by_a_sweep
 from train.lightning_import import import_lightning
 from train.provenance import git_state, machine, versions
 from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
@@ -34,14 +37,16 @@ LOG_POINTS = 200  # of the training loss over a run
 console = Console(stderr=True, highlight=False)
 
 
-def train_run(config: RunConfig, command: bool = False) -> RunFolder:
+def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped.
 
-    `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py).
+    `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py). `check` is
+    called before the work, and raises what would stop whatever comes after training.
 
     Returns its folder, whose manifest says "done". Raises RunError when another process is at work on it or its
     training diverges, WriteError where a disk is full, and whatever stops training, after noting the reason in the
-    manifest.
+    manifest. Bad input that stops a run before any work leaves its folder as it was, and none where there was none,
+    unless a sweep asked for the run.
     """
     folder = RunFolder.of(config)
     if folder.done:
@@ -63,8 +68,9 @@ def train_run(config: RunConfig, command: bool = False) -> RunFolder:
             return folder
         if told := beside_others(config):
             console.print(f"new run {folder.path.name} {told}", markup=False, soft_wrap=True)
-        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        files = {path: path.read_bytes() if path.exists() else None for path in (folder.config, folder.manifest)}
         before, git = folder.read_manifest(), git_state()
+        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
         folder.update_manifest(
             status=UNFINISHED,
             config_digest=config_digest(config),
@@ -77,8 +83,11 @@ def train_run(config: RunConfig, command: bool = False) -> RunFolder:
             versions=versions(),
             reason=None,
         )
+        begun = folder.read_manifest()
         plain: Any = OmegaConf.to_container(OmegaConf.structured(config))
         try:
+            if check is not None:
+                check()
             with tracked(
                 config.logger, "train", folder.path.name, config.study, folder.path, described(plain)
             ) as tracker:
@@ -98,9 +107,27 @@ def train_run(config: RunConfig, command: bool = False) -> RunFolder:
         except Exception as error:
             # Where the disk is full, the manifest cannot say so either: what stopped the run is raised all the same.
             with contextlib.suppress(WriteError):
-                folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
+                of_input = isinstance(error, (ConfigError, InputError)) and folder.read_manifest() == begun
+                if not of_input or is_asked_by_a_sweep(folder):
+                    folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
+                else:  # nothing was done: a name mistyped, or a text that is not there
+                    _undo(folder, files)
             raise
     return folder
+
+
+def _undo(folder: RunFolder, files: Mapping[Path, bytes | None]) -> None:
+    """Leave a run's folder as an attempt found it, whose `files` it was, or none where there was none."""
+    if not any(files.values()):
+        folder.discard()
+        with contextlib.suppress(OSError):  # other runs are in it
+            folder.path.parent.rmdir()
+        return
+    for path, data in files.items():
+        if data is None:
+            path.unlink()
+        else:
+            write_bytes(path, data)
 
 
 def _check_text(config: RunConfig, folder: RunFolder) -> None:

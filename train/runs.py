@@ -101,6 +101,7 @@ class Manifest(TypedDict, total=False):
     stuck: str | None  # why the validation of the exported model measures hardly a model, where it does
     damaged_checkpoints: list[str]
     scoring_failed: dict[str, str]  # label of a benchmark -> why
+    scoring_commands: dict[str, str]  # the same labels -> the command that tried it
 
 
 class _StoredModel(TypedDict):
@@ -378,6 +379,12 @@ class RunFolder:
                     f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
                 )
             yield
+
+    def discard(self) -> None:
+        """Remove the folder, first out of sight in one move, so that nobody finds a part of it. Call it locked."""
+        hidden = self.path.with_name(f".{self.path.name}.{os.getpid()}.removed")
+        os.rename(self.path, hidden)
+        shutil.rmtree(hidden)
 
 
 def study_runs(runs: str | Path, study: str) -> list[RunFolder]:

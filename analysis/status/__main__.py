@@ -12,6 +12,7 @@ from analysis.status.removal import STUDY, confirmed, described, remove_runs, se
 from analysis.status.report import report
 from analysis.status.states import SCORED, TRAINED, RunState, run_states
 from corpora.errors import ConfigError, RunError
+from pairscale import as_typed
 from train.grid import Asked
 
 
@@ -39,15 +40,24 @@ def run(config: AnalysisConfig) -> None:
         else:
             console.print("nothing removed")
         return
-    for line in report(config.study, states, console.width):
+    again = {state.run: sweeps for state in states if (sweeps := _scored_by(state, asked.get(state.run)))}
+    for line in report(runs / config.study, states, console.width, again):
         console.print(line, soft_wrap=True)
     lacking = [asked[state.run] for state in states if state.run in asked and not _is_as_asked(state, asked[state.run])]
     for command in conf.commands_of(lacking):
-        console.print(f"to go on: {command}", soft_wrap=True, markup=False)
+        console.print(f"to go on: {as_typed(command)}", soft_wrap=True, markup=False)
 
 
 def _is_as_asked(state: RunState, asked: Asked) -> bool:
     return state.state == SCORED or (state.state == TRAINED and not asked.benchmarks)
+
+
+def _scored_by(state: RunState, asked: Asked | None) -> list[str]:
+    """The sweeps that score a run again on what its scoring failed on, where sweeps asked for all of that."""
+    failed = {label.partition("+")[0] for label, _ in state.failed_on}
+    if asked is None or not failed <= asked.benchmarks:
+        return []
+    return [command for command in asked.commands if not command.startswith("python -m train ")]
 
 
 if __name__ == "__main__":

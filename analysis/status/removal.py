@@ -6,13 +6,12 @@ study's folder is touched: corpora in the store and reports stay.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from analysis.status.states import BROKEN, MISSING, RUNNING, RunState
+from analysis.status.states import BROKEN, MISSING, RUNNING, STOPPED, UNSCORED, RunState, scored_on
 from corpora.errors import ConfigError, RunError, RunInUse
 from train.grid import GRID_FOLDER, forget_runs, read_grid
 from train.runs import FAILED, RunFolder
@@ -34,6 +33,11 @@ def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunS
         runs = [state for state in states if state.state == BROKEN and training_failed(folder / state.run)]
     else:
         runs = [state for state in states if remove in (state.run, state.name, state.run.rpartition("-")[2])]
+    if remove == ALL_FAILED and not runs and (kept := sum(state.state == UNSCORED for state in states)):
+        raise ConfigError(
+            f"remove={remove}: training failed in no run of study={folder.name}; {kept} that are trained, and whose "
+            "scoring failed, are not removed so (remove=RUN removes one, with its weights)"
+        )
     if not runs:
         raise ConfigError(
             f"remove={remove}: names no run of study={folder.name}; must be a run's name, the 8 digits at its end, "
@@ -55,8 +59,28 @@ def described(folder: Path, runs: Sequence[RunState], remove: str) -> list[str]:
     size = sum(run.bytes for run in runs) / 2**20
     what = f"all of study={folder.name}, " if remove == STUDY else ""
     lines = [f"remove {what}{len(runs)} run{'s' if len(runs) > 1 else ''}, {size:,.0f} MiB, from {folder}:"]
-    lines += [f"  {run.name} ({run.state})" for run in runs[:20]]
+    lines += [f"  {run.name} ({run.state}): {_contents(folder / run.run, run)}" for run in runs[:20]]
     return lines + ([f"  and {len(runs) - 20} more"] if len(runs) > 20 else [])
+
+
+def _contents(folder: Path, run: RunState) -> str:
+    """What would be lost with a run: its weights, checkpoints, snapshots, and the benchmarks that it is scored on."""
+    if run.state == MISSING:
+        return "only its line of the grid"
+    there = RunFolder(folder)
+    parts = []
+    if there.weights.exists() or there.ngrams.exists():
+        unfinished = run.state == STOPPED or (run.state == BROKEN and training_failed(folder))
+        parts.append("weights of unfinished training" if unfinished else "trained weights")
+    elif run.trained:
+        parts.append("no weights (the model lies elsewhere)")
+    if checkpoints := len(there.checkpoints):
+        parts.append(f"{checkpoints} checkpoint{'s' if checkpoints > 1 else ''}")
+    if snapshots := len(there.snapshot_files):
+        parts.append(f"{snapshots} snapshot{'s' if snapshots > 1 else ''}")
+    benchmarks = scored_on(there)
+    parts.append(f"scores on {', '.join(benchmarks)}" if benchmarks else "no scores")
+    return ", ".join(parts)
 
 
 def confirmed(yes: bool, ask: Callable[[str], str] = input) -> bool:
@@ -93,11 +117,9 @@ def remove_runs(folder: Path, runs: Sequence[RunState], whole_study: bool = Fals
 
 
 def _remove(run: RunFolder) -> None:
-    """Move a run's folder out of sight while no other process can be at work in it, then remove it."""
+    """Remove a run's folder while no other process can be at work in it."""
     if run.path.is_symlink():
         run.path.unlink()
         return
-    hidden = run.path.with_name(f".{run.path.name}.{os.getpid()}.removed")
     with run.locked():
-        os.rename(run.path, hidden)
-    shutil.rmtree(hidden)
+        run.discard()

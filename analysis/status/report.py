@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.text import Text
 
@@ -16,33 +17,47 @@ from analysis.status.states import (
     STATES,
     STOPPED,
     TRAINED,
+    UNSCORED,
     RunState,
 )
 from corpora.config import parse_size
 from corpora.progress import clock
+from pairscale import as_typed
 from train.axes import in_order
 
 # One character a run: letters that differ on any terminal, and colours where there are any.
-MARKS = {SCORED: "#", TRAINED: "t", RUNNING: ">", STOPPED: "~", BROKEN: "x", MISSING: "."}
-STYLES = {SCORED: "green", TRAINED: "cyan", RUNNING: "bold blue", STOPPED: "yellow", BROKEN: "bold red", MISSING: "dim"}
+MARKS = {SCORED: "#", TRAINED: "t", UNSCORED: "!", RUNNING: ">", STOPPED: "~", BROKEN: "x", MISSING: "."}
+STYLES = {
+    SCORED: "green",
+    TRAINED: "cyan",
+    UNSCORED: "bold red",
+    RUNNING: "bold blue",
+    STOPPED: "yellow",
+    BROKEN: "bold red",
+    MISSING: "dim",
+}
 ABSENT = " "  # no such run is wanted
 LISTED = 10  # of each kind, or of each reason to fail; those that run are all listed
 LABEL_WIDTH = 30  # a longer label has a line of its own
 
 
-def report(study: str, states: Sequence[RunState], width: int) -> list[Text]:
-    """What to print, line by line."""
+def report(
+    folder: Path, states: Sequence[RunState], width: int, commands: Mapping[str, Sequence[str]] | None = None
+) -> list[Text]:
+    """The lines to print of the study in `folder`; `commands`: run id -> the sweeps that score it again."""
     counts = Counter(state.state for state in states)
+    study = folder.name
     head = Text(f"{study}: {_runs(len(states))}", style="bold")
     for name in STATES:
         if counts[name]:
             head.append(" · ", style="not bold").append(f"{counts[name]} {name}", style=STYLES[name])
     benchmarks = Counter(label for state in states for label in state.scored_on)
-    lines = [head]
+    lines = [head, Text(f"in {folder}" if folder.is_dir() else f"in {folder}: no such folder yet")]
     if benchmarks:
         lines.append(Text("scored on " + ", ".join(f"{name} {count}" for name, count in sorted(benchmarks.items()))))
     lines += [Text(), *grid(states, width), Text(), _legend(counts)]
     lines += _failures(study, [state for state in states if state.state == BROKEN])
+    lines += _unscored([state for state in states if state.state == UNSCORED], commands or {})
     for name, told in ((RUNNING, _in_progress), (STOPPED, _in_progress), (TRAINED, _named)):
         chosen = [state for state in states if state.state == name]
         shown = chosen if name == RUNNING else chosen[:LISTED]
@@ -128,13 +143,31 @@ def _in_progress(state: RunState) -> Text:
 def _failures(study: str, failed: Sequence[RunState]) -> list[Text]:
     """Each reason once, with the runs that it stopped, and what to do about those that are not trained."""
     lines = [Text(), Text(BROKEN, style=STYLES[BROKEN])] if failed else []
-    for reason in dict.fromkeys(state.reason for state in failed):
-        runs = [state.name for state in failed if state.reason == reason]
-        lines += [Text(f"  {reason}"), *(Text(f"    {name}") for name in runs[:LISTED])]
-        lines += [Text(f"  {line}") for line in _more(len(runs) - LISTED)]
+    lines += _by_reason(failed)
     if any(state.left != 0 for state in failed):
         again = "  the command that asked for them tries them again; to take them out of the study, grid and all:"
-        lines += [Text(again), Text(f"  python -m analysis.status study={study} remove=failed (or remove=RUN)")]
+        remove = f"  python -m analysis.status study={study} remove=failed (or remove=RUN)"
+        lines += [Text(again), Text(as_typed(remove))]
+    return lines
+
+
+def _unscored(runs: Sequence[RunState], commands: Mapping[str, Sequence[str]]) -> list[Text]:
+    """Each reason once, with the runs that were not scored for it, and the commands that score them again."""
+    lines = [Text(), Text("trained, but scoring failed", style=STYLES[UNSCORED])] if runs else []
+    lines += _by_reason(runs)
+    again = dict.fromkeys(
+        command for run in runs for _, own in run.failed_on for command in commands.get(run.run, [own])
+    )
+    lines += [Text(f"  to score again, without training: {as_typed(command)}") for command in list(again)[:LISTED]]
+    return lines + [Text(f"  {line}") for line in _more(len(again) - LISTED)]
+
+
+def _by_reason(runs: Sequence[RunState]) -> list[Text]:
+    lines = []
+    for reason in dict.fromkeys(run.reason for run in runs):
+        names = [run.name for run in runs if run.reason == reason]
+        lines += [Text(f"  {reason}"), *(Text(f"    {name}") for name in names[:LISTED])]
+        lines += [Text(f"  {line}") for line in _more(len(names) - LISTED)]
     return lines
 
 
@@ -157,7 +190,7 @@ def _left(states: Sequence[RunState]) -> list[Text]:
         low, high = min(speeds[label]), max(speeds[label])
         told = f"{low:,.0f} words/s" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f} words/s"
         lines.append(Text(f"speed: {label} {told}"))
-    todo = [state for state in states if state.state not in (SCORED, TRAINED, BROKEN) and state.doing != "scoring"]
+    todo = [state for state in states if state.state in (RUNNING, STOPPED, MISSING) and state.doing != "scoring"]
     todo = [state for state in todo if state.left != 0]
     failed = sum(state.state == BROKEN and state.left != 0 for state in states)
     if todo:

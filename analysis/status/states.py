@@ -17,7 +17,8 @@ from train.grid import Asked
 from train.runs import DONE, FAILED, RunFolder, TrainingState
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
-STATES = (SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING)
+UNSCORED = "scoring failed"  # of a run whose training is done
+STATES = (SCORED, TRAINED, UNSCORED, RUNNING, STOPPED, BROKEN, MISSING)
 PRETRAINED = "given"  # in the place of a size: the model came trained
 NO_SCORES = {"items", "tokens", "topk"}  # files beside scores
 
@@ -29,7 +30,8 @@ class RunState:
     run: its id. name: the same, or the point of the grid where it has no folder. label, size, seed: its cell.
     benchmarks: that it is scored on. scored_on: the labels of its score files, which tell parts of a benchmark apart.
     seen, words: words seen so far, and at the end. rate: words/s. left: seconds of training. reason: the last line of
-    why it failed; doing: of a run in progress.
+    why it failed; doing: of a run in progress. failed_on: labels of benchmarks whose scoring failed, each with the
+    command that tried it. trained: the weights are there.
     """
 
     run: str
@@ -47,6 +49,8 @@ class RunState:
     reason: str = ""
     doing: str = ""
     bytes: int = 0
+    failed_on: tuple[tuple[str, str], ...] = ()
+    trained: bool = False
 
 
 def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
@@ -90,7 +94,7 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
 
 def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], wanted: Set[str]) -> RunState:
     manifest = run.read_manifest()
-    labels_scored = _scored_on(run)
+    labels_scored = scored_on(run)
     scored = tuple(sorted({label.partition("+")[0] for label in labels_scored}))
     status = manifest.get("status")
     done = status == DONE
@@ -105,7 +109,7 @@ def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any]
         whole = wanted <= set(scored) if wanted else bool(scored)
         state = SCORED if whole else TRAINED
         if failures:
-            state = BROKEN
+            state = UNSCORED
             reason = "; ".join(f"scoring on {name}: {_last_line(why)}" for name, why in failures.items())
     elif status == FAILED:
         state, reason = BROKEN, _last_line(manifest.get("reason") or "no reason noted")
@@ -116,13 +120,21 @@ def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any]
         run.path.name, run.path.name, state, *cell, benchmarks=scored, scored_on=labels_scored,
         seen=manifest.get("words_seen") if done else seen, words=words,
         rate=manifest.get("words_per_s") if done else rate, left=0.0 if done else left, reason=reason, doing=doing,
-        bytes=_bytes(run.path),
+        bytes=_bytes(run.path), failed_on=tuple((label, _again(run, manifest, label)) for label in failures),
+        trained=done,
     )  # fmt: skip
 
 
-def _scored_on(run: RunFolder) -> tuple[str, ...]:
+def scored_on(run: RunFolder) -> tuple[str, ...]:
+    """Return the labels of benchmarks, sorted, of which a run has score files."""
     files = run.scores("").glob("*/*.parquet")
     return tuple(sorted({path.parent.name for path in files if path.stem not in NO_SCORES}))
+
+
+def _again(run: RunFolder, manifest: Mapping[str, Any], label: str) -> str:
+    """The command that scores a benchmark again; of a manifest that keeps none, that for all of its study."""
+    study = f"python -m eval study={run.path.parent.name} benchmark={label.partition('+')[0]}"
+    return str(manifest.get("scoring_commands", {}).get(label, study))
 
 
 def _last_line(reason: str) -> str:
