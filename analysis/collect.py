@@ -23,6 +23,7 @@ from train.runs import DONE, RunFolder, study_runs
 MISSING = "missing"
 DAMAGED = "damaged"
 PRETRAINED = "pretrained"
+UNTRAINED = "untrained"
 PROBLEMS = ("run", "status", "reason")
 _ONE_TRAINING = (
     "The points of a curve are checkpoints of one training, by tokens seen, repeats included. They depend on each "
@@ -49,6 +50,7 @@ class Study:
     this size have in common), training (what the run is a checkpoint of: itself, or the model whose revision it is),
     group, manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
+    untrained: runs of no training (recipe.budget.epochs=0), rows as of `runs` without a place on a curve.
     unplaced: models that come trained and have no place on the curves, indexed by run id: group, manifest. What needs
     no size of text (a diagnostic's tables) shows them.
     notes: sentences that a reader of the curves has to know.
@@ -62,6 +64,7 @@ class Study:
     folders: dict[str, RunFolder] = field(default_factory=dict)  # of a study that is read from files
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)  # of one that was tracked: see eval/record.py
     unplaced: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["group", "manifest"]))
+    untrained: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,14 @@ def assemble(
             rows.append(_run_row(f"{where}/{name}", name, record))
         else:
             problems.append({"run": name, "status": status, "reason": manifest.get("reason") or ""})
+    untrained = [row for row in rows if row["words_seen"] == 0]
+    rows = [row for row in rows if row["words_seen"] != 0]
     if rows:  # words of a sample and tokens seen are not one x
         told = "its curve is over tokens of training text: give such models a study of their own"
         problems += [{"run": row["run"], "status": PRETRAINED, "reason": told} for row in revisions]
         unplaced += [row["run"] for row in revisions]
+    elif not revisions:
+        problems += [{"run": row["run"], "status": UNTRAINED, "reason": "a baseline of no curve"} for row in untrained]
     rows = rows or revisions
     problems += _missing(expected, [*records, *(problem["run"] for problem in problems)])
     if not rows and not unplaced:
@@ -140,7 +147,9 @@ def assemble(
     table["group"], notes = group_names(table, configs)
     if rows is revisions:
         notes.append(_ONE_TRAINING)
-    return Study(study, by_group(table), told_of_problems, notes, configs, unplaced=beside)
+    baselines = pd.DataFrame(untrained, columns=["run", *_COLUMNS]).set_index("run").assign(group=UNTRAINED)
+    baselines.insert(0, "study", study)
+    return Study(study, by_group(table), told_of_problems, notes, configs, unplaced=beside, untrained=baselines)
 
 
 def group_names(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:

@@ -59,9 +59,9 @@ class Curves:
     slopes: one row per group, pairs (ALL_PAIRS or UNK_FREE), level (overall, phenomenon, paradigm) and name: paradigms,
       n_pairs, runs, sizes, slope (accuracy per doubling of the words), intercept (at log2(words) = 0), r2, low, high
       (these pairs), low_new_pairs, high_new_pairs, method, lack_of_fit (p value: below .05 the curve is no line), onset
-      (words), onset_baseline (CHANCE_BASELINE, or the baseline's name), rank (1 = steepest phenomenon of its group),
-      rank_low, rank_high (analysis.ranks), note. Two sizes are a difference: no r2, lack_of_fit or ranks; checkpoints
-      of one training have no ranks.
+      (words), onset_baseline (what it exceeds), rank (1 = steepest phenomenon of its group), rank_low, rank_high
+      (analysis.ranks), note. Two sizes are a difference: no r2, lack_of_fit or ranks; checkpoints of one training have
+      no ranks.
     accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.
     """
@@ -121,16 +121,16 @@ def of_judgements(outcome: Array, size: Numbers, units: Units) -> Array:
     return np.stack(found)
 
 
-def fit_curves(judged: Judgements, config: CurvesConfig, baseline: pd.DataFrame | None = None) -> Curves:
+def fit_curves(judged: Judgements, config: CurvesConfig, untrained: Judgements | None = None) -> Curves:
     """Curves of every group on all pairs and, where some run met <unk>, on the pairs without it.
 
-    `baseline`: accuracies of untrained models on all pairs, for the onset: group, level, name, accuracy, baseline (its
-    name). Groups without rows there have chance, .5.
+    `untrained`: of untrained models on the same pairs, for the onset (analysis.untrained).
     """
-    parts = {ALL_PAIRS: judged}
+    parts = {ALL_PAIRS: (judged, untrained)}
     if not judged.of_paradigms and judged.unk.any() and judged.unk_free.any():
-        parts[UNK_FREE] = judged.select(judged.unk_free)
-    found = [_fit(part, name, config, baseline) for name, part in parts.items()]
+        known = judged.unk_free
+        parts[UNK_FREE] = (judged.select(known), untrained.select(known) if untrained else None)
+    found = [_fit(part, name, config, beside) for name, (part, beside) in parts.items()]
     slopes, accuracies, points = (
         pd.concat([getattr(curves, name) for curves in found], ignore_index=True)
         for name in ("slopes", "accuracies", "points")
@@ -177,7 +177,7 @@ def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit
     return fits
 
 
-def _fit(judged: Judgements, name: str, config: CurvesConfig, baseline: pd.DataFrame | None) -> Curves:
+def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgements | None) -> Curves:
     units = units_of(judged.pairs)
     fits = fit_groups(judged, units, config.interval)
     slopes, accuracies, points = [], [], []
@@ -187,7 +187,7 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig, baseline: pd.DataF
         per_trial = of_judgements(judged.outcome[fit.rows], size, units)
         means, low, high = spread_limits(fit.y, size, config.confidence, per_trial, fit.design.overlap)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
-        level, named = onset_baseline(group, units.table, baseline)
+        level, named = onset_baseline(group, units, untrained)
         started = np.where(fit.line.slope > 0, onset(words, low, level), np.nan)
         slopes.append(table.assign(pairs=name, onset=started, onset_baseline=named))
         labels = part["size"].to_numpy()
@@ -248,13 +248,18 @@ def slope_columns(
     return table
 
 
-def onset_baseline(group: str, units: pd.DataFrame, baseline: pd.DataFrame | None) -> tuple[Array, str]:
-    """(U,) accuracies that an onset has to exceed, and the name of what they are."""
-    of = baseline[baseline["group"] == group] if baseline is not None else pd.DataFrame()
-    if of.empty:
-        return np.full(len(units), CHANCE), CHANCE_BASELINE
-    levels = of.set_index(["level", "name"])["accuracy"].reindex(pd.MultiIndex.from_frame(units[["level", "name"]]))
-    return levels.to_numpy(dtype=np.float64), str(of["baseline"].iloc[0])
+def onset_baseline(group: str, units: Units, untrained: Judgements | None) -> tuple[Array, str]:
+    """(U,) accuracies that an onset has to exceed, and the name of what they are.
+
+    Chance and, where untrained models of the group were scored, their mean accuracy: an untrained model prefers the
+    shorter sentence or the more frequent word, and so is not at chance in each paradigm.
+    """
+    chance = np.full(len(units.table), CHANCE)
+    rows = [] if untrained is None else [group in groups for groups in untrained.runs["baseline_of"]]
+    if untrained is None or not any(rows):
+        return chance, CHANCE_BASELINE
+    accuracy = (paradigm_accuracies(untrained.outcome[rows], units.bounds) @ units.weights).mean(axis=0)
+    return np.maximum(chance, accuracy), f"chance and the mean of {sum(rows)} untrained model{'s' * (sum(rows) > 1)}"
 
 
 def onset(words: Array, low: Array, baseline: Array) -> Array:

@@ -130,6 +130,11 @@ def is_diagnostic(label: str) -> bool:
     return label.partition("+")[0] in DIAGNOSTICS
 
 
+def is_of_own_pairs(label: str) -> bool:
+    """Whether each run was scored on generated pairs of its own sample's words."""
+    return bool(_OWN_PAIRS.search(label))
+
+
 def labels_of(study: Study, run: str) -> list[str]:
     """What a run was scored on: names of its folders of scores."""
     if run in study.scores:
@@ -165,7 +170,7 @@ def judgements(
     for run, found in metadata.items():
         _check_model(study.folders[run], paths[run], found)
     digests = {run: found["benchmark"]["digest"] for run, found in metadata.items()}
-    if _OWN_PAIRS.search(label):
+    if is_of_own_pairs(label):
         return _of_own_pairs(study, label, method, ties, digests)
     digest = one_digest(label, digests)
     items, _ = read_items(paths[scored[0]].parent)

@@ -42,6 +42,7 @@ from analysis.track import track_analysis
 from analysis.tracked import collect_tracked, project_runs, tracked_judgements
 from analysis.trajectories import trajectory_exhibit
 from analysis.unavailable import unavailable_exhibits
+from analysis.untrained import untrained_judgements
 from corpora.errors import ConfigError
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
@@ -127,7 +128,7 @@ def _on_curves(
         judged = _judge(config)(study, label, config.analysis.method, config.ties)
         judged.notes += alone
     with quiet.status(f"{escape(label)}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
-        curves = fit_curves(judged, config.analysis)
+        curves = fit_curves(judged, config.analysis, untrained_judgements(study, judged, _judge(config), config.ties))
     curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
     published = read_published(benchmark)
     people = people_of(sheets, study, judged, config) if sheets else None

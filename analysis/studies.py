@@ -67,7 +67,10 @@ def combine(studies: Sequence[Study]) -> Study:
         configs,
         {f"{study.name}/{run}": folder for study in studies for run, folder in study.folders.items()},
         {f"{study.name}/{run}": scores for study in studies for run, scores in study.scores.items()},
-        pd.concat([study.unplaced.rename(index=f"{study.name}/{{}}".format) for study in studies]),
+        *(
+            pd.concat([getattr(study, which).rename(index=f"{study.name}/{{}}".format) for study in studies])
+            for which in ("unplaced", "untrained")
+        ),
     )
 
 

@@ -334,10 +334,12 @@ def test_an_onset_is_above_the_baseline_of_a_curve_that_rises():
     falling = judged_from(np.repeat([0.9, 0.7, 0.6], 3), sizes, [1, 2, 3] * 3, pairs=1000)
     assert overall(fit_curves(rising, CONFIG))[["onset", "onset_baseline"]].tolist() == [1000, "chance"]
     assert np.isnan(overall(fit_curves(falling, CONFIG))["onset"])
-    untrained = pd.DataFrame([("lstm", "overall", "overall", 0.65, "untrained")],
-                             columns=["group", "level", "name", "accuracy", "baseline"])  # fmt: skip
+    untrained = judged_from([0.64, 0.66, 0.99], [1000] * 3, [1, 2, 3], pairs=1000)
+    untrained.runs["baseline_of"] = [("lstm",), ("lstm",), ("another",)]
     row = overall(fit_curves(rising, CONFIG, untrained))
-    assert (row["onset"], row["onset_baseline"]) == (2000, "untrained")
+    assert (row["onset"], row["onset_baseline"]) == (2000, "chance and the mean of 2 untrained models")
+    untrained.runs["baseline_of"] = [("another",)] * 3
+    assert overall(fit_curves(rising, CONFIG, untrained))["onset_baseline"] == "chance"
 
 
 def test_lack_of_fit_is_an_f_test_where_spreads_are_equal():

@@ -41,7 +41,9 @@ class Batches:
 
         `share` (rank, ranks): of the columns only the rank's part is read; steps and words are those of all.
 
-        Raises ConfigError when the stream is too short for one step of all columns or the budget holds no step.
+        A budget of 0 epochs has no step: the model stays as it was initialised.
+
+        Raises ConfigError when the stream is too short for one step of all columns or a budget above 0 for one word.
         """
         for key, value in (("batch", recipe.batch), ("bptt", recipe.bptt)):
             if value < 1:
@@ -68,8 +70,10 @@ class Batches:
             return self.steps_for(parse_size(budget.words, "recipe.budget.words"))
         assert budget.epochs is not None
         words = round(budget.epochs * self.words)
-        if words < 1:
-            raise ConfigError(f"recipe.budget.epochs={budget.epochs}: must be above 0, and hold at least one word")
+        if words < 1 and budget.epochs:
+            raise ConfigError(
+                f"recipe.budget.epochs={budget.epochs}: must hold at least one word, or be 0 for an untrained model"
+            )
         return self.steps_for(words)
 
     def steps_for(self, words: int) -> int:

@@ -168,7 +168,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     from train.metrics import MetricsFile
     from train.models import build_model, parameter_count
     from train.module import LanguageModelling
-    from train.perplexity import Perplexity
+    from train.perplexity import Perplexity, evaluate
     from train.preemption import Preemption
     from train.progress import TrainingProgress
     from train.snapshots import Snapshots
@@ -193,7 +193,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
 
     def export(perplexity: Perplexity, step: int) -> None:
         saved = {**info, "step": step, "words_seen": batches.words_seen(step), **perplexity.metrics()}
-        if perplexity.stuck:
+        if perplexity.stuck and step:
             saved["stuck"] = perplexity.stuck
         save_model(folder, model, config.model, corpus.tokenizer, saved)
 
@@ -269,7 +269,12 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
         started = time.monotonic()
         try:
             with enough_memory("trainer.devices=2 shares the columns of a step out, recipe.batch makes fewer of them"):
-                trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
+                if len(batches):
+                    trainer.fit(module, batches, ckpt_path=resume, weights_only=True)
+                elif ranks.first:  # an untrained model
+                    module.last = evaluate(model, held_out, torch.device("cpu"))
+                    module.best = module.last.nats / module.last.words
+                    keep_best(module.last, 0)
         except (*UNREADABLE, OSError) as error:
             if resume and trainer.global_step == 0:
                 reason = " ".join(str(error).split())[:300]
