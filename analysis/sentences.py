@@ -287,7 +287,7 @@ def _interval_methods(used: set[str], config: CurvesConfig) -> list[str]:
 def _baselines(curves: Curves) -> str:
     """What an onset is above, by group where it differs."""
     named = curves.slopes[["group", "onset_baseline"]].drop_duplicates()
-    told = {name: name.replace(CHANCE_BASELINE, "chance (.5)") for name in named["onset_baseline"]}
+    told = {name: str(name).replace(CHANCE_BASELINE, "chance (.5)") for name in named["onset_baseline"]}
     if len(told) == 1:
         return next(iter(told.values()))
     return joined([f"{told[name]} ({group})" for group, name in named.itertuples(index=False)])
