@@ -166,7 +166,7 @@ def contrast(good, bad):
         ("classifier_clause", "咬过的", "bitten by a person"),
         ("verb_complement_res_adj", "碎了.*箱子$", "what does not go to pieces"),
         ("ba_construction", "[把被].*(桥|路)拆", "a bridge, by one person"),
-        ("verb_complement_frequency", "每[周月]都(搬家|献血|体检)|每周都参观", "too often"),
+        ("verb_complement_frequency", "每[周月]都(搬家|献血|体检)|每周都参观|每天都去", "too often"),
         (
             "verb_complement_res_verb",
             "[撞推打]倒了.*(鸽子|麻雀|蜻蜓|蜜蜂|蝴蝶|蚂蚁|鸟|鱼|蛇)$|拆开了",
