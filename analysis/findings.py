@@ -57,13 +57,14 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
         doublings = math.log2(last["words"] / first["words"])
         overall = _difference(whole, doublings, f"{before}, {after}", interval)
         up, down = f"is higher at {large}", f"is lower at {large}"
-        return " ".join([overall, *_without_unk(free, doublings, ""), *_by_direction(phenomena, up, down)])
+        without = _without_unk(free, doublings, "", ("is higher by", "is lower by"), interval)
+        return " ".join([overall, *without, *_by_direction(phenomena, up, down, interval)])
     return " ".join(
         [
             _slope(whole, span, f"{before}, {after}", interval),
-            *_without_unk(free, 1, " per doubling"),
-            *_by_direction(phenomena, "rises", "falls"),
-            *_steepest(phenomena),
+            *_without_unk(free, 1, " per doubling", ("rises by", "falls by"), interval),
+            *_by_direction(phenomena, "rises", "falls", interval),
+            *_steepest(phenomena, interval),
             *_rejected(phenomena, span),
         ]
     )
@@ -107,13 +108,22 @@ def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) ->
     return f"overall accuracy: {ends}: no difference that {runs} can show ({change}, {interval} {limits})."
 
 
-def _without_unk(free: pd.DataFrame, doublings: float, per: str) -> list[str]:
-    """The overall change on the pairs without <unk>, where some pairs hold it and some do not."""
-    return [
-        f"On the {int(row['n_pairs']):,} pairs without <unk> it changes by {change}{per} {limits}".strip() + "."
-        for _, row in free.iterrows()
-        for change, limits in [_numbers(*(float(row[name]) * doublings for name in ("slope", "low", "high")))]
-    ]
+def _without_unk(free: pd.DataFrame, doublings: float, per: str, verbs: tuple[str, str], interval: str) -> list[str]:
+    """The overall change on the pairs without <unk>, where some pairs hold it and some do not; `verbs`: up, down."""
+    sentences = []
+    for _, row in free.iterrows():
+        low, high = float(row["low"]) * doublings, float(row["high"]) * doublings
+        change, limits = _numbers(float(row["slope"]) * doublings, low, high)
+        pairs = f"On the {int(row['n_pairs']):,} pairs without <unk>"
+        if not limits:
+            sentences.append(f"{pairs}: {change}{per}, without an interval.")
+        elif direction(low, high):
+            verb = verbs[0] if low > 0 else verbs[1]
+            sentences.append(f"{pairs} it {verb} {change.lstrip('+-')}{per} ({interval} {limits}).")
+        else:
+            runs = plural(int(row["runs"]), "run")
+            sentences.append(f"{pairs}: no change that {runs} can show ({change}{per}, {interval} {limits}).")
+    return sentences
 
 
 def _reason(whole: pd.Series) -> str:
@@ -126,7 +136,7 @@ def _numbers(value: float, low: float, high: float) -> tuple[str, str]:
     return slope_text(value, digits=digits), interval_text(low, high, dash="", digits=digits)
 
 
-def _by_direction(phenomena: pd.DataFrame, up: str, down: str) -> list[str]:
+def _by_direction(phenomena: pd.DataFrame, up: str, down: str, interval: str) -> list[str]:
     """In which phenomena accuracy goes up, goes down, or shows no change."""
     known = phenomena[phenomena["low"].notna()].sort_values("slope", ascending=False)
     if known.empty:
@@ -137,7 +147,7 @@ def _by_direction(phenomena: pd.DataFrame, up: str, down: str) -> list[str]:
     if len(flat):
         runs = plural(int(flat["runs"].max()), "run")
         parts.append(f"shows no change that {runs} can show in {_counted(flat)}")
-    return [f"Accuracy {'; it '.join(parts)}; these intervals are {UNCORRECTED}."]
+    return [f"Accuracy {'; it '.join(parts)} (by {interval}s, {UNCORRECTED})."]
 
 
 def _counted(rows: pd.DataFrame, of: int | None = None) -> str:
@@ -151,7 +161,7 @@ def _names(rows: pd.DataFrame) -> str:
     return joined([in_text(name) for name in rows["name"]])
 
 
-def _steepest(phenomena: pd.DataFrame) -> list[str]:
+def _steepest(phenomena: pd.DataFrame, interval: str) -> list[str]:
     """The phenomena that are steepest by their ranks' intervals, and whose own intervals lie above those of all others.
 
     Ranks are intervals of all phenomena at once; few runs leave them open where single intervals part.
@@ -164,13 +174,14 @@ def _steepest(phenomena: pd.DataFrame) -> list[str]:
         parted = top["low"].min() > max(0, others["high"].max())
         if parted and top["rank_high"].max() <= number:
             are = "its interval lies" if number == 1 else "their intervals lie"
-            told = joined([f"{in_text(row['name'])} ({_with_limits(row)})" for _, row in top.iterrows()])
-            return [f"Steepest: {told}; {are} above all others."]
+            names = joined([f"{in_text(row['name'])} ({_with_limits(row, interval)})" for _, row in top.iterrows()])
+            return [f"Steepest: {names}; {are} above all others."]
     return []
 
 
-def _with_limits(row: pd.Series) -> str:
-    return " ".join(_numbers(row["slope"], row["low"], row["high"]))
+def _with_limits(row: pd.Series, interval: str) -> str:
+    slope, limits = _numbers(row["slope"], row["low"], row["high"])
+    return f"{slope}, {interval} {limits}"
 
 
 def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
@@ -201,35 +212,54 @@ def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
     return [(joined([str(group) for group in wide]), f"{shown} ({limits}).")]
 
 
-def comparisons(differences: pd.DataFrame, unit: str, confidence: float) -> list[Finding]:
-    """What the overall slopes of every two curves differ by, the surest first; `differences`: compare_slopes."""
+def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, confidence: float) -> list[Finding]:
+    """What the overall slopes of every two curves differ by, the surest first.
+
+    `differences`: compare_slopes; `slopes`: Curves.slopes, for the curves that are not straight.
+    """
     rows = differences[(differences["level"] == "overall") & differences["p_holm"].notna()].sort_values("p_holm")
     number = plural(len(rows), "comparison")
-    told = [
-        (f"{row['group']} and {row['other']}", _compared(row, number, unit, f"{confidence:.0%} interval"))
+    whole = slopes[(slopes["pairs"] == ALL_PAIRS) & (slopes["level"] == "overall")]
+    bent = set(whole.loc[whole["lack_of_fit"] < ALPHA, "group"])
+    sentences = [
+        (f"{row['group']} and {row['other']}", _compared(row, bent, number, unit, f"{confidence:.0%} interval"))
         for _, row in rows.head(COMPARED).iterrows()
     ]
     if len(rows) > COMPARED:
-        told.append(("And", f"{len(rows) - COMPARED} further comparisons, less sure, in the table of slopes compared."))
-    return told
+        further = plural(len(rows) - COMPARED, "further comparison")
+        sentences.append(("And", f"{further}, less sure, in the table of slopes compared."))
+    return sentences
 
 
-def _compared(row: pd.Series, number: str, unit: str, interval: str) -> str:
-    """Over the sizes that both curves have; "differ" needs Holm's p value, "do not differ" an equivalence test."""
+def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: str) -> str:
+    """Over the sizes that both curves have; `bent`: groups whose line is rejected.
+
+    "differ" needs Holm's p value and an interval without 0; "do not differ" the equivalence test and an interval within
+    its margin: two one-sided tests at 5% go with a 90% interval, and the one shown may reach further.
+    """
     difference, limits = _numbers(row["difference"], row["low"], row["high"])
     holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
-    told = f"({difference} per doubling, {interval} {limits}; {holm})"
+    numbers = f"({difference} per doubling, {interval} {limits}; {holm})"
     span = f"{row['from_size']} to {sized(row['to_size'], unit)}"
     over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
     what = "overall differences" if row["sizes"] == 2 else "overall slopes"
-    if row["p_holm"] < ALPHA:
-        return f"their {what} differ {over} {told}."
-    if row["p_equivalent"] < ALPHA:
-        return (
+    within = -row["margin"] < row["low"] and row["high"] < row["margin"]
+    if row["p_holm"] < ALPHA and direction(row["low"], row["high"]):
+        text = f"their {what} differ {over} {numbers}."
+    elif row["p_equivalent"] < ALPHA and within:
+        text = (
             f"their {what} do not differ by more than {accuracy_text(row['margin'])} per doubling {over} "
-            f"(equivalence test, {p_is(row['p_equivalent'])}) {told}."
+            f"(equivalence test, {p_is(row['p_equivalent'])}) {numbers}."
         )
-    return f"whether their {what} differ {over} is open {told}."
+    else:
+        text = f"whether their {what} differ {over} is open {numbers}."
+    curved = [group for group in (row["group"], row["other"]) if group in bent]
+    if curved and row["sizes"] > 2:
+        text += (
+            f" A straight line is rejected for {joined(curved)}, so this compares average slopes over {span}, not the "
+            "rates at any size."
+        )
+    return text
 
 
 def _r(value: float) -> str:

@@ -147,7 +147,7 @@ def _on_curves(
     more = [*found, *([trajectory] if trajectory else []), *from_scores]
     section = Section(judged, curves, published, more, asked=people)
     confidence = config.analysis.confidence
-    compared = comparisons(tables["slope-differences"], judged.unit, confidence)
+    compared = comparisons(tables["slope-differences"], curves.slopes, judged.unit, confidence)
     section.found = [*findings(curves, judged.unit, confidence), *compared]
     if several:
         differences = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]

@@ -40,7 +40,7 @@ def quoted() -> str:
     """The findings of the committed study, as a quotation."""
     curves, differences = analysed()
     level = config().confidence
-    told = [*findings(curves, "words", level), *comparisons(differences, "words", level)]
+    told = [*findings(curves, "words", level), *comparisons(differences, curves.slopes, "words", level)]
     return "\n>\n".join(wrapped(f"**{about}**: {text}", "> ") for about, text in told)
 
 

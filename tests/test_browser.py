@@ -284,7 +284,7 @@ def test_studies_compared_in_one_page(browser, tmp_path):
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
     section = Section(judged, curves, read_published("blimp"))
     section.first = [*together_exhibits(judged, curves, section.people, 0.95), *curve_exhibits(tables, 0.95)]
-    section.found = comparisons(tables["slope-differences"], "words", 0.95)
+    section.found = comparisons(tables["slope-differences"], section.curves.slopes, "words", 0.95)
     (tmp_path / "reports" / "first").mkdir(parents=True)
     (tmp_path / "reports" / "first" / "report.html").write_text("its own")
     path = write_report(tmp_path / "reports" / "both", both.name, [section], CONFIG, "wrong", [])

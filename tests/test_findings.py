@@ -79,7 +79,7 @@ def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
     text = told(curve(EIGHT | slopes))["lstm"]
     assert "Accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); it shows no change that 8 runs" in text
     assert "can show in 1 (NPI licensing)" in text
-    assert "these intervals are not corrected for multiple comparisons." in text
+    assert "(by 95% intervals, not corrected for multiple comparisons)." in text
     assert "each for itself" not in text
     many = {f"down_{i}": (-0.02, -0.03, -0.01) for i in range(8)}
     assert all(f"down {i}" in told(curve(EIGHT | many))["lstm"] for i in range(8))
@@ -90,11 +90,16 @@ def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
     [
         ((0.08, 0.04, 0.12), {"first": 1}, None),  # its interval overlaps with the first's
         ((0.03, 0.01, 0.05), {}, None),  # ranks are open
-        ((0.03, 0.01, 0.05), {"first": 1}, "Steepest: first (+.10 [+.06, +.14]); its interval lies above all others."),
+        (
+            (0.03, 0.01, 0.05),
+            {"first": 1},
+            "Steepest: first (+.10, 95% interval [+.06, +.14]); its interval lies above all others.",
+        ),
         (
             (0.09, 0.055, 0.13),
             {"first": 2, "second": 2},
-            "Steepest: first (+.10 [+.06, +.14]) and second (+.09 [+.06, +.13]); their intervals lie above all others.",
+            "Steepest: first (+.10, 95% interval [+.06, +.14]) and second (+.09, 95% interval [+.06, +.13]); their "
+            "intervals lie above all others.",
         ),
     ],
 )
@@ -129,10 +134,25 @@ def test_two_sizes_are_a_difference():
 
 def test_the_slope_without_unknown_words_stands_beside_that_of_all_pairs():
     slopes, at = curve(EIGHT)
-    free = slopes.assign(pairs="without <unk>", n_pairs=1204, slope=0.003, low=-0.001, high=0.007)
-    text = told((pd.concat([slopes, free]), at))["lstm"]
-    assert "On the 1,204 pairs without <unk> it changes by +.003 per doubling [-.001, +.007]." in text
+    free = slopes.assign(pairs="without <unk>", n_pairs=1204)
+
+    def without_unk(slope, low, high):
+        return told((pd.concat([slopes, free.assign(slope=slope, low=low, high=high)]), at))["lstm"]
+
+    assert (
+        "On the 1,204 pairs without <unk>: no change that 8 runs can show (+.003 per doubling, 95% interval "
+        "[-.001, +.007])."
+    ) in without_unk(0.003, -0.001, 0.007)
+    assert (
+        "On the 1,204 pairs without <unk> it rises by .020 per doubling (95% interval [+.010, +.030])."
+        in without_unk(0.02, 0.01, 0.03)
+    )
+    assert "it falls by .020 per doubling (95% interval [-.030, -.010])." in without_unk(-0.02, -0.03, -0.01)
+    assert "On the 1,204 pairs without <unk>: +.020 per doubling, without an interval." in without_unk(0.02, NAN, NAN)
     assert "<unk>" not in told((slopes, at))["lstm"]
+    two, at = curve(EIGHT, sizes=("16k", "64k"))
+    text = told((pd.concat([two, two.assign(pairs="without <unk>", n_pairs=1204)]), at))["lstm"]
+    assert "On the 1,204 pairs without <unk> it is higher by .040 (95% interval [+.020, +.060])." in text
 
 
 def test_one_size_has_no_slope():
@@ -169,11 +189,12 @@ def test_a_correlation_of_slopes_has_an_interval():
     assert set(told(*one_training)) == {"lstm", "txl"}
 
 
-def compared(**values):
+def compared(bent=(), **values):
     row = {"group": "lstm", "other": "txl", "level": "overall", "name": "overall", "difference": -0.007, "low": -0.012,
            "high": -0.002, "p_holm": 0.01, "sizes": 2, "from_size": "16k", "to_size": "32k", "margin": 0.005,
            "p_equivalent": 0.4}  # fmt: skip
-    ((about, text),) = comparisons(pd.DataFrame([row | values]), "words", 0.95)
+    slopes = pd.concat([curve(EIGHT, group=group, bent=dict.fromkeys(bent, 0.01))[0] for group in ("lstm", "txl")])
+    ((about, text),) = comparisons(pd.DataFrame([row | values]), slopes, "words", 0.95)
     assert about == "lstm and txl"
     return text
 
@@ -187,9 +208,27 @@ def test_differ_needs_holm_and_no_difference_an_equivalence_test():
     assert compared(sizes=4, to_size="128k").startswith(
         "their overall slopes differ over the 4 sizes that both have, 16k"
     )
-    same = compared(p_holm=0.6, p_equivalent=0.02)
+    alike = {"difference": 0.001, "low": -0.002, "high": 0.004, "p_holm": 0.6, "p_equivalent": 0.02}
+    same = compared(**alike)
     assert same.startswith("their overall differences do not differ by more than .005 per doubling over the 2 ")
     assert "(equivalence test, p = .020)" in same
+
+
+def test_a_comparison_claims_no_more_than_the_interval_beside_it():
+    """Two one-sided tests at 5% go with a 90% interval: the 95% interval beside them may hold the margin."""
+    alike = {"difference": 0.001, "low": -0.0035, "high": 0.0055, "p_holm": 0.6, "p_equivalent": 0.045}
+    assert compared(**alike).startswith("whether their overall differences differ")
+    assert compared(low=-0.016, high=0.002).startswith("whether their overall differences differ")  # of 99%, say
+
+
+def test_a_comparison_says_which_line_is_rejected():
+    four = {"sizes": 4, "to_size": "128k"}
+    assert compared(bent=["overall"], **four).endswith(
+        "A straight line is rejected for lstm and txl, so this compares average slopes over 16k to 128k words, not the "
+        "rates at any size."
+    )
+    assert "rejected" not in compared(**four)
+    assert "rejected" not in compared(bent=["overall"])  # two sizes are a difference, whatever lies between
 
 
 @pytest.mark.parametrize(

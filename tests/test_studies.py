@@ -104,7 +104,8 @@ def test_slopes_are_compared_across_studies_only(two):
     phenomena = found[found["level"] == "phenomenon"]
     assert len(phenomena) == 2 * len(PHENOMENA)
     assert phenomena["p_holm"].to_numpy() == pytest.approx(holm(phenomena["p"].to_numpy()))
-    points = fit_curves(judged, CONFIG).points.query("level == 'overall' and pairs == 'all'")
+    curves = fit_curves(judged, CONFIG)
+    points = curves.points.query("level == 'overall' and pairs == 'all'")
     for _, row in found[found["level"] == "overall"].iterrows():
         both = [points[points["group"] == row[key]] for key in ("group", "other")]
         common = set(both[0]["size"]) & set(both[1]["size"])
@@ -112,7 +113,7 @@ def test_slopes_are_compared_across_studies_only(two):
         means = [of[of["size"].isin(common)].groupby("words")["accuracy"].mean() for of in both]
         slopes = [np.polyfit(np.log2(of.index.to_numpy()), of.to_numpy(), 1)[0] for of in means]
         assert row["difference"] == pytest.approx(slopes[0] - slopes[1])
-    told = comparisons(found, "words", 0.95)
+    told = comparisons(found, curves.slopes, "words", 0.95)
     assert len(told) == 2
     assert all("after Holm's correction for 2 comparisons" in text for _, text in told)
 
