@@ -35,6 +35,14 @@ def contrast(good, bad):
         ("filler_gap_dependency", "，[他她]", "a pronoun of the third person takes up the topic: the bad one is good"),
         ("filler_gap_dependency", "^[^这那].*(师|医生|将军|专家|民|女人|男孩)，", "a person who could be addressed"),
         ("filler_gap_dependency", "[名些][^，]*，你", "a person who is addressed"),
+        (
+            "filler_gap_dependency",
+            "^这位|过(艺术家|外国人|[男女]演员|[男女]朋友)$",
+            "a person who is addressed, or is meant too",
+        ),
+        ("head_final_clause", "(正在|打算|决定|想)通知|种过的这束", "told that; a bunch is cut, not planted"),
+        ("coverb_instrument", "沿.*[列火]车", "along a train"),
+        ("verb_complement_frequency", "每[秒刻]", "an exaggeration that one says"),
         ("binding_gender", "之后正在", "what happens after something, going on now"),
         (
             "passive_formal",
