@@ -17,6 +17,7 @@ from analysis.judgements import sized
 from analysis.p_values import ALPHA
 from analysis.sentences import in_text, joined, plural
 from analysis.tables import accuracy_text, direction, interval_text, slope_text, supported_digits
+from corpora.config import readable_size
 
 UNCORRECTED = "not corrected for multiple comparisons"
 LISTED = 6  # phenomena that a sentence names, unless they fall: those are all named
@@ -52,7 +53,7 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
     before, after = f"{accuracy_text(first['accuracy'])} at {small}", f"{accuracy_text(last['accuracy'])} at {large}"
     if math.isnan(whole["slope"]):
         return f"overall accuracy {before}; {whole['note']}."
-    span = f"{first['size']} to {large}"
+    span = f"{readable_size(first['size'])} to {large}"
     if whole["sizes"] == 2:
         doublings = math.log2(last["words"] / first["words"])
         overall = _difference(whole, doublings, f"{before}, {after}", interval)
@@ -240,7 +241,7 @@ def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: 
     difference, limits = _numbers(row["difference"], row["low"], row["high"])
     holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
     numbers = f"({difference} per doubling, {interval} {limits}; {holm})"
-    span = f"{row['from_size']} to {sized(row['to_size'], unit)}"
+    span = f"{readable_size(row['from_size'])} to {sized(row['to_size'], unit)}"
     over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
     what = "overall differences" if row["sizes"] == 2 else "overall slopes"
     within = -row["margin"] < row["low"] and row["high"] < row["margin"]

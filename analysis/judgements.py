@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.collect import Study, varies
-from corpora.config import written
+from corpora.config import readable_size, written
 from corpora.errors import RunError
 from corpora.files import sha256_json
 from eval.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
@@ -106,7 +106,7 @@ def unit_of(runs: pd.DataFrame) -> str:
 
 def sized(size: str, unit: str) -> str:
     """A size with what it counts: "125k words"; one that names its unit, such as "4k sentences", stays as it is."""
-    return size if " " in size else f"{size} {unit}"
+    return readable_size(size if " " in size else f"{size} {unit}")
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:

@@ -27,7 +27,7 @@ from analysis.matched import (
 )
 from analysis.sentences import plural
 from analysis.tables import interval_text, slope_text, table_digits
-from corpora.config import format_size
+from corpora.config import format_size, readable_size
 
 
 def matched_exhibits(study: Study, judged: Mapping[str, Judgements], config: CurvesConfig) -> dict[str, list[Exhibit]]:
@@ -123,7 +123,7 @@ def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
     ]
     table = pd.DataFrame(
         {"phenomenon": rows["name"], "curve": rows["group"],
-         "sizes": [f"{format_size(round(a))} to {format_size(round(b))}"
+         "sizes": [f"{readable_size(format_size(round(a)))} to {readable_size(format_size(round(b)))}"
                    for a, b in zip(rows["from_words"], rows["to_words"], strict=True)],
          "slope, any words": rows["slope_any"], "slope, known words": rows["slope_known"],
          "share of vocabulary": rows["share"].where(rows["bounded"]), interval: limits}

@@ -19,7 +19,7 @@ import vl_convert
 
 from analysis.figures import schema_version
 from analysis.tables import accuracy_text, interval_text, p_text, slope_text, title
-from corpora.config import format_size
+from corpora.config import format_size, readable_size
 from corpora.files import write_text
 
 
@@ -76,7 +76,7 @@ def _signed(text: str) -> str:
 
 def _size(words: float) -> str:
     """125k; a dash for what is not known"""
-    return "\N{EN DASH}" if math.isnan(words) else format_size(round(words))
+    return "\N{EN DASH}" if math.isnan(words) else readable_size(format_size(round(words)))
 
 
 def _number(value: Any, form: str = ",.0f") -> str:

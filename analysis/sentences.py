@@ -15,6 +15,7 @@ from analysis.judgements import Judgements, sized, unit_of
 from analysis.p_values import ALPHA
 from analysis.tables import accuracy_text, title
 from analysis.words_to_people import published_people
+from corpora.config import readable_size
 
 # Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are of some
 # .01 per doubling: a share of ties that falls by .01 a doubling makes one as large, and pairs with <unk> change an
@@ -50,7 +51,7 @@ def extent(runs: pd.DataFrame) -> str:
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     groups = plural(runs["group"].nunique(), "curve")
     if len(sizes) > 1:
-        span = f"{plural(len(sizes), 'size')} from {sizes[0]} to {sized(sizes[-1], unit)}"
+        span = f"{plural(len(sizes), 'size')} from {readable_size(sizes[0])} to {sized(sizes[-1], unit)}"
     else:
         span = f"one size, {sized(sizes[0], unit)}"
     seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
@@ -132,7 +133,7 @@ def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
     if len(set(sizes.values())) < 2:
         return []
     told = joined([
-        f"{group} has {plural(len(of), 'size')}, {of[0]} to {sized(of[-1], unit)}" if len(of) > 1
+        f"{group} has {plural(len(of), 'size')}, {readable_size(of[0])} to {sized(of[-1], unit)}" if len(of) > 1
         else f"{group} has one, {sized(of[0], unit)}"
         for group, of in sizes.items()
     ])  # fmt: skip

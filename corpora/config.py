@@ -55,6 +55,12 @@ def format_size(number: int) -> str:
     return str(number)
 
 
+def readable_size(size: str) -> str:
+    """A size as people read it: "31250" -> "31,250"; "125k" and "4k sentences" stay as they are."""
+    number, space, unit = size.partition(" ")
+    return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
+
+
 def written(value: Any) -> str:
     """A value as the command line has it."""
     if isinstance(value, bool):

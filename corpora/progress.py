@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 T = TypeVar("T")
 
 BAR_SECONDS = 0.2
 PLAIN_SECONDS = 30  # between lines where the output is no terminal
+SAID_SECONDS = 10  # shorter work needs no line at its end
 
 
 class Share:
@@ -58,6 +60,24 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
             if not on_terminal:
                 left = f", {(expected - done) / rate:,.0f} s left" if expected else ""
                 console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something long goes on whose steps cannot be counted: a line as it begins, and the time it took.
+
+    On a terminal the time goes on beside it meanwhile.
+    """
+    console = Console(stderr=True, highlight=False, markup=False)
+    started = time.monotonic()
+    if not console.is_terminal:
+        console.print(f"{what} ...", soft_wrap=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}", style="bold", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        progress.add_task(what, total=None)
+        yield
+    if time.monotonic() - started > SAID_SECONDS:
+        console.print(f"{what}: done in {clock(time.monotonic() - started)}", soft_wrap=True)
 
 
 def clock(seconds: float) -> str:

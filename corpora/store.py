@@ -50,7 +50,11 @@ def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
 
 
 def write_fitted(folder: Path, text: TextStore, tokenizer: Tokenizer) -> None:
-    """Write fitted.json beside a tokenizer that is saved in `folder` and was fitted on the train split of `text`."""
+    """Write fitted.json beside a tokenizer that is saved in `folder` and was fitted on the train split of `text`.
+
+    Raises StoreError for a text without a word.
+    """
+    _check_words(text)
     train = text.split_sentences("train")
     some = train[:: max(1, len(train) // COUNTED)]
     ids, _ = tokenizer.encode_batch(list(text.sentences(some)))
@@ -134,8 +138,17 @@ class TokenStore:
         return result
 
 
+def _check_words(text: TextStore) -> None:
+    if not len(text) or not text.words.any():
+        raise StoreError(f"{text.folder}: holds no word of text, so there is nothing to encode; prepare it again")
+
+
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
-    """Encode every sentence of a text by the tokenizer saved beside; `description` goes into the manifest."""
+    """Encode every sentence of a text by the tokenizer saved beside; `description` goes into the manifest.
+
+    Raises StoreError for a text without a word.
+    """
+    _check_words(text)
     dtype = dtype_of(tokenizer)
     lengths, unknown = [], 0
     with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from corpora.config import TokenizerConfig
 from corpora.errors import ConfigError, StoreError
 from corpora.files import sha256_file, write_bytes, write_json, write_text
+from corpora.progress import working
 from corpora.schema import Digest, read_json
 from corpora.words import chunk_words, spans_of, treebank_chunks, words
 
@@ -259,31 +261,42 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     if config.vocab_size is None:
         raise ConfigError("tokenizer.vocab_size=null: unigram and bpe need a number, such as 8000")
     model = io.BytesIO()
+    chosen = fitting_sentences(config, count)
+    told = (
+        f"fitting {config.kind}: {config.vocab_size:,} pieces to {count if chosen is None else len(chosen):,} sentences"
+    )
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(_drawn(sentences, fitting_sentences(config, count))),
-            model_writer=model,
-            model_type=config.kind,
-            vocab_size=config.vocab_size,
-            character_coverage=config.character_coverage,
-            byte_fallback=True,  # so that nothing is unknown
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            add_dummy_prefix=True,
-            eos_id=EOS,
-            unk_id=UNK,
-            bos_id=-1,
-            pad_id=-1,
-            eos_piece=EOS_TEXT,
-            unk_piece=UNK_TEXT,
-            num_threads=1,  # part of the model's bytes
-            max_sentence_length=1 << 16,
-            minloglevel=2,
-        )
+        with ExitStack() as stack:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=_then(_drawn(sentences, chosen), lambda: stack.enter_context(working(told))),
+                model_writer=model,
+                model_type=config.kind,
+                vocab_size=config.vocab_size,
+                character_coverage=config.character_coverage,
+                byte_fallback=True,  # so that nothing is unknown
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                add_dummy_prefix=True,
+                eos_id=EOS,
+                unk_id=UNK,
+                bos_id=-1,
+                pad_id=-1,
+                eos_piece=EOS_TEXT,
+                unk_piece=UNK_TEXT,
+                num_threads=1,  # part of the model's bytes
+                max_sentence_length=1 << 16,
+                minloglevel=2,
+            )
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].partition("] ")[2] or str(error)
         raise ConfigError(f"tokenizer.vocab_size={config.vocab_size}: {reason}") from None
     return PieceTokenizer(config, model.getvalue())
+
+
+def _then(values: Iterable[str], begin: Callable[[], object]) -> Iterator[str]:
+    """Pass on all values, then call `begin`: what reads them begins its own work."""
+    yield from values
+    begin()
 
 
 def fitting_sentences(config: TokenizerConfig, count: int) -> npt.NDArray[np.int64] | None:

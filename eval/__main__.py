@@ -8,8 +8,9 @@ python -m eval -m study=NAME corpus=toy model=lstm_tiny model.dropout=0,0.2    r
 python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
 """
 
+import functools
+import sys
 from dataclasses import replace
-from functools import partial
 
 from hydra.core.hydra_config import HydraConfig
 
@@ -51,11 +52,12 @@ def run(config: EvalConfig) -> None:
     else:
         from train.run import train_run
 
-        score_run(train_run(config, command=True, check=partial(check_benchmark, config)), config)
+        score_run(train_run(config, command=True, check=functools.partial(check_benchmark, config)), config)
 
 
 def plan(config: EvalConfig) -> None:
     """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
+    _announce(config.benchmark.name)
     from eval.estimate import score_bytes, scoring_memory, scoring_tokens
     from train.estimate import estimate
     from train.plan import Planned
@@ -69,6 +71,12 @@ def plan(config: EvalConfig) -> None:
     except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
         planned.add(Planned(config, expected))
         planned.note(f"scoring is not counted: {error}")
+
+
+@functools.cache
+def _announce(benchmark: str) -> None:
+    """Say once what a plan begins with, which takes a while until there is anything to show."""
+    print(f"planning: reading {benchmark}, measuring each model's speed ...", file=sys.stderr, flush=True)
 
 
 planned = Plan()

@@ -14,17 +14,23 @@ TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
 def tied(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which pairs have equal scores, or none on either side (NaN, as a mean over no token is)."""
+    """Which pairs have equal scores, or a side without one (NaN): nothing tells its sentences apart."""
     one, other = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
-    same: npt.NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
+    same: npt.NDArray[np.bool_] = (one == other) | unscored(one, other)
     return same
+
+
+def unscored(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which pairs have a side without a score (NaN), as no token of it counts."""
+    missing: npt.NDArray[np.bool_] = np.isnan(np.asarray(good, np.float64)) | np.isnan(np.asarray(bad, np.float64))
+    return missing
 
 
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
     """What each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
 
     The published accuracies of BLiMP count strictly greater scores only: ties="wrong". A side without a score, as no
-    token of it counts (null in a score file, whose readers refuse NaN), makes the pair wrong, two such sides a tie.
+    token of it counts (null in a score file, whose readers refuse NaN), makes the pair a tie.
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     return np.where(good > bad, 1.0, np.where(tied(good, bad), TIE_WORTH[ties], 0.0))

@@ -19,6 +19,12 @@ def shown(cell: Any) -> str:
 def sentence_of(cell: Any, where: str, column: str) -> str:
     """A sentence as it stands in its cell. Raises InputError for what is no text that could be scored and written."""
     text = text_of(cell, where, column)
+    check_encodes(text, where, column)
+    return text
+
+
+def check_encodes(text: str, where: str, column: str) -> None:
+    """Raise InputError for text with NUL or half a surrogate pair, which no file takes."""
     if "\0" in text:
         raise InputError(f"{where}: {column} is {shown(text)}: the character NUL is no text")
     try:
@@ -27,7 +33,6 @@ def sentence_of(cell: Any, where: str, column: str) -> str:
         raise InputError(
             f"{where}: {column} is {shown(text)}: half a surrogate pair at character {error.start + 1} is no text"
         ) from None
-    return text
 
 
 def text_of(cell: Any, where: str, column: str) -> str:

@@ -34,7 +34,10 @@ _POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll
 
 @dataclass(frozen=True)
 class ClozeWork:
-    """What is asked of one run, and whether it lacks."""
+    """What is asked of one run, and whether it lacks.
+
+    unrecorded: its scores are of a time when settings (eval.scores) were not kept with them.
+    """
 
     run: RunFolder
     scorer: Scorer
@@ -45,6 +48,7 @@ class ClozeWork:
     folder: Path
     metadata: dict[str, Any]
     lacking: bool
+    unrecorded: bool
 
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer) -> ClozeWork:
@@ -73,7 +77,8 @@ class ClozeWork:
         folder = run.scores(score_label(asked, config.policy))
         there = cloze_metadata(folder)
         lacking = there is None or not same_scores(there, metadata)
-        return cls(run, scorer, diagnostic, asked, config.policy, config.trainer, folder, metadata, lacking)
+        unrecorded = there is not None and not lacking and bool(scorer.settings) and "settings" not in there
+        return cls(run, scorer, diagnostic, asked, config.policy, config.trainer, folder, metadata, lacking, unrecorded)
 
     def described(self) -> str:
         """What would be scored."""

@@ -311,10 +311,13 @@ def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int
     """The policy as score files keep it, with what null became for one model.
 
     pll_shift is there for masked next-token models alone: without it, a token was read at its own position.
+    unk_only is there under unk=skip alone: without it, a sentence of nothing but `<unk>` had the log-probability 0.
     """
     kept = dataclasses.asdict(dataclasses.replace(policy, score_eos=score_eos, pll_shift=pll_shift))
     if not kept["pll_shift"]:
         del kept["pll_shift"]
+    if policy.unk == "skip":
+        kept["unk_only"] = "tie"
     return kept
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from corpora.progress import working
 from corpora.words import words
 from eval.cloze_run import count_contexts
 from eval.cloze_scores import cloze_metadata
@@ -88,4 +89,6 @@ def _distinct_words(key: str, reference: str) -> int:
         np.asarray([0, *(numbers.setdefault(word, len(numbers) + 1) for word in words(text, reference)), 0])
         for text in word_counts(key, reference)
     ]
-    return sum(forest.tokens.size for forest in forests(texts, np.ones(len(texts), np.int64), TREE_WORDS, BATCH_WORDS))
+    with working("finding what sentences begin with in common"):
+        trees = forests(texts, np.ones(len(texts), np.int64), TREE_WORDS, BATCH_WORDS)
+        return sum(forest.tokens.size for forest in trees)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import ConfigError, InputError
@@ -36,8 +39,44 @@ def encoded(
     """Ids and character offsets of each sentence, without any symbol that the tokenizer would add."""
     if not sentences:
         return
-    found = tokenizer(sentences, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
+    with _patterns_of(tokenizer, sentences):
+        found = tokenizer(sentences, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
     yield from zip(sentences, zip(found["input_ids"], found["offset_mapping"], strict=True), strict=True)
+
+
+@contextmanager
+def _patterns_of(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -> Iterator[None]:
+    """Raise InputError where a pattern in tokenizer.json gives up on a sentence.
+
+    Its patterns are run by Oniguruma, which ends a search of 10 million steps, some tenths of a second, and makes the
+    library panic: an exception that is no Exception, and a report of Rust's own on stderr, which is kept back.
+    """
+    try:
+        with _silent_stderr():
+            yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        longest = max(sentences, key=len)
+        raise InputError(
+            f"{tokenizer.name_or_path}: a pattern of its tokenizer.json gives up on one of {len(sentences):,} texts "
+            f"({' '.join(str(error).split())[:150]}; the longest: {shown(longest)}); avoid repetitions of "
+            "repetitions, such as (a+)+"
+        ) from None
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Keep back what is written to the file descriptor of stderr."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
@@ -48,7 +87,8 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
     """
     if not tokenizer.is_fast:
         raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
-    read = tokenizer(list(PLAIN_SENTENCES), add_special_tokens=False)["input_ids"]
+    with _patterns_of(tokenizer, PLAIN_SENTENCES):
+        read = tokenizer(list(PLAIN_SENTENCES), add_special_tokens=False)["input_ids"]
     if not any(character.isalpha() for ids in read for character in tokenizer.decode(ids, skip_special_tokens=True)):
         raise InputError(
             f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads no letter of a plain sentence, so it is not the "
@@ -93,7 +133,9 @@ def score_settings(
     names = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     special = {name: {"id": tokenizer.convert_tokens_to_ids(token), "text": token} for name, token in names.items()}
     first = None if begin is None else {"id": begin, "text": str(tokenizer.convert_ids_to_tokens(begin))}
-    return {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
+    found = {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
+    # Of tokenizer_config.json, what the tokenizer itself does not hold: whether "<s>" in a text is cut as text.
+    return found | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
 
 
 def _config_digest(values: Any) -> str:

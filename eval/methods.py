@@ -36,6 +36,7 @@ class Side:
     unk: Counts  # (P,) tokens that are <unk>
 
     skip_unk: bool
+    judged: npt.NDArray[np.bool_]  # (P,) False where unk=skip leaves no token of the text itself
 
     @classmethod
     def of(cls, name: str, pairs: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> Side:
@@ -54,11 +55,17 @@ class Side:
             np.bincount(sentence[counted], minlength=len(scores)),
             np.bincount(sentence[unk], minlength=len(scores)),
             policy.unk == "skip",
+            np.asarray([policy.unk != "skip" or _any_known(score) for score in scores], dtype=np.bool_),
         )
 
     def surface(self, pair: int) -> list[str]:
         """The tokens of one sentence as they stand in it."""
         return [self.sentences[pair][start:end] for start, end in self.scores[pair].spans.tolist()]
+
+
+def _any_known(score: TokenScores) -> bool:
+    """True if a token with characters, as `<eos>` has none, is not `<unk>`."""
+    return bool((~score.unk & (np.diff(score.spans.reshape(-1, 2))[:, 0] > 0)).any())
 
 
 def lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
@@ -217,12 +224,16 @@ def about(good: Side, bad: Side) -> pd.DataFrame:
 
 
 def summed(method: str, config: MethodConfig, good: Side, bad: Side) -> dict[str, FloatArray | Counts]:
-    """The columns (P,) of a method that makes its scores of log-probabilities of tokens."""
+    """The columns (P,) of a method that makes its scores of log-probabilities of tokens.
+
+    A text of which unk=skip leaves nothing has no score (NaN): its log-probability, 0 or that of `<eos>` alone, would
+    be higher than that of any other.
+    """
     score = METHODS[method].score
     assert score is not None, method
     return {
-        "good": score(good, bad, config),
-        "bad": score(bad, good, config),
+        "good": np.where(good.judged, score(good, bad, config), np.nan),
+        "bad": np.where(bad.judged, score(bad, good, config), np.nan),
         "good_lp": good.lp,
         "bad_lp": bad.lp,
         "good_tokens": good.tokens,

@@ -16,6 +16,7 @@ import pandas as pd
 
 from corpora.errors import ConfigError, RunError
 from corpora.files import sha256_json
+from corpora.progress import track
 from corpora.words import count_words
 from eval.accuracy import outcome
 from eval.benchmarks import Benchmark, drawn_pairs, load_benchmark
@@ -257,4 +258,6 @@ def loaded_benchmark(key: str) -> Benchmark:
 def word_counts(key: str, reference: str) -> dict[str, int]:
     """Reference words of each different sentence of a benchmark."""
     pairs = loaded_benchmark(key).pairs
-    return {text: count_words(text, reference) for text in dict.fromkeys([*pairs["good"], *pairs["bad"]])}
+    texts = dict.fromkeys([*pairs["good"], *pairs["bad"]])
+    counted = track(((1, text) for text in texts), "counting words", len(texts), "sentences")
+    return {text: count_words(text, reference) for text in counted}

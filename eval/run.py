@@ -109,7 +109,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
         if isinstance(work, PairsWork) and (none := work.benchmark.unavailable):
             told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
             console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
-        if isinstance(work, PairsWork) and work.unrecorded:
+        if work.unrecorded:
             told = "scored when no file kept the begin symbol, special tokens and config.json; taken as unchanged:"
             told += f" without {work.folder} all is scored again"
             console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from eval.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free
+from eval.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
 from eval.published import read_published
 
 WIDTH = 120  # characters: what output has that is no terminal; a narrower terminal gets only our numbers
@@ -51,6 +51,9 @@ def accuracy_table(
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
     paradigms = sum(row["level"] == "paradigm" for row in ours)
     caption = _caption(scores, paradigms, best, ties)
+    if beside:
+        names = ", ".join(heading.replace("\n", " ") for heading in beside.values())
+        caption = Text(f"{caption.plain}\n{names}: published accuracies, beside this model's")
     table = Table(
         title=Text(title),
         caption=caption,
@@ -146,5 +149,7 @@ def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) 
     measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
     measured += f"; best: {best}, the best overall" if best else ""
     told = f"per cent; overall: mean over {paradigms} paradigms; {measured}; a tie is {ties}"
+    if silent := int(unscored(scores["good"], scores["bad"]).sum()):
+        told += f"; a tie, as no token of a sentence counts: {silent:,}"
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())
     return Text(f"{told}; <unk> among the tokens that differ: {critical:,} pairs" if critical else told)

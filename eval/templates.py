@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.errors import ConfigError, InputError
-from eval.cells import sentence_of
+from eval.cells import check_encodes, sentence_of
 from eval.config import EvalConfig, MethodConfig, TemplateConfig, TemplatesConfig
 from eval.methods import METHODS
 from eval.readers import read_yaml
@@ -154,6 +154,7 @@ def _checked(where: str, kind: str, given: list[TemplateConfig]) -> tuple[Templa
         raise ConfigError(f"{where}: must hold at least one template")
     found: dict[str, Template] = {}
     for item in given:
+        check_encodes(item.name, where, "the name of a template")
         sentence_of(item.text, where, f"template {item.name}")
         for placeholder in PLACEHOLDERS[kind]:
             times = item.text.count(f"{{{placeholder}}}")
@@ -169,6 +170,7 @@ def _checked(where: str, kind: str, given: list[TemplateConfig]) -> tuple[Templa
 
 
 def _check_prompts(where: str, found: TemplatesConfig) -> None:
+    """Raise ConfigError for what is no text, InputError for text with NUL or half a surrogate pair in it."""
     for name in ("cue", "space"):
         if not isinstance(getattr(found, name), str):
             raise ConfigError(
@@ -181,6 +183,10 @@ def _check_prompts(where: str, found: TemplatesConfig) -> None:
         raise ConfigError(
             f"{where}: answers are {answers!r}, must be two texts (in quotes: YAML reads Yes and No as true and false)"
         )
+    parts = {"system": found.system, "cue": found.cue, "answer 1": answers[0], "answer 2": answers[1]}
+    for name, text in parts.items():
+        if text:
+            check_encodes(text, where, name)
 
 
 def within(scores: TokenScores, span: Span) -> TokenScores:

@@ -14,6 +14,7 @@ import string
 import sys
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,20 +22,25 @@ import sentencepiece
 from omegaconf import MISSING
 from tokenizers import Regex
 from tokenizers.normalizers import Replace
+from tokenizers.pre_tokenizers import Split
 
 import conf
 from conf.errors import one_line_errors
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import PieceTokenizer, load_tokenizer
+from eval.benchmarks import load_benchmark
 from eval.config import MethodConfig
 from eval.hf_tokenizers import check_tokenizer as check_hub
+from eval.hf_tokenizers import encoded
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import texts_of
 from eval.templates import templates_of
 from tests.bad_files import DEEP, FILES, analyse, finished, first
 from tests.made_up_pretrained import byte_level
+from train.checkpoints import newest_checkpoint
 from train.config import LstmConfig
 from train.models import build_model
+from train.runs import RunFolder
 
 TRAIN = {
     "epochs=inf": (["recipe.budget.epochs=inf"], "recipe.budget.epochs=inf: must be from 0"),
@@ -67,6 +73,8 @@ TRAIN = {
     "model.name with ..": (["model.name=../../x"], "model.name=../../x: names a folder; must be letters"),
     "tokenizer.name with /": (["tokenizer.name=a/b"], "tokenizer.name=a/b: names a folder; must be letters"),
     "corpus.name with ..": (["corpus.name=.."], "corpus.name=..: names a folder"),
+    "markup: a study [/x]": (["study='[/x]'"], "study=[/x]: names a folder"),
+    "markup: a model :cat:": (["model.name=':cat:'"], "model.name=:cat:: names a folder"),
     "a study with $( )": (["study='a$(b)'"], "study=a$(b): names a folder"),
     "a study with +": (["study=a+b"], "study=a+b: names a folder"),
     "a study with a newline": (["study='a\nb'"], "study=a b: names a folder"),
@@ -175,22 +183,81 @@ def test_a_text_of_the_users(name, tmp_path):
     check(*text_of_users(name, tmp_path), TEXTS[name][2])
 
 
-def test_a_normalizer_that_removes_letters(tmp_path):
-    """Of SentencePiece and of Hugging Face: no corpus and no benchmark would be read."""
+def normalizer_of_a_hub_model(place: Path) -> None:
     tokenizer = byte_level()
     tokenizer.backend_tokenizer.normalizer = Replace(Regex(r"\p{L}"), "")
-    check(*lines_of(lambda: check_hub(tokenizer, "m")), "reads no letter of a plain sentence")
+    check_hub(tokenizer, "m")
+
+
+def normalizer_of_pieces(place: Path) -> None:
     rules = "".join(f"{ord(letter):X}\t\n" for letter in string.ascii_letters)
-    (tmp_path / "rules.tsv").write_text(rules)
+    (place / "rules.tsv").write_text(rules)
     trained = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["1 2 3", "2 3 1"]), model_writer=trained, vocab_size=8, model_type="char",
-        normalization_rule_tsv=str(tmp_path / "rules.tsv"), minloglevel=2,
+        normalization_rule_tsv=str(place / "rules.tsv"), minloglevel=2,
         unk_id=1, bos_id=-1, eos_id=0, eos_piece="<eos>",
     )  # fmt: skip
     given = {"name": "bpe", "kind": "bpe", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}
-    PieceTokenizer(TokenizerConfig(vocab_size=8, **given), trained.getvalue()).save(tmp_path / "tokenizer")
-    check(*lines_of(lambda: load_tokenizer(tmp_path / "tokenizer")), "its normalizer removes letters")
+    PieceTokenizer(TokenizerConfig(vocab_size=8, **given), trained.getvalue()).save(place / "tokenizer")
+    load_tokenizer(place / "tokenizer")
+
+
+def pattern_without_end(place: Path) -> None:
+    tokenizer = byte_level()
+    tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex("(a+)+$"), "isolated")
+    list(encoded(tokenizer, ["a" * 40 + " d"]))
+
+
+def checkpoint(name: str, data: bytes):
+    def resume(place: Path) -> None:
+        run = RunFolder(place / "run")
+        run.checkpoint_folder.mkdir(parents=True)
+        (run.checkpoint_folder / name).write_bytes(data)
+        newest_checkpoint(run)
+
+    return resume
+
+
+def markup(name: str):
+    """A file of pairs whose paradigm, and whose fault, is markup in a terminal."""
+
+    def read(place: Path) -> None:
+        (place / f"{name.replace('/', '')}.csv").write_text(f"good,bad,paradigm\na cat,,{name}\n")
+        overrides = ["benchmark=local", "benchmark.name=mine", f"benchmark.path='{place}/{name.replace('/', '')}.csv'"]
+        load_benchmark(conf.compose("eval", overrides).benchmark)
+
+    return read
+
+
+# Name -> what is done in a folder, the exit code, and what the line holds. A run goes on without a damaged checkpoint.
+WORKS = {
+    "tokenizer of the hub: a normalizer removes letters": (
+        normalizer_of_a_hub_model, 2, "reads no letter of a plain sentence"
+    ),
+    "model.spm: its normalizer removes letters": (normalizer_of_pieces, 2, "its normalizer removes letters"),
+    "tokenizer of the hub: a pattern without end": (pattern_without_end, 2, "a pattern of its tokenizer.json gives up"),
+    "checkpoint: bytes changed": (
+        checkpoint("5-" + "0" * 16 + ".ckpt", b"x"), 0, "its SHA-256 begins with 2d711642b726b044 (kept as *.damaged)"
+    ),
+    "checkpoint: empty": (checkpoint("5-" + "0" * 16 + ".ckpt", b""), 0, "starting again from the beginning"),
+    "last.ckpt: not of torch": (checkpoint("last.ckpt", b"x"), 0, "last.ckpt: cannot be read ("),
+    "last.ckpt: code in a pickle": (
+        checkpoint("last.ckpt", b"cos\nsystem\n(S'true'\ntR."), 0, "last.ckpt: cannot be read (Weights only load failed"
+    ),
+    "pairs: markup [/x]": (markup("[/x]"), 2, "[x].csv"),
+    "pairs: markup [bold]x[/bold]": (markup("[bold]x[/bold]"), 2, "[bold]x[bold].csv"),
+    "pairs: markup :cat:": (markup(":cat:"), 2, ":cat:.csv"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_a_tokenizer_a_checkpoint_and_markup(name, tmp_path):
+    work, expected_code, expected = WORKS[name]
+    code, printed = lines_of(lambda: work(tmp_path))
+    assert (code, printed.count("\n")) == (expected_code, 1), printed
+    assert expected in printed
+    assert "fault of pairscale" not in printed
 
 
 def test_any_other_error_is_one_line_and_a_file(tmp_path, monkeypatch):
@@ -207,11 +274,13 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         study_ = finished(Path(folder, "runs"))
         codes: list[object] = []
-        for number, name_ in enumerate([*FILES, *TEXTS, *TRAIN]):
+        for number, name_ in enumerate([*FILES, *TEXTS, *TRAIN, *WORKS]):
             place = Path(folder, str(number))
             place.mkdir()
             if name_ in FILES:
                 code_, line = damaged(name_, study_, place)
+            elif name_ in WORKS:
+                code_, line = lines_of(partial(WORKS[name_][0], place))
             else:
                 code_, line = text_of_users(name_, place) if name_ in TEXTS else command(TRAIN[name_][0], place)
             codes.append(code_)

@@ -9,6 +9,7 @@ from eval.cloze_run import count_contexts
 from eval.cloze_scores import read_cloze, read_topk
 from eval.estimate import scoring_tokens
 from eval.run import add_pretrained, score_run, score_study
+from eval.scorers import load_scorer
 from tests.commands import completed
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 from tests.made_up_pretrained import MASKED, MODELS, byte_level, made
@@ -112,6 +113,19 @@ def test_models_of_the_hub(configured, tmp_path, name, kind):
     assert (cloze["rank"] >= 1).all()
     assert metadata["model"]["name"] == f"{tmp_path}/{kind}"
     assert np.isfinite(read_topk(run.scores(name))["prob"]).all()
+
+
+def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(configured, capsys):
+    config = configured("benchmark=neg")
+    run = made_up_run(config, made_up_model(LSTM))
+    score_run(run, config)
+    scorer = load_scorer(run)
+    scorer.settings = {"begin": {"id": 0, "text": "<eos>"}}  # as a Hugging Face model's, which older files lack
+    capsys.readouterr()
+    score_run(run, config, scorer)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("scored when no file kept the begin symbol") == 1
+    assert "(scored already)" in printed
 
 
 @pytest.mark.slow

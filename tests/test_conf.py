@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from conf import FOLDER, compose, expected_runs, grid
 from conf.errors import describe
 from conf.help import NO_GROUPS, groups
-from corpora.config import format_size, parse_size
+from corpora.config import format_size, parse_size, readable_size
 from corpora.errors import ConfigError
 from train.runs import run_id
 
@@ -302,3 +302,10 @@ def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were(
     ]
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [("31250", "31,250"), ("125k", "125k"), ("31250 words", "31,250 words"), ("500", "500")]
+)
+def test_sizes_as_people_read_them(size, shown):
+    assert readable_size(size) == shown

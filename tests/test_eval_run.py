@@ -197,7 +197,11 @@ def test_the_table(configured):
     near = cells["subject_verb_agreement"]
     assert (near[0], near[1], near[3:6]) == ("3", "33.3", ["50.0", "2", "1"])
     assert (cells["overall"][1], cells["overall"][7]) == ("66.7", "69.8")
-    assert len(accuracy_table("a run", "blimp", rows, items, "wrong", width=80).columns) == 7
+    assert str(table.caption).endswith("people, LSTM, TXL, 5-gram, GPT-2: published accuracies, beside this model's")
+    narrow = accuracy_table("a run", "blimp", rows.assign(good=[None, 1.0, 1, 1]), items, "wrong", width=80)
+    assert len(narrow.columns) == 7
+    assert "published" not in str(narrow.caption)
+    assert "; a tie, as no token of a sentence counts: 1" in str(narrow.caption)
 
 
 def command(*arguments, **environment):

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from conf import compose
+from conf import compose, composed
 from conf.launchers import check_all
 from conf.launchers.local import LocalLauncher, _visible_gpus
+from conf.launchers.remaining import Remaining, Work
 from corpora.errors import RunError, RunInUse
 from train.runs import RunFolder, study_runs
 
@@ -100,8 +101,6 @@ def test_cores_are_shared_out(monkeypatch, values, jobs, threads):
 
 
 def test_the_values_are_in_conf(tmp_path):
-    from conf import composed
-
     node = composed("train", ["corpus=toy", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher  # the default
     assert OmegaConf.to_container(node)["gpus"] == [1]
     with pytest.raises(Exception, match="jbos"):
@@ -109,3 +108,58 @@ def test_the_values_are_in_conf(tmp_path):
     assert RunFolder.of(compose("train", ["hydra/launcher=basic", "corpus=toy"])) == RunFolder.of(
         compose("train", ["corpus=toy"])
     )
+
+
+def finished(folder, words, seconds):
+    """A run folder whose training took so many seconds."""
+    folder.path.mkdir(parents=True)
+    folder.update_manifest(status="done", words_seen=words, words_per_s=words / seconds)
+
+
+def test_the_time_left_goes_by_words_and_not_by_the_number_of_runs(tmp_path, monkeypatch):
+    """Two of the smallest of 16 runs: their mean said 14 x 200 / 2 = 23 minutes of an hour."""
+    now = 0.0
+    monkeypatch.setattr("conf.launchers.remaining.time.monotonic", lambda: now)
+    sizes = [125_000 * 2**power for power in range(4) for _ in range(4)]
+    works = [Work("m", size * 3.0, RunFolder(tmp_path / str(run))) for run, size in enumerate(sizes)]
+    remaining = Remaining(works, jobs=2)
+    assert remaining.left() is None
+    for run in (0, 1):  # 100 s to train 375k words, 100 s to start and to score
+        remaining.begins(run)
+        finished(works[run].folder, 375_000, 100)
+        remaining.ends(run, 200.0)
+    expected = (2 * 200 + 4 * 300 + 4 * 500 + 4 * 900) / 2
+    assert remaining.left() == pytest.approx(expected)
+    remaining.begins(2)
+    now = 50.0
+    assert remaining.left() == pytest.approx(expected - 25)
+    remaining.ends(2, None)  # failed at once: it says nothing of the others
+    assert remaining.left() == pytest.approx((200 + 4 * 300 + 4 * 500 + 4 * 900) / 2)
+
+
+def test_a_run_that_is_trained_is_only_to_be_scored(tmp_path):
+    trained = Work("m", 0.0)
+    remaining = Remaining([trained, Work("m", 1e6, RunFolder(tmp_path)), trained], jobs=1)
+    remaining.ends(0, 30.0)
+    assert remaining.left() == pytest.approx(60)  # of the words nothing is known yet
+
+
+def test_another_model_is_taken_to_be_like_those_that_ended(tmp_path):
+    folder = RunFolder(tmp_path / "a")
+    finished(folder, 1_000_000, 500)
+    remaining = Remaining([Work("a", 1e6, folder), Work("b", 1e6)], jobs=1)
+    remaining.ends(0, 520.0)
+    assert remaining.left() == pytest.approx(520)
+
+
+def test_the_works_of_a_sweep_are_those_of_its_runs(tmp_path):
+    task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
+    made = launcher(gpus=[])
+    made.config = composed("train", ["corpus=toy", "study=s"])
+    made.config.hydra.overrides.task = [*task, f"paths.runs={tmp_path}"]
+    jobs = [["corpus=toy", "study=s", f"model={model}", f"sample.size={size}", f"seed={seed}"]
+            for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
+    works = made._works(jobs)
+    assert [work.words for work in works] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
+    assert len({work.kind for work in works}) == 2
+    assert len({work.folder.path for work in works}) == 8

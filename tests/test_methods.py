@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from corpora.errors import ConfigError, InputError
-from eval.config import MethodConfig, PolicyConfig
+from eval.accuracy import outcome, tied
+from eval.config import MethodConfig, PolicyConfig, recorded_policy
 from eval.methods import METHODS, Side, check_method, critical_unk, judge
 from eval.scorers import TokenScores
 
@@ -163,3 +164,27 @@ def test_what_cannot_be_judged():
         judge("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
     with pytest.raises(ConfigError, match=r"alpha=null"):
         scored("pen_lp", side(GOOD))
+
+
+@pytest.mark.parametrize("method", ["lp", "mean_lp", "pen_lp"])
+def test_a_sentence_of_skipped_words_alone_wins_no_pair(method):
+    """Its log-probability was 0, or that of <eos>, and so higher than any other's."""
+    good = side(("gnu", [-3.0], [1]), GOOD, GOOD, unk="skip")
+    bad = side(BAD, ("yak", [-2.0], [1]), BAD, unk="skip", name="bad")
+    rows = judge(method, MethodConfig(alpha=0.8), good, bad)
+    assert np.isnan([rows["good"].iloc[0], rows["bad"].iloc[1]]).all()
+    assert rows[["good_lp", "bad_lp"]].notna().all(axis=None)
+    assert outcome(rows["good"], rows["bad"], "half").tolist() == [0.5, 0.5, rows["good"].iloc[2] > rows["bad"].iloc[2]]
+    assert tied(rows["good"], rows["bad"]).tolist() == [True, True, False]
+
+
+def test_the_end_of_a_sentence_is_no_word_of_it():
+    eos = TokenScores(np.asarray([-3.0, -0.1]), np.asarray([(0, 3), (3, 3)]), np.asarray([True, False]))
+    pairs = pd.DataFrame({"good": ["gnu"], "paradigm": "p", "pair_id": "0"})
+    assert not Side.of("good", pairs, [eos], policy("skip")).judged.any()
+    assert Side.of("good", pairs, [eos], policy("score")).judged.all()
+
+
+def test_what_becomes_of_such_a_sentence_is_in_the_policy():
+    assert recorded_policy(policy("skip"), True, None)["unk_only"] == "tie"
+    assert "unk_only" not in recorded_policy(policy("score"), True, None)

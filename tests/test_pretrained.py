@@ -7,12 +7,15 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from tokenizers import Regex
+from tokenizers.pre_tokenizers import Split
 from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
 from conf import compose
 from corpora.errors import ConfigError, InputError, RunError
 from eval.causal import CausalScorer
 from eval.config import PretrainedConfig
+from eval.hf_tokenizers import check_tokenizer, encoded, score_settings
 from eval.pretrained import load_pretrained, revisions
 from eval.scorers import load_scorer, weights_digest
 from tests.made_up_pretrained import SENTENCES, byte_level, gpt2, made, policy, word_pieces
@@ -223,3 +226,21 @@ def test_revisions_that_are_not_there_are_one_line(checkpoints, monkeypatch):
         composed("model.path=x", "model.revision=a", "model.revisions=[b]")
     with pytest.raises(ConfigError, match=r"model\.revision_pattern=\\d\+: must have one group"):
         composed("model.path=x", "model.revision_pattern='\\d+'")
+
+
+def test_a_pattern_that_backtracks_without_end_is_one_line(capfd):
+    """Oniguruma gives up after ten million steps; the library panics, which is no Exception, and Rust reports it."""
+    tokenizer = byte_level()
+    tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex("(a+)+$"), "isolated")
+    check_tokenizer(tokenizer, "m")  # plain sentences have no such words
+    with pytest.raises(InputError, match=r"a pattern of its tokenizer.json gives up on one of 2 texts \(Onig: .*aaaa"):
+        list(encoded(tokenizer, ["a cat", "a" * 40 + " d"]))
+    assert capfd.readouterr().err == ""
+
+
+def test_text_that_is_cut_as_special_tokens_are_is_among_the_settings():
+    tokenizer = byte_level()
+    model = made(gpt2, tokenizer)
+    assert "split_special_tokens" not in score_settings(model, tokenizer)  # as in files of older code
+    tokenizer.split_special_tokens = True
+    assert score_settings(model, tokenizer)["split_special_tokens"] is True

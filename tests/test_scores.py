@@ -123,8 +123,8 @@ def test_each_way_of_scoring_has_its_folder():
 def test_a_tie_is_wrong_unless_said():
     good, bad = [2.0, 1.0, 0.0, np.nan], [1.0, 1.0, 1.0, 1.0]
     assert outcome(good, bad).tolist() == [1, 0, 0, 0]
-    assert outcome(good, bad, "half").tolist() == [1, 0.5, 0, 0]
-    assert outcome(good, bad, "right").tolist() == [1, 1, 0, 0]
+    assert outcome(good, bad, "half").tolist() == [1, 0.5, 0, 0.5]  # a side without a score tells nothing
+    assert outcome(good, bad, "right").tolist() == [1, 1, 0, 1]
 
 
 @given(st.integers(1, 5000), st.floats(0, 1), st.sampled_from([0.9, 0.95, 0.99]))

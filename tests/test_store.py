@@ -17,6 +17,7 @@ from corpora.documents import Document
 from corpora.errors import ConfigError, InputError, StoreError
 from corpora.prepare import Corpus, known_sizes, prepare
 from corpora.samples import ranges
+from corpora.store import write_fitted, write_token_store
 from corpora.text import TextStore, split_of, write_text_store
 from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
@@ -277,3 +278,13 @@ def test_the_command_prepares_and_reports(path, tmp_path):
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.count("\n") == 1
     assert "text.txt:1: not UTF-8" in failed.stderr
+
+
+def test_a_text_without_a_word_is_one_line(path):
+    corpus = prepare(config(path))
+    tokenizer = corpus.tokenizer
+    corpus.text.words = np.zeros_like(corpus.text.words)
+    with pytest.raises(StoreError, match="text: holds no word of text, so there is nothing to encode"):
+        write_token_store(path.parent / "none", corpus.text, tokenizer, {})
+    with pytest.raises(StoreError, match="text: holds no word of text"):
+        write_fitted(path.parent / "none", corpus.text, tokenizer)

@@ -268,3 +268,13 @@ def test_the_estimate_counts_what_templates_add():
     # what stands after the sentence is read for each: "y z"
     asked = MethodConfig(templates=["x {sentence} y z"], by_language=YES_NO)
     assert template_reading({"yes_no": asked}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2
+
+
+@pytest.mark.parametrize("key", ["system", "cue", "answers", "name"])
+def test_half_a_character_is_one_line(key):
+    template = {"name": "\ud800" if key == "name" else "t", "text": "{sentence}?"}
+    values = {"system": "s", "cue": "c", "answers": ["Yes", "No"], "space": " ", "templates": [template]}
+    if key != "name":
+        values[key] = ["Yes", "\ud800"] if key == "answers" else "\ud800"
+    with pytest.raises(InputError, match="half a surrogate pair at character 1 is no text"):
+        given(values)

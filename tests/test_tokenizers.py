@@ -196,3 +196,14 @@ def test_ids_fit_numpy():
     flat, lengths = fit("bpe").encode_batch([])
     assert len(flat) == len(lengths) == 0
     assert flat.dtype == np.uint32
+
+
+def test_a_long_fit_says_that_it_began_after_its_sentences_were_read(capsys):
+    def sentences():
+        yield from ["a cat", "a dog", "the cat"] * 20
+        read.append(capsys.readouterr().err)
+
+    read = []
+    fit_tokenizer(config("unigram", vocab_size=268), sentences(), 60)
+    assert read == [""]
+    assert capsys.readouterr().err == "fitting unigram: 268 pieces to 60 sentences ...\n"

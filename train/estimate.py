@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from corpora.prepare import corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
-from corpora.progress import clock
+from corpora.progress import clock, working
 from corpora.sources import check_source
 from train.batches import Batches
 from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
@@ -225,10 +225,16 @@ _speeds: dict[str, Speed] = {}
 
 def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     """Tokens a second of the run's model on this machine, measured once a process for each kind of model."""
-    batch, bptt = config.recipe.batch, config.recipe.bptt
-    key = repr((config.model, batch, bptt, vocabulary, config.precision, config.trainer))
+    key = repr((config.model, config.recipe.batch, config.recipe.bptt, vocabulary, config.precision, config.trainer))
     if key in _speeds:
         return _speeds[key]
+    with working(f"measuring the speed of {config.model.name} here"):
+        _speeds[key] = _measure(config, vocabulary)
+    return _speeds[key]
+
+
+def _measure(config: RunConfig, vocabulary: int) -> Speed:
+    batch, bptt = config.recipe.batch, config.recipe.bptt
     set_up_cpu(config.trainer, parameter_count(config.model, vocabulary))
     set_up_gpu(config.precision == "bf16")
     # What is asked for may be elsewhere: a login node has no GPU.
@@ -269,8 +275,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
         if use_gpu:
             torch.cuda.synchronize()
         rates.append(steps * batch * bptt / (time.monotonic() - started))
-    _speeds[key] = Speed(*rates)
-    return _speeds[key]
+    return Speed(*rates)
 
 
 def corpus_described(config: RunConfig) -> str:

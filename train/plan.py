@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from corpora.config import format_size, parse_size
+from corpora.config import format_size, parse_size, readable_size
 from pairscale import as_typed
 from train.axes import in_order, labels
 from train.config import RunConfig
@@ -121,7 +121,7 @@ class Plan:
             one = [run.estimate for run in runs]
             todo = [run for run in runs if run.seconds]
             table.add_row(
-                f"  {size}",
+                f"  {readable_size(size)}",
                 f"{len(runs)}",
                 f"{sum(found.done for found in one) or ''}",
                 _count(median(found.words_seen for found in one)),

@@ -20,7 +20,7 @@ from analysis.status.states import (
     UNSCORED,
     RunState,
 )
-from corpora.config import parse_size
+from corpora.config import parse_size, readable_size
 from corpora.progress import clock
 from pairscale import as_typed
 from train.axes import in_order
@@ -81,7 +81,10 @@ def grid(states: Sequence[RunState], width: int) -> list[Text]:
         cells.setdefault((state.label, state.size), []).append(state)
     rows = in_order(state.label for state in states)
     seeds = sorted({state.seed for state in states if state.size != PRETRAINED})
-    wide = {size: max(len(size), *(len(_marks(cells.get((row, size), []), seeds)) for row in rows)) for size in sizes}
+    wide = {
+        size: max(len(readable_size(size)), *(len(_marks(cells.get((row, size), []), seeds)) for row in rows))
+        for size in sizes
+    }
     first = min(LABEL_WIDTH, max(map(len, rows)))
     lines: list[Text] = []
     block: list[str] = []
@@ -90,7 +93,11 @@ def grid(states: Sequence[RunState], width: int) -> list[Text]:
             block.append(str(size))
             continue
         lines += [Text()] if lines else []
-        lines.append(Text((" " * first + "".join(f"  {one:<{wide[one]}}" for one in block)).rstrip(), style="bold"))
+        lines.append(
+            Text(
+                (" " * first + "".join(f"  {readable_size(one):<{wide[one]}}" for one in block)).rstrip(), style="bold"
+            )
+        )
         for row in rows:
             line = Text(f"{row:<{first}}")
             if len(row) > first:

@@ -28,6 +28,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from conf.launchers import check_all
+from conf.launchers.remaining import Remaining, Work
 from pairscale import environment, started_by
 from train.device import available_cores
 
@@ -58,7 +59,7 @@ class LocalLauncher(Launcher):
 
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         self.logs.mkdir(parents=True, exist_ok=True)
-        total, failed, unfinished, started = len(job_overrides), 0, 0, time.monotonic()
+        total, failed, unfinished = len(job_overrides), 0, 0
         runs = f"{total} run{'s' if total > 1 else ''}"
         alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
         slots: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -68,19 +69,22 @@ class LocalLauncher(Launcher):
         at_once = f"{min(self.jobs, total)} at a time{where}"
         threads = f"at most {self.threads} thread{'s' if self.threads > 1 else ''} each"
         _say(f"{runs}, {at_once}, {threads}; logs in {self.logs}")
+        self._remaining = Remaining(self._works(job_overrides), min(self.jobs, total))
         with ThreadPoolExecutor(self.jobs) as pool, self._stopped_by_signals():
             points = {}
-            for number, overrides in enumerate(job_overrides, start=initial_job_idx):
-                points[pool.submit(self._run, number, list(overrides), slots)] = overrides
+            for index, overrides in enumerate(job_overrides):
+                points[pool.submit(self._run, index, initial_job_idx + index, list(overrides), slots)] = index
             for done, future in enumerate(as_completed(points), start=1):
                 code, log, seconds = future.result()
                 if self._stopping.is_set():
                     continue
-                point = shlex.join([one for one in filter_overrides(points[future]) if one not in alike])
-                left = (time.monotonic() - started) / done * (total - done)
+                index = points[future]
+                self._remaining.ends(index, None if code else seconds)
+                point = shlex.join([one for one in filter_overrides(job_overrides[index]) if one not in alike])
+                left = self._remaining.left()
                 state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
                 told = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
-                _say(told + (f"; about {clock(left)} left" if done < total else ""))
+                _say(told + (f"; about {clock(left)} left" if left is not None else ""))
                 if code:
                     failed += code != START_AGAIN
                     unfinished += code == START_AGAIN
@@ -93,10 +97,27 @@ class LocalLauncher(Launcher):
             for overrides in job_overrides
         ]
 
-    def _run(self, number: int, overrides: list[str], slots: queue.SimpleQueue[int]) -> tuple[int, Path, float]:
+    def _works(self, job_overrides: Sequence[Sequence[str]]) -> list[Work]:
+        """What each run is to do; nothing is known of those whose values are refused, which they will say."""
+        from conf import points
+
+        hydra, known = self.config.hydra, []
+        for named, _, config in points(hydra.job.name, [*self._searched, *hydra.overrides.task], skip_refused=True):
+            known.append((dict(one.split("=", 1) for one in named), Work.of(config)))
+        works = []
+        for overrides in job_overrides:
+            values = dict(one.lstrip("+").split("=", 1) for one in overrides if "=" in one)
+            alike = (work for named, work in known if all(values.get(key, one) == one for key, one in named.items()))
+            works.append(next(alike, Work("", 0.0)))
+        return works
+
+    def _run(
+        self, index: int, number: int, overrides: list[str], slots: queue.SimpleQueue[int]
+    ) -> tuple[int, Path, float]:
         """One run to its end: exit code, log and seconds."""
         log = self.logs / f"{number}.log"
         slot = slots.get()
+        self._remaining.begins(index)
         started = time.monotonic()
         try:
             with log.open("wb") as file:
