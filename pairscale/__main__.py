@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def main() -> None:
     """Run the command that the first word names; its exit code is the command's. Without one print those there are."""
     words = sys.argv[1:]
     if words[:1] in ([], ["--help"], ["-h"]):
+        if hasattr(signal, "SIGPIPE"):
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that stops early (`| head`) is no error
         print(USAGE)
         sys.exit(0 if words else 2)
     if words[0] not in COMMANDS:

@@ -187,6 +187,12 @@ def test_tasks_shows_its_usage(words, code, tmp_path):
     assert (done.stdout + done.stderr).startswith("usage: pairscale tasks [-h] FILE")
 
 
+def test_usage_whose_reader_stops_early_is_no_error():
+    command = f"{sys.executable} -m pairscale | true"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
 def test_the_console_script_names_its_commands():
     for words, code, told in (([], 2, "\n  status  "), (["--help"], 0, "\n  lmplz  "), (["tain"], 2, "train,")):
         done = subprocess.run([sys.executable, "-m", "pairscale", *words], cwd=ROOT, capture_output=True, text=True)
