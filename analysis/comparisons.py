@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_group
-from analysis.designs import design_of, is_trajectory
+from analysis.designs import design_of, is_trajectory, sample_digests
 from analysis.intervals import NO_INTERVAL, ONE_TRAINING, at_least, floored, run_terms, t_limits, with_pairs
 from analysis.judgements import Judgements
 from analysis.p_values import equivalence, holm, two_sided
@@ -97,22 +97,23 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
     notes = "; ".join(f"{fit.group}: {fit.note}" for fit in fits if fit.note)
     methods = " / ".join(dict.fromkeys(fit.method for fit in fits))
     paired = bool((shared >= 0).any())
-    pairs = int((shared[b.design.cluster] >= 0).sum())
+    draws = [{*_draws(runs.iloc[of])} - {None} for of in rows]
+    pairs = len(draws[0] & draws[1]) if paired else 0
     return named.assign(**found, paired=paired, pairs=pairs, method=methods, note=notes)
 
 
 def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:
     """(J,) of each cluster of the second group's runs (Design.cluster), the first's of the same text and seed, or -1.
 
-    The text is the sample's digest in a run's manifest, which also holds the corpus's. Seeds of nested samples are the
-    same draw where all of their runs at the sizes compared are.
+    The text is the sample's digest in a run's manifest, which also holds the corpus's. A seed of nested samples is one
+    draw, so seeds are paired if any of their runs are, though one may lack others.
     """
     keys = [_draws(runs) for runs in (first, second)]
     found = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
     of_first = {key: int(cluster) for key, cluster in zip(keys[0], fits[0].design.cluster, strict=True) if key}
     for j in range(len(found)):
         of_cluster = [keys[1][r] for r in np.flatnonzero(fits[1].design.cluster == j)]
-        clusters = {of_first.get(key, -1) if key else -1 for key in of_cluster}
+        clusters = {of_first[key] for key in of_cluster if key in of_first}
         found[j] = clusters.pop() if len(clusters) == 1 else -1
     if fits[0].design.nested != fits[1].design.nested:
         found[:] = -1
@@ -121,12 +122,8 @@ def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFi
 
 def _draws(runs: pd.DataFrame) -> list[tuple[str, int, str] | None]:
     """Size, seed and digest of the sample of each run; None where no sample is recorded."""
-    samples = [
-        (manifest.get("corpus") or {}).get("sample") or {} if isinstance(manifest, dict) else {}
-        for manifest in (runs["manifest"] if "manifest" in runs else [None] * len(runs))
-    ]
-    named = zip(runs["size"], runs["seed"], samples, strict=True)
-    return [(str(size), int(seed), str(of["digest"])) if of.get("digest") else None for size, seed, of in named]
+    named = zip(runs["size"], runs["seed"], sample_digests(runs), strict=True)
+    return [(str(size), int(seed), digest) if digest else None for size, seed, digest in named]
 
 
 def slope_difference(

@@ -28,7 +28,6 @@ from analysis.intervals import (
     BOOTSTRAP,
     NO_INTERVAL,
     RUN_BOOTSTRAP,
-    SIZE_RUNS,
     Errors,
     Line,
     fit_lines,
@@ -78,23 +77,19 @@ def spread_limits(
 
     Wilson's limits with Student's quantile, of as many trials as give the mean the variance that it has (Korn and
     Graubard 1998; Dean and Pagano 2015): t limits in the middle of the scale; at its ends they have a width, given
-    `per_trial` (S, U) of chance in single judgements (`of_judgements`). With SIZE_RUNS runs or more at a size its own
-    spread; with two that of all sizes pooled, or its own where that is larger. NaN limits at a size of one run, as
-    nothing shows its spread. `overlap` (R,): what samples of a size have in common is added (shared_text_variance).
+    `per_trial` (S, U) of chance in single judgements (`of_judgements`). Each size has its own spread and degrees of
+    freedom: one with two runs, so its limits are wide. NaN limits at a size of one run, as nothing shows its spread.
+    `overlap` (R,): what samples of a size have in common is added (shared_text_variance).
     """
     counts = np.bincount(size)
     means = np.stack([y[size == s].mean(axis=0) for s in range(len(counts))])
     squares = np.stack([((y[size == s] - means[s]) ** 2).sum(axis=0) for s in range(len(counts))])
-    free = len(y) - len(counts)
-    pooled = squares.sum(axis=0, keepdims=True) / (free if free > 0 else np.nan)
-    own = squares / np.maximum(counts - 1, 1)[:, None]
-    few = (counts < SIZE_RUNS)[:, None]
-    variance = np.where(few, np.maximum(own, pooled), own) / counts[:, None]
+    degrees = np.maximum(counts - 1, 1)[:, None]
+    variance = squares / degrees / counts[:, None]
     variance[counts < 2] = np.nan
     if overlap is not None:
         share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
         variance = variance * (1 + counts * share / np.maximum(1 - share, 1e-3))[:, None]
-    degrees = np.where(few, max(free, 1), np.maximum(counts - 1, 1)[:, None])
     binomial = means * (1 - means)
     by_runs = variance / np.where(binomial > 1e-9, binomial, np.inf)
     square = np.asarray(student.ppf(0.5 + confidence / 2, degrees) ** 2 * by_runs)

@@ -56,12 +56,20 @@ class Design:
 
 
 def design_of(runs: pd.DataFrame) -> Design:
-    """The design of one group's runs (rows of Study.runs)."""
+    """Return the design of one group's runs (rows of Study.runs).
+
+    Runs of a size with the same sample (a fixed sample.seed) have all of their text in common, whatever the share that
+    two samples drawn apart would have.
+    """
     words = runs.groupby("size")["sample_words"].mean().sort_values()
     size = pd.Series(range(len(words)), index=words.index)
     seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
     x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
     overlap = runs["overlap"].fillna(0).to_numpy(dtype=np.float64) if "overlap" in runs else None
+    sample = pd.Series(sample_digests(runs), index=runs.index, dtype=object)
+    same = (sample.notna() & pd.DataFrame({"size": runs["size"], "sample": sample}).duplicated(keep=False)).to_numpy()
+    if same.any():
+        overlap = np.where(same, 1.0, 0.0 if overlap is None else overlap)
     numbers = np.asarray(size[runs["size"]], dtype=np.intp)
     return Design(x, numbers, seeds, bool(runs["nested"].all()), is_trajectory(runs), overlap)
 
@@ -80,3 +88,12 @@ def slope_weights(x: Array, weights: Array) -> Array:
     spread = (weights * centred**2).sum(axis=1, keepdims=True)
     slopes: Array = weights * centred / np.where(spread > 1e-12, spread, np.nan)
     return slopes
+
+
+def sample_digests(runs: pd.DataFrame) -> list[str | None]:
+    """Return the digest of each run's sample, from its manifest; None where no sample is recorded."""
+    samples = [
+        (manifest.get("corpus") or {}).get("sample") or {} if isinstance(manifest, dict) else {}
+        for manifest in (runs["manifest"] if "manifest" in runs else [None] * len(runs))
+    ]
+    return [str(sample["digest"]) if sample.get("digest") else None for sample in samples]

@@ -28,6 +28,7 @@ from analysis.variance import (
     robust_terms,
     satterthwaite,
     shared_text_variance,
+    text_in_common,
     weighted_squares,
 )
 
@@ -37,7 +38,6 @@ T_SIZES = "t interval, spread of each size"
 T_SEEDS = "t interval on slopes of seeds"
 T_HC3 = "t interval, HC3 errors"
 T_HC2 = "t interval, HC2 errors"
-T_INTERVALS = (T_SIZES, T_HC3, T_HC2)
 NO_INTERVAL = "none"
 ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
@@ -67,7 +67,9 @@ def interval_method(design: Design, requested: str) -> tuple[str, str]:
         return NO_INTERVAL, "one run at one of two sizes: nothing shows its spread, no interval"
     if design.nested and seeds < 2:
         return NO_INTERVAL, "nested samples of one seed are one draw of text: no interval"
-    if shared_everywhere(design):
+    if design.nested and (counts > 1).sum() < 2:
+        return NO_INTERVAL, "nested samples with several seeds at fewer than two sizes: seeds cannot be told from sizes"
+    if same_text(design):
         return NO_INTERVAL, "samples of a size are the same text: nothing shows what new text would change, no interval"
     if design.overlap is not None and (counts > 1).any():
         shared = max(design.overlap[design.size == s][0] for s in np.flatnonzero(design.counts > 1))
@@ -88,8 +90,8 @@ def _joined(*notes: str) -> str:
     return "; ".join(filter(None, notes))
 
 
-def shared_everywhere(design: Design) -> bool:
-    """Whether runs of some size were trained on (almost) the same text."""
+def same_text(design: Design) -> bool:
+    """Return whether runs of some size were trained on (almost) the same text."""
     if design.overlap is None:
         return False
     return bool((design.overlap[design.counts[design.size] > 1] > SAME_TEXT).any())
@@ -108,7 +110,7 @@ def run_terms(method: str, design: Design, contrast: Array) -> RunTerms:
     else:
         model = (size[:, None] == np.arange(size.max() + 1)).astype(np.float64)
         stratum = design.stratum
-    return robust_terms(contrast, model, design.weights, design.cluster, stratum, 1.0 if method == T_HC3 else 0.5)
+    return robust_terms(contrast, model, design.weights, design.cluster, stratum, method == T_HC3)
 
 
 def resampled_runs(strata: Numbers, resamples: int, rng: np.random.Generator) -> Array:
@@ -233,7 +235,7 @@ def contrast_variance(
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
     variance = floored(terms.variance(y), degrees, floor)
-    text = np.zeros(y.shape[1]) if design.overlap is None else shared_text_variance(c, y, design.size, design.overlap)
+    text = hidden_variance(design, c, y)
     return variance + text, degrees, floor, text
 
 
@@ -273,25 +275,33 @@ def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units) -> Ar
 def floored(variance: Array, degrees: Array, floor: Array) -> Array:
     """(U,) variances so that Student's 95% limits are no closer than the normal limits of a variance `floor`."""
     ratio = norm.ppf(0.975) / student.ppf(0.975, degrees)
-    return np.asarray(np.fmax(variance, floor * ratio**2))
+    return np.asarray(np.maximum(variance, floor * ratio**2))
 
 
 def with_pairs(runs: Array, degrees: Array, floor: Array, pairs: Array, units: Units) -> tuple[Array, Array]:
     """(U,) variance over runs, no less than `floor`, and over pairs, added, and the degrees of freedom of the sum."""
-    least = np.fmax(runs, floor)
+    least = np.maximum(runs, floor)
     known = np.where(runs > 0, degrees * (least / np.where(runs > 0, runs, 1)) ** 2, np.inf)
     both = np.stack([least, np.maximum(pairs, 0)])
     return both.sum(axis=0), satterthwaite(both, np.stack([known, units.pair_degrees]))
 
 
 def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple[Array, Array]:
-    """Limits of the slopes of any (R, U) y over new runs, as of accuracies but for what judgements add."""
+    """Return the limits of the slopes of any (R, U) y over new runs, as of accuracies but for what judgements add."""
     method, _ = interval_method(design, "t")
     if method == NO_INTERVAL:
         none = np.full(y.shape[1], np.nan)
         return none, none
     terms = run_terms(method, design, design.contrast)
-    return t_limits(line.slope, np.sqrt(terms.variance(y)), terms.degrees(y), confidence)
+    variance = terms.variance(y) + hidden_variance(design, design.contrast, y)
+    return t_limits(line.slope, np.sqrt(variance), terms.degrees(y), confidence)
+
+
+def hidden_variance(design: Design, c: Array, y: Array) -> Array:
+    """(U,) variance of c @ y by text that samples have in common (`shared_text_variance`); 0 if they have none."""
+    if design.overlap is None:
+        return np.zeros(y.shape[1])
+    return shared_text_variance(c, y, design.size, design.overlap)
 
 
 def lack_of_fit(method: str, y: Array, design: Design, floor: Array) -> Array:
@@ -300,7 +310,9 @@ def lack_of_fit(method: str, y: Array, design: Design, floor: Array) -> Array:
     The ANOVA-type statistic: the squares of the means' distances from their line over what their variances, each
     size with its own, let expect; F with estimated degrees of freedom (Brunner, Dette and Munk 1997; Box 1954). It
     holds its level where spreads differ, which the F test on pure error does not. Sizes of one run are left out, as
-    nothing shows their spread. NaN with fewer than three sizes of two runs.
+    nothing shows their spread. What the text that samples of a size have in common adds to a mean is in its variance
+    as if it were unrelated between sizes, which is when it bends the curve most. NaN with fewer than three sizes of
+    two runs.
     """
     known = design.counts > 1
     if method == NO_INTERVAL or known.sum() < 3:
@@ -311,7 +323,9 @@ def lack_of_fit(method: str, y: Array, design: Design, floor: Array) -> Array:
     values = np.stack([of.weights @ y for of in terms])  # (S, J, U)
     covariance = np.einsum("sju,tju->ust", values, values)
     diagonal = np.arange(len(least))
-    covariance[:, diagonal, diagonal] = np.fmax(covariance[:, diagonal, diagonal], least.T)
+    covariance[:, diagonal, diagonal] = np.maximum(covariance[:, diagonal, diagonal], least.T)
+    if part.overlap is not None:
+        covariance[:, diagonal, diagonal] += text_in_common(y, part.size, part.overlap).T
     means = np.stack([y[part.size == s].mean(axis=0) for s in diagonal], axis=1)  # (U, S)
     x = np.stack([np.ones(len(least)), [part.x[part.size == s].mean() for s in diagonal]], axis=1)
     apart = np.eye(len(least)) - x @ np.linalg.pinv(x)

@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from analysis.designs import Design
-from analysis.intervals import floored, run_terms
+from analysis.intervals import floored, hidden_variance, run_terms
 from analysis.p_values import holm, two_sided
-from analysis.variance import Array, Numbers, shared_text_variance
+from analysis.variance import Array, Numbers
 
 
 def rank_limits(method: str, design: Design, slope: Array, floor: Array, y: Array, confidence: float) -> Numbers:
@@ -26,8 +26,7 @@ def rank_limits(method: str, design: Design, slope: Array, floor: Array, y: Arra
     terms = run_terms(method, design, design.contrast)
     degrees = terms.degrees(apart)
     variance = floored(terms.variance(apart), degrees, floor[first] + floor[second])
-    if design.overlap is not None:
-        variance = variance + shared_text_variance(design.contrast, apart, design.size, design.overlap)
+    variance = variance + hidden_variance(design, design.contrast, apart)
     sure = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
     steeper, shallower = (np.zeros(count, dtype=np.intp) for _ in range(2))
     np.add.at(steeper, np.where(difference > 0, second, first)[sure], 1)

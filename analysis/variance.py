@@ -53,17 +53,23 @@ class RunTerms:
         """(R, U) values -> (U,) degrees of freedom of the variance.
 
         Within a stratum those of Bell and McCaffrey 2002 for runs of equal spread (Imbens and Kolesar 2016, equation
-        11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite.
+        11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite,
+        from their estimated variances, but to no more than their variances at equal spread would give: a stratum of
+        two degrees or fewer often has an estimate near 0, which would lend the sum the degrees of the other strata.
         """
         squares = (self.weights @ y) ** 2
-        variances, free = [], []
+        variances, expected, free = [], [], []
         for s in np.unique(self.stratum):
             of = self.stratum == s
             products = self.weights[of] @ self.weights[of].T
-            if np.trace(products) > 1e-24:
-                variances.append(squares[of].sum(axis=0))
-                free.append(np.trace(products) ** 2 / (products**2).sum())
-        return satterthwaite(np.stack(variances), np.asarray(free)[:, None])
+            if np.trace(products) <= 1e-24:
+                continue
+            variances.append(squares[of].sum(axis=0))
+            expected.append(np.trace(products))
+            free.append(np.trace(products) ** 2 / (products**2).sum())
+        degrees = np.asarray(free)[:, None]
+        most = satterthwaite(np.asarray(expected)[:, None], degrees)
+        return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees), most))
 
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
         """Terms of the difference of two contrasts, of runs of two groups, those of this one first.
@@ -83,31 +89,34 @@ class RunTerms:
 
 
 def robust_terms(
-    c: Array, model: Array, run_weights: Array, cluster: Numbers, stratum: Numbers, power: float
+    c: Array, model: Array, run_weights: Array, cluster: Numbers, stratum: Numbers, jackknife: bool
 ) -> RunTerms:
-    """Terms of a contrast by the residuals of a weighted regression, which need not have one spread.
+    """Return the terms of a contrast from the residuals of a weighted regression, whose spread may differ by run.
 
-    c (R,) such that c @ y is a coefficient of the regression on `model` (R, M) with `run_weights` (R,). Residuals of a
-    cluster are multiplied by (I - H)^-power of its block of the hat matrix: of single runs power 1/2 is HC2, 1 is HC3
-    (MacKinnon and White 1985), of clusters 1/2 is CR2 (Bell and McCaffrey 2002). NaN where a cluster alone
-    determines a coefficient.
+    c (R,) such that c @ y is a coefficient of the regression on `model` (R, M) with `run_weights` (R,), which make
+    sizes weigh equally and say nothing about the spread. With M = I - X (X'WX)^-1 X'W, residuals of a cluster are
+    multiplied by B^-1/2, B being its block of M M': their covariance if runs are independent and of one spread. So
+    power 1/2 is CR2 with the identity as working covariance (Pustejovsky and Tipton 2018, section 2.1), of single runs
+    HC2: unbiased at equal spread whatever the weights. `jackknife` leaves a cluster out altogether: by M^-1 of its
+    block: HC3 of single runs (MacKinnon and White 1985), never below HC2. NaN where a cluster alone determines a
+    coefficient.
     """
-    root = np.sqrt(run_weights)
-    white = model * root[:, None]
-    hat = white @ np.linalg.pinv(white)
-    residual = np.eye(len(c)) - hat
-    if len(np.unique(cluster)) == len(c):  # each cluster is a run
-        left = np.diag(residual)
-        scale = np.where(left > 1e-9, np.maximum(left, 1e-9) ** -power, np.nan)
-        weights = np.empty_like(hat)
-        weights[cluster] = (c / root * scale)[:, None] * residual * root
-        return RunTerms(weights, stratum)
+    weighted = model * run_weights[:, None]
+    residual = np.eye(len(c)) - model @ np.linalg.pinv(model.T @ weighted) @ weighted.T  # (R, R) M
+    covariance = residual @ residual.T
     rows = []
     for j in range(cluster.max() + 1):
         (of,) = np.nonzero(cluster == j)
-        values, vectors = np.linalg.eigh(residual[np.ix_(of, of)])
-        scale = np.where(values > 1e-9, np.maximum(values, 1e-9) ** -power, np.nan)
-        rows.append((c / root)[of] @ (vectors * scale) @ vectors.T @ residual[of] * root)
+        block = np.ix_(of, of)
+        values, vectors = np.linalg.eigh(covariance[block])
+        if values.min() < 1e-9:
+            rows.append(np.full(len(c), np.nan))
+            continue
+        if jackknife:
+            adjusted = np.linalg.solve(residual[block], residual[of])
+        else:
+            adjusted = (vectors * values**-0.5) @ vectors.T @ residual[of]
+        rows.append(c[of] @ adjusted)
     return RunTerms(np.stack(rows), stratum)
 
 
@@ -171,20 +180,24 @@ def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> A
     between runs put down to their texts, though initialisations have a share of it. Sizes of one run have the mean
     spread of the others.
     """
-    numbers = np.arange(size.max() + 1)
+    of_contrast = np.asarray([c[size == s].sum() for s in range(size.max() + 1)])[:, None]
+    of_size = of_contrast * np.sqrt(text_in_common(y, size, overlap))
+    return np.asarray(np.maximum(of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)))
+
+
+def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
+    """(S, U) f / (1 - f) times the variance between runs of each size: S_n^2 / N of `shared_text_variance`."""
     counts = np.bincount(size)
     known = counts > 1
     if not known.any():
-        return np.zeros(y.shape[1])
+        return np.zeros((len(counts), y.shape[1]))
     spread = np.zeros((len(counts), y.shape[1]))
     for s in np.flatnonzero(known):
         spread[s] = y[size == s].var(axis=0, ddof=1)
     spread[~known] = spread[known].mean(axis=0)
-    share = np.asarray([overlap[size == s].mean() for s in numbers])
-    of_size = np.asarray([c[size == s].sum() for s in numbers])[:, None] * np.sqrt(
-        spread * (share / np.maximum(1 - share, 1e-3))[:, None]
-    )
-    return np.asarray(np.maximum(of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)))
+    share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
+    found: Array = spread * (share / np.maximum(1 - share, 1e-3))[:, None]
+    return found
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:

@@ -10,13 +10,14 @@ from scipy.stats import t as student
 from scipy.stats import ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from analysis.comparisons import P_VALUES, compare_policies, compare_slopes, slope_difference
+from analysis.comparisons import P_VALUES, compare_groups, compare_policies, compare_slopes, slope_difference
 from analysis.config import CurvesConfig
 from analysis.curves import fit_group
 from analysis.designs import slope_weights
 from analysis.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs
 from analysis.judgements import Judgements
 from analysis.p_values import holm
+from analysis.units import units_of
 from corpora.errors import RunError
 from tests.made_up_judgements import MadeUpJudgements
 
@@ -232,3 +233,17 @@ def test_policies_are_a_paired_test_over_runs():
     other = judged_from({"z": (accuracies, sizes)})
     with pytest.raises(RunError, match="no run was scored under both"):
         compare_policies(first, other, 0.95)
+
+
+def test_nested_seeds_are_paired_whichever_group_lacks_a_run():
+    """Seeds are draws of text: one that misses a size in one group is still the draw of the other group's seed."""
+    sizes = np.repeat([1000, 2000, 4000], 3)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    judged = judged_from({"a": (accuracies, sizes), "b": (accuracies[:-1], sizes[:-1])})
+    judged = replace(judged, runs=judged.runs.assign(nested=True, seed=[0, 1, 2] * 5 + [0, 1]))
+    judged = with_samples(judged, lambda group, size, seed: f"{size} {seed}")
+    rows = [compare_groups(judged, pair, units_of(judged.pairs), CONFIG).iloc[0] for pair in (("a", "b"), ("b", "a"))]
+    assert [row["pairs"] for row in rows] == [8, 8]
+    assert rows[0]["difference"] == pytest.approx(-rows[1]["difference"])
+    for name in ("p", "p_new_pairs", "p_tost"):
+        assert rows[0][name] == pytest.approx(rows[1][name])

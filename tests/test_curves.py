@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.collect import collect
 from analysis.config import CurvesConfig
 from analysis.curves import ALL_PAIRS, UNK_FREE, fit_curves, onset, perplexity_curves, spread_limits
-from analysis.designs import Design, slope_weights
+from analysis.designs import Design, design_of, slope_weights
 from analysis.intervals import (
     BOOTSTRAP,
     NO_INTERVAL,
@@ -25,6 +25,7 @@ from analysis.intervals import (
     bootstrap_limits,
     fit_lines,
     interval_method,
+    lack_of_fit,
     resampled_accuracies,
     resampled_runs,
 )
@@ -69,30 +70,42 @@ def test_lines_equal_statsmodels():
         np.testing.assert_allclose(line.r2[u], reference.rsquared)
 
 
-def bell_mccaffrey(x, weights, power):
-    """Degrees of freedom of a slope's HC2 (power 1/2) or HC3 (1) variance, by its quadratic form written out."""
+def robust_error(x, y, weights, method):
+    """Standard error of a slope by HC2 or HC3 and its degrees of freedom, the quadratic form written out.
+
+    HC2 divides each squared residual by its variance if runs have one spread, which weighted leverages do not give;
+    degrees of freedom are those of Bell and McCaffrey (2002).
+    """
     model = sm.add_constant(x)
-    hat = model @ np.linalg.inv(model.T @ np.diag(weights) @ model) @ model.T @ np.diag(weights)
-    slope = (np.linalg.inv(model.T @ np.diag(weights) @ model) @ model.T @ np.diag(weights))[1]
-    form = (np.eye(len(x)) - hat).T @ np.diag(slope**2 / (1 - np.diag(hat)) ** (2 * power)) @ (np.eye(len(x)) - hat)
-    return np.trace(form) ** 2 / np.trace(form @ form)
+    solved = np.linalg.inv(model.T @ np.diag(weights) @ model) @ model.T @ np.diag(weights)
+    residual = np.eye(len(x)) - model @ solved
+    scale = (residual**2).sum(axis=1) if method == T_HC2 else np.diag(residual) ** 2
+    form = residual.T @ np.diag(solved[1] ** 2 / scale) @ residual
+    if method == T_HC2:  # unbiased at equal spread
+        np.testing.assert_allclose(np.trace(form), (solved[1] ** 2).sum())
+    return np.sqrt(y @ form @ y), np.trace(form) ** 2 / np.trace(form @ form)
 
 
 @pytest.mark.parametrize(
-    ("runs", "method", "cov_type", "power"),
-    [((2,) * 4, T_HC3, "HC3", 1), ((4, 2, 3, 2), T_HC3, "HC3", 1), ((5, 5, 3, 1), T_HC2, "HC2", 0.5),
-     ((1,) * 4, T_HC2, "HC2", 0.5)],
-)  # fmt: skip
-def test_regression_intervals_equal_statsmodels(runs, method, cov_type, power):
-    """Weighted least squares, sizes weighted equally, with the robust errors that the method names."""
+    ("runs", "method", "cov_type"),
+    [((2,) * 4, T_HC3, "HC3"), ((4, 2, 3, 2), T_HC3, "HC3"), ((5, 5, 3, 1), T_HC2, None), ((1,) * 4, T_HC2, "HC2")],
+)
+def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
+    """Weighted least squares, sizes weighted equally, with the robust errors that the method names.
+
+    The HC2 of statsmodels takes a run's variance to be inverse to its weight, so it is no reference at unequal counts.
+    """
     sizes = np.repeat([125_000, 250_000, 500_000, 1_000_000], runs)
     seeds = np.concatenate([np.arange(n) for n in runs])
     x, weights = np.log2(sizes), 1 / np.repeat(runs, runs)
     accuracies = np.round(0.5 + 0.03 * (x - x.min()) + np.random.default_rng(1).normal(0, 0.1, len(x)), 2)
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
-    reference = sm.WLS(accuracies, sm.add_constant(x), weights=weights).fit(cov_type=cov_type)
+    reference = sm.WLS(accuracies, sm.add_constant(x), weights=weights).fit(cov_type=cov_type or "nonrobust")
+    error, degrees = robust_error(x, accuracies, weights, method)
     assert row["method"] == method
-    half = student.ppf(0.975, bell_mccaffrey(x, weights, power)) * reference.bse[1]
+    if cov_type:
+        np.testing.assert_allclose(error, reference.bse[1])
+    half = student.ppf(0.975, degrees) * error
     np.testing.assert_allclose([row["slope"], row["intercept"]], reference.params[::-1])
     np.testing.assert_allclose(row["r2"], reference.rsquared)
     np.testing.assert_allclose([row["low"], row["high"]], reference.params[1] + np.array([-half, half]), rtol=1e-6)
@@ -286,19 +299,29 @@ def wilson(mean, variance, quantile):
 
 
 def test_bands_are_wilsons_of_as_many_trials_as_the_runs_show():
-    """Two runs a size: the spread pooled over sizes, 2 degrees of freedom; statsmodels' interval."""
+    """Two runs a size: each size's own spread, one degree of freedom; statsmodels' interval."""
     y = np.array([[0.5], [0.7], [0.6], [0.7]])
     means, low, high = spread_limits(y, np.array([0, 0, 1, 1]), 0.95)
-    pooled = (0.02 + 0.005) / 2 / 2
     np.testing.assert_allclose(means[:, 0], [0.6, 0.65])
-    np.testing.assert_allclose([low[1, 0], high[1, 0]], wilson(0.65, pooled, 4.302652729911275), rtol=1e-9)
-    assert (low[0, 0], high[0, 0]) == pytest.approx(wilson(0.6, 0.02 / 2, 4.302652729911275))  # its own: larger
+    for s, variance in enumerate((0.02 / 2, 0.005 / 2)):
+        np.testing.assert_allclose([low[s, 0], high[s, 0]], wilson(means[s, 0], variance, 12.706204736432095))
     assert np.isnan(spread_limits(y[::2], np.array([0, 1]), 0.95)[1]).all()
     _, low, high = spread_limits(y[:3], np.array([0, 0, 1]), 0.95)
     assert np.isfinite(low[0, 0])
     assert np.isnan([low[1, 0], high[1, 0]]).all()  # one run shows no spread
     shared = spread_limits(y, np.array([0, 0, 1, 1]), 0.95, overlap=np.full(4, 0.5))[1]
-    assert shared[0, 0] == pytest.approx(wilson(0.6, 3 * 0.02 / 2, 4.302652729911275)[0])  # 1 / 2 + .5 / (1 - .5)
+    assert shared[0, 0] == pytest.approx(wilson(0.6, 3 * 0.02 / 2, 12.706204736432095)[0])  # 1 / 2 + .5 / (1 - .5)
+
+
+@pytest.mark.parametrize(("counts", "ratio"), [((2, 2, 2, 2), 5), ((5, 5, 5, 2), 3), ((3, 3, 3, 2), 5)])
+def test_bands_of_two_runs_hold_where_spreads_differ(counts, ratio):
+    """20,000 normal studies whose largest size has a spread of its own: 95% held, 2.5% of lower bounds too high."""
+    size = np.repeat(np.arange(4), counts)
+    spread = np.where(size == 3, 0.01 * ratio, 0.01)
+    y = 0.7 + np.random.default_rng(0).normal(size=(len(size), 20_000)) * spread[:, None]
+    _, low, high = spread_limits(y, size, 0.95)
+    np.testing.assert_allclose(((low <= 0.7) & (high >= 0.7)).mean(axis=1), 0.95, atol=0.01)
+    np.testing.assert_allclose((low > 0.7).mean(axis=1), 0.025, atol=0.006)
 
 
 def test_three_runs_at_a_size_have_a_spread_of_their_own():
@@ -399,3 +422,63 @@ def test_intervals_cover_the_true_slope(seeds):
 def ols_width(judged):
     x = sm.add_constant(np.log2(judged.runs["sample_words"].to_numpy(dtype=float)))
     return np.diff(sm.OLS(judged.outcome.mean(axis=1), x).fit().conf_int()[1]).item()
+
+
+def runs_of(cells, **columns):
+    """Rows of Study.runs: (words, seed) of each run, other columns as they are."""
+    runs = pd.DataFrame({"size": [str(words) for words, _ in cells], "seed": [seed for _, seed in cells]})
+    return runs.assign(sample_words=[words for words, _ in cells], **{"nested": False, **columns})
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [(1000, 1), (2000, 1), (4000, 1), (8000, 1), (1000, 2)],  # a sweep that is half finished
+        [(1000, 1), (2000, 1), (4000, 2), (8000, 2)],
+    ],
+)
+def test_nested_seeds_that_hardly_share_sizes_have_no_interval(cells):
+    sizes, seeds = zip(*cells, strict=True)
+    row = overall(fit_curves(judged_from(np.linspace(0.5, 0.8, len(cells)), sizes, seeds, nested=True), CONFIG))
+    assert row["method"] == NO_INTERVAL
+    assert row["note"].startswith("nested samples with several seeds at fewer than two sizes")
+    assert np.isfinite(row["slope"])
+    assert np.isnan([row["low"], row["high"], row["low_new_pairs"], row["high_new_pairs"]]).all()
+
+
+def test_runs_on_one_sample_show_nothing_of_new_text():
+    """A fixed sample.seed: the digests of a size are equal, though two samples drawn apart would share 2%."""
+    cells = [(words, seed) for words in (1000, 2000, 4000) for seed in (1, 2, 3)]
+    for digests, method in (([str(words) for words, _ in cells], NO_INTERVAL), ([*map(str, cells)], T_SIZES)):
+        manifests = [{"corpus": {"sample": {"digest": digest}}} for digest in digests]
+        design = design_of(runs_of(cells, overlap=0.02, manifest=manifests))
+        assert interval_method(design, "auto")[0] == method
+        np.testing.assert_array_equal(design.overlap, 1.0 if method == NO_INTERVAL else 0.02)
+    assert design_of(runs_of(cells, manifest=[None] * 9)).overlap is None
+
+
+def test_a_line_is_not_rejected_for_text_in_common():
+    """Texts whose effects differ by size bend a true line; samples that overlap show but a part of their spread."""
+    rng = np.random.default_rng(0)
+    size, shares, studies = np.repeat(np.arange(4), 5), np.array([0.1, 0.2, 0.4, 0.77]), 4000
+    f = shares[size, None]
+    common = rng.normal(size=(4, studies))[size]
+    y = 0.1 * size[:, None] + np.sqrt(f) * common + np.sqrt(1 - f) * rng.normal(size=(20, studies))
+    seeds, floor = np.tile(np.arange(5), 4), np.zeros((4, studies))
+    p = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False, overlap=shares[size]), floor)
+    assert (p < 0.05).mean() < 0.06
+    apart = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False), floor)
+    assert (apart < 0.05).mean() > 0.3  # as though samples had nothing in common
+
+
+def test_factors_of_perplexity_are_widened_for_text_in_common():
+    """Two sizes with half of their text in common: variances of means are (1 / 3 + .5 / .5) s^2, not s^2 / 3."""
+    cells = [(words, seed) for words in (1000, 2000) for seed in (1, 2, 3)]
+    ppl = [300.0, 310.0, 330.0, 210.0, 200.0, 190.0]
+    ends = []
+    for overlap in (0.0, 0.5):
+        row = perplexity_curves(runs_of(cells, overlap=overlap, valid_ppl=ppl, group="g"), 0.95).iloc[0]
+        ends.append(np.log2([row["low"], row["factor"], row["high"]]))
+    spread = [np.var(np.log2(ppl[start : start + 3]), ddof=1) for start in (0, 3)]
+    within, shared = sum(spread) / 3, max(sum(spread), (np.sqrt(spread[1]) - np.sqrt(spread[0])) ** 2)
+    np.testing.assert_allclose(np.diff(ends[1]) / np.diff(ends[0]), np.sqrt((within + shared) / within))
