@@ -312,7 +312,7 @@ def lack_of_fit(method: str, y: Array, design: Design, floor: Array) -> Array:
     holds its level where spreads differ, which the F test on pure error does not. Sizes of one run are left out, as
     nothing shows their spread. What the text that samples of a size have in common adds to a mean is in its variance
     as if it were unrelated between sizes, which is when it bends the curve most. NaN with fewer than three sizes of
-    two runs.
+    two runs, and where nothing varies.
     """
     known = design.counts > 1
     if method == NO_INTERVAL or known.sum() < 3:
@@ -331,6 +331,7 @@ def lack_of_fit(method: str, y: Array, design: Design, floor: Array) -> Array:
     apart = np.eye(len(least)) - x @ np.linalg.pinv(x)
     spread = apart @ covariance  # (U, S, S)
     trace = np.trace(spread, axis1=1, axis2=2)
+    trace = np.where(trace > 1e-24, trace, np.nan)
     if part.nested:
         free = np.full(y.shape[1], part.counts.min() - 1.0)
     else:

@@ -469,6 +469,8 @@ def test_a_line_is_not_rejected_for_text_in_common():
     assert (p < 0.05).mean() < 0.06
     apart = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False), floor)
     assert (apart < 0.05).mean() > 0.3  # as though samples had nothing in common
+    none = lack_of_fit(T_SIZES, np.zeros((20, 1)), Design(1.0 * size, size, seeds, False), np.zeros((4, 1)))
+    assert np.isnan(none).all()  # nothing varies
 
 
 def test_factors_of_perplexity_are_widened_for_text_in_common():
