@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 import hydra
 from hydra.conf import HydraConf
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -36,7 +37,7 @@ from analysis.config import AnalysisConfig
 from conf.command_line import check_whole_sweep, is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from conf.errors import check_keys, outcome
 from conf.help import asked_for_help, show_help
-from conf.launchers.local import LocalLauncher
+from conf.launchers.local import LocalConfig, LocalLauncher
 from conf.launchers.slurm import SlurmLauncher
 from corpora.config import (
     GulordavaCorpusConfig,
@@ -47,7 +48,7 @@ from corpora.config import (
     TokenizerConfig,
     ToyCorpusConfig,
 )
-from corpora.errors import ConfigError, PairscaleError
+from corpora.errors import ConfigError, PairscaleError, check_name
 from eval.config import BenchmarkConfig, DiagnosticConfig, PretrainedConfig
 from eval.questionnaire.config import QuestionnaireConfig, TextConfig
 from train.config import (
@@ -66,6 +67,7 @@ from train.grid import Asked, keep_grid, read_grid
 from train.runs import NO_STUDY, RunFolder, run_id
 
 FOLDER = Path(__file__).parent
+REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # of values on a command line
 NOTHING_ALONE = ("corpora", "train", "eval", "analysis")  # commands that have to be told something to work on
 
 _SCHEMAS: dict[str, dict[str, type]] = {
@@ -118,12 +120,13 @@ def to_config(node: DictConfig) -> AnalysisConfig:
 def _output_folder(kind: str, *, _root_: DictConfig) -> str:
     """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
     if kind == "sweep":
+        for name in str(_root_.study or NO_STUDY).split("+"):  # of the analysis, which takes several
+            check_name("study", name)  # before Hydra and a launcher make folders of that name
         return str(Path(_root_.paths.runs) / (_root_.study or NO_STUDY))
     config = to_config(_root_)
     if kind in ("run", "eval") and not isinstance(config.recipe, UntrainedConfig):
         check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
-    whole_study = _root_.hydra.job.name == "eval" and config.study and not names_a_run(_root_.hydra)
-    if kind == "none" or whole_study:
+    if kind == "none" or scores_study(_root_.hydra, config):
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
     folder = RunFolder.of(config).path
     if config.dry_run:
@@ -138,6 +141,11 @@ def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
     return hydra_config.runtime.choices.get("experiment") is not None or not counted.isdisjoint(given)
 
 
+def scores_study(hydra_config: HydraConf | DictConfig, config: RunConfig) -> bool:
+    """True if a command line scores all runs of a study, rather than one that it describes."""
+    return hydra_config.job.name == "eval" and config.study is not None and not names_a_run(hydra_config)
+
+
 def register() -> None:
     """Make the schemas, resolvers and launchers known to Hydra; may be called more than once."""
     store = ConfigStore.instance()
@@ -145,6 +153,7 @@ def register() -> None:
     for group, schemas in _SCHEMAS.items():
         for name, schema in schemas.items():
             store.store(group=group, name=name, node=schema)
+    store.store(group="hydra/launcher", name="local_schema", node=LocalConfig)
     OmegaConf.register_new_resolver("output_folder", _output_folder, replace=True)
     for plugin in (LocalLauncher, SlurmLauncher):
         # Hydra makes plugins of one package only, and looks them up by a name in it; the classes may live elsewhere.
@@ -222,7 +231,7 @@ def points(
     What a sweep of Hydra's would compose one by one: seeds and sizes change nothing else of a configuration, and
     composing takes a second for six of them. With `skip_refused` runs whose values are refused are left out.
     """
-    refused = (PairscaleError, HydraException, OmegaConfBaseException) if skip_refused else ()
+    refused = REFUSALS if skip_refused else ()
     try:
         axes, common = _axes(command, overrides)
     except refused:
@@ -240,12 +249,44 @@ def points(
             node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
             for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
                 with suppress(*refused):
-                    sample = dataclasses.replace(config.sample, size=size)
-                    one = dataclasses.replace(config, sample=sample, seed=_whole("seed", seed))
-                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, one
+                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, _vary(config, size, seed)
 
 
-def _whole(key: str, value: str) -> int:
+def job_configs(
+    loader: ConfigLoader, master: DictConfig, jobs: Iterable[Sequence[str]]
+) -> Iterator[tuple[AnalysisConfig, Path] | None]:
+    """Of each job of a sweep (its overrides, as Hydra gives them to a launcher) the configuration and the work folder.
+
+    That is the folder of its run, or of the study that it scores as a whole. None where values are refused, as the
+    job itself will say. Jobs that differ in seeds and sizes alone are composed once, as `points` does.
+    """
+    parser = OverridesParser.create()
+    composed: dict[tuple[str, ...], tuple[AnalysisConfig, bool] | None] = {}
+    for overrides in jobs:
+        varied = [one for one in overrides if one.startswith(("seed=", "sample.size="))]
+        rest = tuple(one for one in overrides if one not in varied)
+        if rest not in composed:
+            composed[rest] = None
+            with suppress(*REFUSALS):
+                node = loader.load_sweep_config(master, list(overrides))
+                config = to_config(node)
+                composed[rest] = config, scores_study(node.hydra, config)
+        job = None
+        with suppress(*REFUSALS):
+            if (found := composed[rest]) is not None:
+                config, whole = found
+                values = {one.partition("=")[0]: str(parser.parse_override(one).value()) for one in varied}
+                config = _vary(config, values.get("sample.size", config.sample.size), values.get("seed", config.seed))
+                job = config, Path(config.paths.runs) / str(config.study) if whole else RunFolder.of(config).path
+        yield job
+
+
+def _vary(config: AnalysisConfig, size: str, seed: str | int) -> AnalysisConfig:
+    """The configuration of another sample size and seed."""
+    return dataclasses.replace(config, sample=dataclasses.replace(config.sample, size=size), seed=_whole("seed", seed))
+
+
+def _whole(key: str, value: str | int) -> int:
     try:
         return int(value)
     except ValueError:

@@ -77,6 +77,7 @@ def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
         (3, 71_800_000, {"idle": 3}),
         (1, 71_800_000, {"idle": 1}),
         (2, 71_800_000, {"granted": "2"}),
+        (4, 71_800_000, {"granted": "4,2"}),  # of nested regions
         (7, 71_800_000, {"granted": "no number"}),
         (5, 2_400_000, {"given": 5}),
         (6, 2_400_000, {"recorded": 6}),  # of a run that goes on
@@ -120,6 +121,28 @@ def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
     monkeypatch.setattr(train.device, "LOOK_SECONDS", 0)
     monkeypatch.setattr(train.device, "available_cores", lambda: 3)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
+    assert idle_cores() == 2
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        ["cpu  0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0"] * 2,  # gVisor: counters that stand still
+        [
+            "cpu0 1 0 0 1 0 0 0 0\ncpu7 1 0 0 1 0 0 0 0",
+            "cpu0 9 0 0 1 0 0 0 0\ncpu7 9 0 0 1 0 0 0 0",
+        ],  # LXC: other numbers
+        ["cpu0 1 0 0\ncpu1 1 0 0", "cpu0 9 0 0\ncpu1 9 0 0"],  # a short line
+        ["cpu0 one two 0 1\ncpu1 0 0 0 1"] * 2,
+        ["intr 1 2"] * 2,
+    ],
+)
+def test_counters_that_tell_nothing_leave_all_cores(monkeypatch, moments):
+    following = iter(moments)
+    monkeypatch.setattr(train.device, "PROC_STAT", SimpleNamespace(read_text=lambda: next(following)))
+    monkeypatch.setattr(train.device, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(train.device, "available_cores", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     assert idle_cores() == 2
 
 

@@ -8,13 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
 from omegaconf import OmegaConf
 
+import conf.launchers.local
+from conf import _hydra as registered
 from conf import compose, composed
 from conf.launchers import check_all
-from conf.launchers.local import LocalLauncher, _visible_gpus
+from conf.launchers.local import Job, LocalLauncher, _visible_gpus
 from conf.launchers.remaining import Remaining, Work
-from corpora.errors import RunError, RunInUse
+from corpora.errors import ConfigError, RunError, RunInUse
 from train.runs import RunFolder, study_runs
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +68,7 @@ def test_an_interrupt_stops_all_and_the_same_command_goes_on(tmp_path):
     again = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert again.returncode == 0, again.stderr
     assert [run.read_manifest()["status"] for run in study_runs(tmp_path / "runs", "s")] == ["done"] * 3
-    logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "local").glob("*.log"))
+    logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "local").rglob("*.log"))
     assert "resuming" in logs
 
 
@@ -77,32 +81,159 @@ def test_runs_that_another_process_is_at_work_on_are_not_failures():
     assert caught.value.exit_code == 2
 
 
+@pytest.fixture
+def swept(tmp_path, monkeypatch, capsys):
+    """Sweep in this process, with a shell script in place of each run: exit code and lines on stderr."""
+
+    def swept(script, command, *words):
+        def started(*run):
+            return ["sh", "-c", script, "run", *run]
+
+        monkeypatch.setattr(conf.launchers.local, "started_by", started)
+        monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
+        with pytest.raises(SystemExit) as caught:
+            conf.main(command, lambda config: None)
+        return caught.value.code or 0, capsys.readouterr().err.splitlines()
+
+    monkeypatch.chdir(tmp_path)
+    return swept
+
+
+# A run that finds another at work on what it needs; what that is, is the last word of the first kind that it is given.
+ALONE = """
+for word in "$@"; do case $word in {key}*) lock=$word;; esac; done
+mkdir "lock-$lock" || exit 75
+sleep 0.3
+rmdir "lock-$lock"
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("seed=", ["model=lstm_tiny", "corpus=toy", "seed=1,2", "sample.size=2k"]),
+        ("study=", []),  # all runs of a study
+    ],
+)
+def test_points_of_one_run_or_study_run_one_after_another(swept, key, words):
+    given = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
+    code, lines = swept(ALONE.format(key=key), "eval", *given)
+    assert code == 0, lines
+    runs = 4 if words else 2
+    assert lines[0].startswith(f"{runs} runs, {runs // 2} at a time")
+    assert len([line for line in lines if "] done benchmark.per_paradigm" in line or "] done seed" in line]) == runs
+
+
+def test_a_refused_point_stands_for_itself(swept):
+    given = ["study=s", "model=lstm_tiny", "corpus=toy", "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
+    code, lines = swept("exit 2", "eval", *given)
+    assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
+
+
+def test_sweeps_keep_each_others_logs(swept, tmp_path):
+    given = ["study=s", "model=lstm_tiny", "corpus=toy", "seed=1"]
+    for text in ("first", "second"):
+        _, lines = swept(f"echo it is the {text}; exit 2", "train", *given)
+        assert f"it is the {text}" in "".join(lines)
+    assert sorted(path.read_text() for path in (tmp_path / "runs/s/local").rglob("0.log")) == [
+        "it is the first\n", "it is the second\n"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("hydra.launcher.jobs=-1", "hydra.launcher.jobs=-1: must be from 1 to 4096"),
+        ("hydra.launcher.jobs=0", "hydra.launcher.jobs=0: must be from 1 to 4096"),
+        ("hydra.launcher.per_gpu=0", "hydra.launcher.per_gpu=0: must be from 1 to 4096"),
+        ("hydra.launcher.threads=-2", "hydra.launcher.threads=-2: must be from 1 to 4096"),
+        ("hydra.launcher.jobs=two", "jobs=two"),
+        ("study=../../evil", "study=../../evil: names a folder"),
+    ],
+)
+def test_values_out_of_range_are_one_line_and_leave_nothing(swept, tmp_path, word, told):
+    given = ["study=s", "model=lstm_tiny", "corpus=toy", "seed=1,2", "hydra.launcher.gpus=[0]"]
+    code, lines = swept("exit 0", "train", *given, word)
+    assert (code, len(lines)) == (2, 1), lines
+    assert told in lines[0]
+    assert "fault of pairscale" not in lines[0]
+    assert not [path for path in (tmp_path / "runs").rglob("*") if path.name == "local"]
+    assert not (tmp_path.parent / "evil").exists()
+
+
 def launcher(**values):
-    given = {"jobs": None, "per_gpu": 3, "gpus": None, "threads": None, "logs": "logs"} | values
+    given = {"jobs": None, "per_gpu": 1, "gpus": None, "threads": None, "logs": "logs"} | values
     return LocalLauncher(**given)
 
 
+def jobs(*words):
+    return [Job(0, [], compose("train", ["corpus=toy", "model=lstm_tiny", *words]))]
+
+
 def test_gpus_are_shared_out_by_turns(monkeypatch):
-    made = launcher(gpus=[0, 2], per_gpu=2)
-    assert made.jobs == 4
-    assert [made._environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
+    slots = launcher(gpus=["0", "2"], per_gpu=2).slots(jobs(), 9)
+    assert slots.count == 4
+    assert [slots.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b")
     assert _visible_gpus() == ["GPU-1a", "GPU-2b"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert _visible_gpus() == []
-    assert "CUDA_VISIBLE_DEVICES" not in {key for key in launcher(gpus=[])._environment(0) if key not in os.environ}
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert "CUDA_VISIBLE_DEVICES" not in launcher(gpus=[]).slots(jobs(), 9).environment(0)
 
 
-@pytest.mark.parametrize(("values", "jobs", "threads"), [({}, 4, 1), ({"threads": 2}, 2, 2), ({"jobs": 3}, 3, 1)])
-def test_cores_are_shared_out(monkeypatch, values, jobs, threads):
+@pytest.mark.parametrize(
+    ("devices", "per_gpu", "gpus", "expected"),
+    [
+        (2, 1, "0 1 2 3", ("0,1", "2,3")),
+        (2, 2, "0 1 2 3", ("0,1", "2,3")),
+        (2, 1, "5 6 7", ("5,6",)),  # one is left over
+        (3, 1, "5 6 7", ("5,6,7",)),
+    ],
+)
+def test_a_run_on_several_gpus_has_as_many(devices, per_gpu, gpus, expected):
+    slots = launcher(gpus=gpus.split(), per_gpu=per_gpu).slots(jobs(f"trainer.devices={devices}", "recipe.batch=6"), 9)
+    assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
+
+
+def test_more_gpus_for_a_run_than_there_are_is_one_line_at_once():
+    with pytest.raises(ConfigError, match=r"trainer\.devices=3: a run has at most 2 of the GPUs here \(0,1;"):
+        launcher(gpus=["0", "1"]).slots(jobs("trainer.devices=3", "recipe.batch=6"), 2)
+
+
+@pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
+def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    made = launcher(gpus=[], **values)
-    assert (made.jobs, made.threads) == (jobs, threads)
+    slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
+    assert (slots.count, slots.gpus) == (4, ())
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "granted", "count", "threads"),
+    [
+        ({}, 9, None, 4, 1),
+        ({"threads": 2}, 9, None, 2, 2),
+        ({"jobs": 3}, 9, None, 3, 1),
+        ({}, 1, None, 1, 4),  # a sweep of one run
+        ({}, 2, None, 2, 2),
+        ({"jobs": 9}, 2, None, 2, 2),
+        ({}, 1, "2", 1, 2),  # OMP_NUM_THREADS
+        ({}, 1, "3,2", 1, 3),
+        ({"threads": 4}, 1, "2", 1, 4),
+    ],
+)
+def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, values, most, granted, count, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if granted:
+        monkeypatch.setenv("OMP_NUM_THREADS", granted)
+    slots = launcher(gpus=[], **values).slots(jobs(), most)
+    assert (slots.count, slots.threads) == (count, threads)
 
 
 def test_the_values_are_in_conf(tmp_path):
     node = composed("train", ["corpus=toy", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher  # the default
-    assert OmegaConf.to_container(node)["gpus"] == [1]
+    assert OmegaConf.to_container(node)["gpus"] == ["1"]
     with pytest.raises(Exception, match="jbos"):
         composed("train", ["hydra/launcher=local", "hydra.launcher.jbos=1"])
     assert RunFolder.of(compose("train", ["hydra/launcher=basic", "corpus=toy"])) == RunFolder.of(
@@ -154,12 +285,16 @@ def test_another_model_is_taken_to_be_like_those_that_ended(tmp_path):
 
 def test_the_works_of_a_sweep_are_those_of_its_runs(tmp_path):
     task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
-    made = launcher(gpus=[])
-    made.config = composed("train", ["corpus=toy", "study=s"])
-    made.config.hydra.overrides.task = [*task, f"paths.runs={tmp_path}"]
-    jobs = [["corpus=toy", "study=s", f"model={model}", f"sample.size={size}", f"seed={seed}"]
+    jobs = [["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2", f"model={model}",
+             f"sample.size={size}", f"seed={seed}"]
             for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
-    works = made._works(jobs)
+    made = launcher(gpus=[])
+    with registered():
+        made.loader = GlobalHydra.instance().config_loader()
+        made.config = made.loader.load_configuration("train", task, RunMode.MULTIRUN)
+        found = made._jobs(jobs)
+    assert [job.folder for job in found] == [RunFolder.of(compose("train", words)).path for words in jobs]
+    works = [Work.of(job.config) for job in found]
     assert [work.words for work in works] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
     assert len({work.kind for work in works}) == 2
     assert len({work.folder.path for work in works}) == 8

@@ -63,27 +63,37 @@ def _quota() -> float:
     return int(quota) / int(period) if quota.strip() not in ("max", "-1") else math.inf
 
 
+def granted_threads() -> int | None:
+    """Threads that OMP_NUM_THREADS grants, of a list (which is for nested regions) the first; None: not set."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return (int(first) or None) if first.isdecimal() else None
+
+
 def idle_cores() -> int:
     """Cores that this process may use and nobody does, over LOOK_SECONDS; at least 1.
 
-    Not the load average, which takes minutes to forget a process that has ended.
+    Not the load average, which takes minutes to forget a process that has ended. All cores count as idle where the
+    system has no usable counters: none (macOS), still ones (gVisor), or those of renumbered cores (LXC).
     """
     cores = available_cores()
     try:
-        before = _idle_time()
+        before = _ticks()
         time.sleep(LOOK_SECONDS)
-        after = _idle_time()
-    except OSError:  # no Linux: all are taken for idle
+        after = _ticks()
+    except (OSError, ValueError, IndexError):
         return cores
-    shares = [(after[core][0] - idle) / max(1, after[core][1] - total) for core, (idle, total) in before.items()]
+    mine = os.sched_getaffinity(0)
+    if any(core not in before or core not in after or after[core][1] <= before[core][1] for core in mine):
+        return cores
+    shares = [(after[core][0] - before[core][0]) / (after[core][1] - before[core][1]) for core in mine]
     return max(1, min(cores, round(sum(shares))))
 
 
-def _idle_time() -> dict[int, tuple[int, int]]:
-    """Core -> ticks that it was idle, and in all; of the cores of this process's affinity."""
+def _ticks() -> dict[int, tuple[int, int]]:
+    """Core -> ticks that it was idle, and in all. Raises ValueError or IndexError for lines of another form."""
     lines = [line.split() for line in PROC_STAT.read_text().splitlines() if line.startswith("cpu")]
     ticks = {int(name[3:]): [int(number) for number in rest[:8]] for name, *rest in lines if name != "cpu"}
-    return {core: (of[3] + of[4], sum(of)) for core, of in ticks.items() if core in os.sched_getaffinity(0)}
+    return {core: (of[3] + of[4], sum(of)) for core, of in ticks.items()}
 
 
 def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | None = None, processes: int = 1) -> int:
@@ -97,8 +107,7 @@ def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | 
     """
     if trainer.threads or recorded:
         return int(trainer.threads or recorded or 1)
-    granted = os.environ.get("OMP_NUM_THREADS", "")
-    most = int(granted) if granted.isdigit() and int(granted) else available_cores()
+    most = granted_threads() or available_cores()
     if parameters is not None:
         most = min(most, max(1, parameters // PARAMETERS_PER_THREAD))
     if most == 1:

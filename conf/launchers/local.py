@@ -16,33 +16,91 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hydra.core.utils import JobReturn, JobStatus, configure_log, filter_overrides
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig
+from omegaconf import MISSING, DictConfig
 
+from analysis.config import AnalysisConfig
 from conf.launchers import check_all
 from conf.launchers.remaining import Remaining, Work
+from corpora.errors import ConfigError, check_between
 from pairscale import environment, started_by
-from train.device import available_cores
+from train.config import NgramConfig
+from train.device import available_cores, granted_threads
 
 STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
+MAX_JOBS = 4096  # runs or threads at a time
+
+
+@dataclass
+class LocalConfig:
+    """Schema of conf/hydra/launcher/local.yaml."""
+
+    _target_: str = MISSING
+    jobs: int | None = None
+    per_gpu: int = 1
+    gpus: list[str] | None = None
+    threads: int | None = None
+    logs: str = MISSING
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The shares of a machine: `count` runs at a time, each with so many threads and the GPUs of one of `gpus`.
+
+    gpus: values of CUDA_VISIBLE_DEVICES; () where runs are on the CPU.
+    """
+
+    count: int
+    threads: int
+    gpus: tuple[str, ...] = ()
+
+    def environment(self, slot: int) -> dict[str, str]:
+        """Environment of a run in slot 0, 1 ... count - 1."""
+        variables = environment() | {"OMP_NUM_THREADS": str(self.threads)}
+        if self.gpus:
+            variables["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
+        return variables
+
+
+@dataclass(frozen=True)
+class Job:
+    """One point of a sweep: its overrides, and its configuration, None where that is refused (its process says why).
+
+    folder: of the run that it works on, or of the study that it scores as a whole; a lock lets one process in.
+    """
+
+    index: int
+    overrides: list[str]
+    config: AnalysisConfig | None = None
+    folder: Path | None = None
+
+    @property
+    def on_gpu(self) -> bool:
+        """True if it computes on a GPU where there is one."""
+        config = self.config
+        return config is None or not (config.trainer.accelerator == "cpu" or isinstance(config.model, NgramConfig))
 
 
 class LocalLauncher(Launcher):
     """`jobs` runs at a time; `gpus` are shared out among them by turns. Values: conf/hydra/launcher/local.yaml."""
 
-    def __init__(self, jobs: int | None, per_gpu: int, gpus: list[int] | None, threads: int | None, logs: str) -> None:
-        self.gpus = _visible_gpus() if gpus is None else [str(gpu) for gpu in gpus]
-        cores = available_cores()
-        self.jobs = jobs or (per_gpu * len(self.gpus) if self.gpus else max(1, cores // (threads or 1)))
-        self.threads = threads or max(1, cores // self.jobs)
+    def __init__(self, jobs: int | None, per_gpu: int, gpus: list[str] | None, threads: int | None, logs: str) -> None:
+        check_between("hydra.launcher.jobs", jobs, 1, MAX_JOBS)
+        check_between("hydra.launcher.per_gpu", per_gpu, 1, MAX_JOBS)
+        check_between("hydra.launcher.threads", threads, 1, MAX_JOBS)
+        self.jobs, self.per_gpu, self.threads = jobs, per_gpu, threads
+        self.gpus = _visible_gpus() if gpus is None else list(gpus)
         self.logs = Path(logs)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopping = threading.Event()
@@ -51,44 +109,59 @@ class LocalLauncher(Launcher):
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """As Hydra asks of a launcher."""
         self.config = config
+        self.loader = hydra_context.config_loader
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run all, print a line for each that ends. Raises what `check_all` does when all have ended."""
+        """Run all, print a line for each that ends. Raises what `check_all` does when all have ended.
+
+        Points that work on one folder (a run that is scored on two benchmarks, say) run one after another.
+        """
         from corpora.errors import START_AGAIN
         from corpora.progress import clock
 
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
-        self.logs.mkdir(parents=True, exist_ok=True)
-        total, failed, unfinished = len(job_overrides), 0, 0
+        jobs = self._jobs(job_overrides)
+        queues = _queues(jobs)
+        slots = self.slots(jobs, len(queues))
+        free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for slot in range(slots.count):
+            free.put(slot)
+        # A folder of its own for each sweep: of two at once neither may write over the other's files.
+        logs = self.logs / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+        logs.mkdir(parents=True)
+        total, failed, unfinished, done = len(jobs), 0, 0, 0
         runs = f"{total} run{'s' if total > 1 else ''}"
         alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
-        slots: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for slot in range(self.jobs):
-            slots.put(slot)
-        where = f" on GPUs {','.join(self.gpus)}" if self.gpus else ""
-        at_once = f"{min(self.jobs, total)} at a time{where}"
-        threads = f"at most {self.threads} thread{'s' if self.threads > 1 else ''} each"
-        _say(f"{runs}, {at_once}, {threads}; logs in {self.logs}")
-        self._remaining = Remaining(self._works(job_overrides), min(self.jobs, total))
-        with ThreadPoolExecutor(self.jobs) as pool, self._stopped_by_signals():
-            points = {}
-            for index, overrides in enumerate(job_overrides):
-                points[pool.submit(self._run, index, initial_job_idx + index, list(overrides), slots)] = index
-            for done, future in enumerate(as_completed(points), start=1):
-                code, log, seconds = future.result()
-                if self._stopping.is_set():
-                    continue
-                index = points[future]
-                self._remaining.ends(index, None if code else seconds)
-                point = shlex.join([one for one in filter_overrides(job_overrides[index]) if one not in alike])
-                left = self._remaining.left()
-                state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
-                told = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
-                _say(told + (f"; about {clock(left)} left" if left is not None else ""))
-                if code:
-                    failed += code != START_AGAIN
-                    unfinished += code == START_AGAIN
-                    _say(f"    {_last_line(log)} ({log})")
+        where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
+        threads = f"at most {slots.threads} thread{'s' if slots.threads > 1 else ''} each"
+        _say(f"{runs}, {slots.count} at a time{where}, {threads}; logs in {logs}")
+        works = [Work.of(job.config) if job.config else Work("", 0.0) for job in jobs]
+        self._remaining = Remaining(works, slots.count)
+        with ThreadPoolExecutor(slots.count) as pool, self._stopped_by_signals():
+
+            def begin(waiting: deque[Job]) -> tuple[Future[tuple[int, Path, float]], tuple[Job, deque[Job]]]:
+                job = waiting.popleft()
+                return pool.submit(self._run, job, slots, free, logs), (job, waiting)
+
+            pending = dict(map(begin, queues))
+            while pending:
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    job, waiting = pending.pop(future)
+                    pending |= [begin(waiting)] if waiting else []
+                    code, log, seconds = future.result()
+                    done += 1
+                    if self._stopping.is_set():
+                        continue
+                    point = shlex.join([one for one in filter_overrides(job.overrides) if one not in alike])
+                    self._remaining.ends(job.index, None if code else seconds)
+                    left = self._remaining.left()
+                    state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
+                    told = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
+                    _say(told + (f"; about {clock(left)} left" if left is not None else ""))
+                    if code:
+                        failed += code != START_AGAIN
+                        unfinished += code == START_AGAIN
+                        _say(f"    {_last_line(log)} ({log})")
         if self._stopping.is_set():
             raise KeyboardInterrupt
         check_all(total, failed, unfinished)
@@ -97,27 +170,40 @@ class LocalLauncher(Launcher):
             for overrides in job_overrides
         ]
 
-    def _works(self, job_overrides: Sequence[Sequence[str]]) -> list[Work]:
-        """What each run is to do; nothing is known of those whose values are refused, which they will say."""
-        from conf import points
+    def _jobs(self, job_overrides: Sequence[Sequence[str]]) -> list[Job]:
+        """The points of a sweep with their configurations."""
+        from conf import job_configs  # which imports this module
 
-        hydra, known = self.config.hydra, []
-        for named, _, config in points(hydra.job.name, [*self._searched, *hydra.overrides.task], skip_refused=True):
-            known.append((dict(one.split("=", 1) for one in named), Work.of(config)))
-        works = []
-        for overrides in job_overrides:
-            values = dict(one.lstrip("+").split("=", 1) for one in overrides if "=" in one)
-            alike = (work for named, work in known if all(values.get(key, one) == one for key, one in named.items()))
-            works.append(next(alike, Work("", 0.0)))
-        return works
+        found = job_configs(self.loader, self.config, job_overrides)
+        pairs = enumerate(zip(job_overrides, found, strict=True))
+        return [Job(index, list(overrides), *(one or ())) for index, (overrides, one) in pairs]
 
-    def _run(
-        self, index: int, number: int, overrides: list[str], slots: queue.SimpleQueue[int]
-    ) -> tuple[int, Path, float]:
+    def slots(self, jobs: Sequence[Job], most: int) -> Slots:
+        """Share the machine out among `jobs`, of which at most so many can run at a time.
+
+        Raises ConfigError where a run needs more GPUs than there are.
+        """
+        cores, granted = available_cores(), granted_threads()
+        devices = max((job.config.trainer.devices for job in jobs if job.config), default=1)
+        gpus: tuple[str, ...] = ()
+        if self.gpus and any(job.on_gpu for job in jobs):
+            if len(self.gpus) < devices:
+                raise ConfigError(
+                    f"trainer.devices={devices}: a run has at most {len(self.gpus)} of the GPUs here "
+                    f"({','.join(self.gpus)}; hydra.launcher.gpus, CUDA_VISIBLE_DEVICES); give as many at most"
+                )
+            starts = range(0, len(self.gpus) - devices + 1, devices)
+            gpus = tuple(",".join(self.gpus[start : start + devices]) for start in starts)
+        wanted = self.jobs or (self.per_gpu * len(gpus) if gpus else cores // (self.threads or 1) // devices)
+        count = max(1, min(wanted, most))
+        shared = max(1, cores // count // (1 if gpus else devices))
+        return Slots(count, self.threads or min(shared, granted or shared), gpus)
+
+    def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> tuple[int, Path, float]:
         """One run to its end: exit code, log and seconds."""
-        log = self.logs / f"{number}.log"
-        slot = slots.get()
-        self._remaining.begins(index)
+        log = logs / f"{job.index}.log"
+        slot = free.get()
+        self._remaining.begins(job.index)
         started = time.monotonic()
         try:
             with log.open("wb") as file:
@@ -125,11 +211,11 @@ class LocalLauncher(Launcher):
                     if self._stopping.is_set():
                         return signal.SIGINT, log, 0.0
                     process = subprocess.Popen(
-                        started_by("pairscale", self.config.hydra.job.name, *self._searched, *overrides),
+                        started_by("pairscale", self.config.hydra.job.name, *self._searched, *job.overrides),
                         stdout=file,
                         stderr=subprocess.STDOUT,
                         stdin=subprocess.DEVNULL,
-                        env=self._environment(slot),
+                        env=slots.environment(slot),
                         start_new_session=True,  # Ctrl-C reaches it through us, once
                     )
                     self._running.add(process)
@@ -137,14 +223,8 @@ class LocalLauncher(Launcher):
                 with self._guard:
                     self._running.discard(process)
         finally:
-            slots.put(slot)
+            free.put(slot)
         return code, log, time.monotonic() - started
-
-    def _environment(self, slot: int) -> dict[str, str]:
-        of_run = environment() | {"OMP_NUM_THREADS": str(self.threads)}
-        if self.gpus:
-            of_run["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
-        return of_run
 
     @property
     def _searched(self) -> list[str]:
@@ -180,6 +260,14 @@ class LocalLauncher(Launcher):
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def _queues(jobs: Sequence[Job]) -> list[deque[Job]]:
+    """Jobs of one folder are one queue; each of an unknown folder has its own."""
+    queues: dict[Path | int, deque[Job]] = {}
+    for job in jobs:
+        queues.setdefault(job.folder or job.index, deque()).append(job)
+    return list(queues.values())
 
 
 def _visible_gpus() -> list[str]:

@@ -27,11 +27,11 @@ class Work:
     @classmethod
     def of(cls, config: RunConfig) -> Work:
         """The work of a run, none of training where it is trained."""
-        folder = RunFolder.of(config)
         kind = sha256_json(OmegaConf.to_container(OmegaConf.structured(config.model)))
         try:
+            folder = RunFolder.of(config)
             return cls(kind, 0.0 if folder.done else _words(config), folder)
-        except PairscaleError:  # of a damaged folder, which the run itself will say
+        except PairscaleError:  # of no run (a study is scored), or of a damaged folder, which the run itself will say
             return cls(kind, 0.0)
 
     def trained(self) -> float | None:
