@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves import CHANCE_BASELINE, UNK_FREE, Curves
-from analysis.intervals import BOOTSTRAP, NO_INTERVAL, OVERLAP_LIMIT, RUN_BOOTSTRAP, T_HC2, T_HC3, T_SEEDS, T_SIZES
+from analysis.curves import ALL_PAIRS, CHANCE_BASELINE, UNK_FREE, Curves
+from analysis.designs import Design, design_of
+from analysis.intervals import (
+    BOOTSTRAP,
+    NO_INTERVAL,
+    OVERLAP_LIMIT,
+    RUN_BOOTSTRAP,
+    SAME_TEXT,
+    T_HC2,
+    T_HC3,
+    T_SEEDS,
+    T_SIZES,
+)
 from analysis.judgements import Judgements, sized, unit_of
 from analysis.p_values import ALPHA
 from analysis.tables import accuracy_text, title
@@ -143,27 +154,30 @@ def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
 def _shared_text(runs: pd.DataFrame) -> list[str]:
     """Runs of one size that share text, or all of it."""
     unit = unit_of(runs)
-    told = []
-    by_size = runs.sort_values("sample_words").groupby("size", sort=False)
-    overlap = by_size["overlap"].max()[by_size["seed"].nunique() > 1]
-    high = overlap[overlap > OVERLAP_LIMIT]
-    if len(high):
-        shares = joined([f"{share:.0%} at {sized(str(size), unit)}" for size, share in high.items()])
-        told.append(
-            f"Samples of one size share much of their text ({shares}), so runs there differ less than runs on new text "
-            "would: intervals of slopes, and bands, are widened for that."
+    shares: dict[str, float] = {}
+    same = []
+    for group, of_group in runs.sort_values("sample_words").groupby("group", sort=False):
+        overlap = design_of(of_group).overlap
+        of_group = of_group.assign(overlap=0.0 if overlap is None else overlap)
+        for size, of_size in of_group.groupby("size", sort=False):
+            share = float(of_size["overlap"].max())
+            if len(of_size) > 1 and share > SAME_TEXT:
+                same.append(f"{group} at {sized(str(size), unit)}")
+            elif len(of_size) > 1 and share > OVERLAP_LIMIT:
+                shares[str(size)] = max(share, shares.get(str(size), 0.0))
+    texts = []
+    if shares:
+        where = joined([f"{share:.0%} at {sized(size, unit)}" for size, share in shares.items()])
+        texts.append(
+            f"Samples of one size share much of their text ({where}), so runs there differ less than runs on new text "
+            "would: bands, and intervals of slopes where there are any, are widened for that."
         )
-    trained_here = runs[["corpus" in manifest for manifest in runs["manifest"]]]
-    digests = trained_here.assign(digest=[m["corpus"]["sample"]["digest"] for m in trained_here["manifest"]])
-    at_size = digests.groupby(["group", "size"], sort=False)["digest"]
-    same = at_size.size()[at_size.nunique() < at_size.size()]
-    if len(same):
-        where = joined([f"{group} at {sized(size, unit)}" for group, size in same.index])
-        told.append(
-            f"Some runs of one size were trained on the very same text ({where}): "
-            "intervals there do not hold what new samples would change."
+    if same:
+        texts.append(
+            f"Some runs of one size were trained on the very same text ({joined(same)}): nothing shows what new "
+            "samples would change, so these curves have no intervals of slopes."
         )
-    return told
+    return texts
 
 
 def unknown_words(judged: Judgements) -> str:
@@ -183,11 +197,6 @@ _OVER = (
     "{0}, and a pair is one unit wherever pairs are resampled."
 )
 
-_BOTH = (
-    "add the variance of pairs' own slopes within paradigms, without the chance in single judgements that the spread "
-    "between runs holds already; paradigms are fixed"
-)
-
 
 def judging(judged: Judgements, ties: str) -> list[str]:
     """How scores became judgements and accuracies, for a paper."""
@@ -203,14 +212,9 @@ def judging(judged: Judgements, ties: str) -> list[str]:
 
 def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
     """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
-    references = sorted(judged.runs["reference"].unique())
-    text = [
-        *judging(judged, ties),
-        f"Curves are least-squares lines of a run's accuracy on log2 of its distinct training {judged.unit} (of the "
-        f"reference tokenizer, {joined(references)}, not the model's tokens): the slope is accuracy gained per "
-        "doubling.",
-    ]
-    text += _interval_methods(set(curves.slopes["method"]), config)
+    whole = curves.slopes[(curves.slopes["pairs"] == ALL_PAIRS) & (curves.slopes["level"] == "overall")]
+    designs = {str(group): design_of(runs) for group, runs in judged.runs.groupby("group", sort=False)}
+    text = [*judging(judged, ties), *_lines(judged, whole), *_interval_methods(whole, designs, config)]
     people = published_people(judged.label.partition("+")[0], config.people_correlation)
     if people and people.design_effect > 1:
         text.append(
@@ -219,21 +223,10 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
         )
     if UNK_FREE in set(curves.slopes["pairs"]):
         text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
+    text += [*_bands(curves, whole, designs), *_tests(whole, config)]
     text.append(
-        "Slopes weigh sizes equally, however many runs of each are finished. Bands are Wilson's limits, with Student's "
-        "quantile, of the mean over new runs for these pairs, with the variance of the runs of a size (pooled over "
-        "sizes, or its own if larger, where it has two; none where it has one) and no less than chance in single "
-        "judgements gives. Onset is the smallest size studied from which on the lower bound of these bands exceeds "
-        f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below. "
-        "Lines are fitted to the sizes studied only: nothing here says that they go on, and accuracy cannot exceed 1."
-    )
-    text.append(
-        f"A line is rejected where the test of its lack of fit (Brunner, Dette and Munk 1997) has p < {_alpha()}. "
-        "Curves are compared over the sizes that both have, run by run where both trained on the same text with the "
-        f"same seed; they differ where Holm's p < {_alpha()}, and do not differ where two one-sided tests, by Holm "
-        f"too, place the difference within {accuracy_text(config.equivalence_margin)} per doubling. Shares of pairs "
-        "are warned of, at any size, from "
-        f"{UNK_LIMIT:.0%} with <unk>, and from {TIE_LIMIT:.0%} with two equal scores."
+        f"Shares of pairs are warned of, at any size, from {UNK_LIMIT:.0%} with <unk>, and from {TIE_LIMIT:.0%} with "
+        "two equal scores."
     )
     return text
 
@@ -242,46 +235,156 @@ def _alpha() -> str:
     return f"{ALPHA:g}".removeprefix("0")
 
 
-def _interval_methods(used: set[str], config: CurvesConfig) -> list[str]:
-    """How the intervals of slopes were made; `used`: Curves.slopes["method"]."""
-    level = f"{config.confidence:.0%}"
+def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
+    """The fit of the lines; `whole`: rows of Curves.slopes, one a group."""
+    sizes = whole.loc[whole["slope"].notna(), "sizes"]
+    if sizes.empty:
+        return ["With one size, accuracies have no slope."]
+    if judged.unit == "tokens":
+        words = "the tokens that a checkpoint was trained on"
+    else:
+        references = joined(sorted(judged.runs["reference"].unique()))
+        words = (
+            f"its distinct training {judged.unit} (of the reference tokenizer, {references}, not the model's tokens)"
+        )
+    text = [
+        f"Curves are least-squares lines of a run's accuracy on log2 of {words}: the slope is the accuracy gained per "
+        "doubling. Sizes weigh equally, however many runs of each are finished. Lines are fitted to the sizes studied "
+        "only: nothing here says that they go on, and accuracy cannot exceed 1."
+    ]
+    if (sizes == 2).any():
+        text.append("Of two sizes the slope is their difference per doubling.")
+    return text
+
+
+def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -> list[str]:
+    """The bands around the sizes' means, and the onset that is read from them."""
+    counts = {count for design in designs.values() for count in design.counts}
+    if max(counts) < 2:
+        return ["No size has two runs, so none has a band, and no curve an onset."]
+    lone = "; a size of one run has none" if 1 in counts else ""
+    two = ", so that two runs give a wide band" if 2 in counts else ""
+    text = [
+        "Bands are Wilson's limits, with Student's quantile, of the mean over new runs for these pairs: the variance "
+        f"is that of the runs of the size itself, and no less than chance in single judgements gives{two}{lone}."
+    ]
+    if whole["slope"].notna().any():
+        text.append(
+            "Onset is the smallest size studied from which on the lower bound of these bands exceeds "
+            f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below."
+        )
+    return text
+
+
+def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
+    """Tests of lines and of differences between them, where there are any."""
     text = []
-    errors = {
-        T_SIZES: "each size with the spread of its own runs (degrees of freedom by Satterthwaite)",
-        T_HC3: "with HC3 errors and the degrees of freedom of Bell and McCaffrey (2002)",
-        T_HC2: "with HC2 errors and the degrees of freedom of Bell and McCaffrey (2002), as some size has one run",
-    }
-    if chosen := [text for method, text in errors.items() if method in used]:
+    if whole["lack_of_fit"].notna().any():
         text.append(
-            f"{level} intervals are t intervals over runs, {joined(chosen)}, as the bootstrap needs five runs at each "
-            "size: they say where the slope would lie with new samples of text and new initialisations, for these "
-            "pairs; errors by HC2 and HC3 hold the distance of a bent curve from its line too. The intervals for new "
-            f"pairs too {_BOTH}."
+            f"A line is rejected where the test of its lack of fit (Brunner, Dette and Munk 1997) has p < {_alpha()}."
         )
-    if T_SEEDS in used:
+    if (whole["method"] != NO_INTERVAL).sum() > 1:
         text.append(
-            f"{level} intervals of nested samples are t intervals over the slopes of seeds, as the runs of a seed "
-            f"share their text. The intervals for new pairs too {_BOTH}."
+            "Curves are compared over the sizes that both have, with the errors that the curve with the fewest runs at "
+            "a size needs, and run by run where both trained on the same text with the same seed. They differ where "
+            "Holm's p < "
+            f"{_alpha()}, and do not differ where both the interval and two one-sided tests, by Holm too, place the "
+            f"difference within {accuracy_text(config.equivalence_margin)} per doubling."
         )
-    if BOOTSTRAP in used:
+    return text
+
+
+_STUDENT = "the ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)"
+_T_INTERVALS = {
+    (T_SIZES, False): "t intervals in which each size has the spread of its own runs (degrees of freedom by "
+    "Satterthwaite)",
+    (T_HC3, False): "t intervals with HC3 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has two "
+    "runs",
+    (T_HC2, False): "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one "
+    "run",
+    (T_HC2, True): "t intervals with CR2 errors by seed (Pustejovsky and Tipton 2018), as samples are nested and some "
+    "size has one run",
+    (T_SEEDS, True): "t intervals over seeds (CR2, Pustejovsky and Tipton 2018), as samples are nested and the runs of "
+    "a seed share their text",
+}
+
+
+def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config: CurvesConfig) -> list[str]:
+    """How the intervals of slopes were made; `whole`: rows of Curves.slopes, one a group."""
+    groups: dict[tuple[str, bool], list[str]] = {}
+    for group, method in whole[["group", "method"]].itertuples(index=False):
+        if method != NO_INTERVAL:
+            groups.setdefault((method, designs[group].nested), []).append(group)
+    without = whole[whole["method"] == NO_INTERVAL].groupby("note", sort=False)["group"].agg(list)
+    none = "; ".join(f"{joined(names)} ({note})" for note, names in without.items())
+    text = [f"Without an interval: {none}."] if none else []
+    if not groups:
+        return text
+    about = (
+        f"{config.confidence:.0%} intervals say where the slope would lie with new samples of text and new "
+        "initialisations, for these pairs"
+    )
+    new_pairs = "; those for new pairs too, with new pairs of the same paradigms as well"
+    details = [about + (new_pairs if whole["low_new_pairs"].notna().any() else "") + "."]
+    resampled = {key: names for key, names in groups.items() if key not in _T_INTERVALS}
+    for key, names in groups.items():
+        if key in _T_INTERVALS:
+            details.append(f"{'They' if len(groups) == 1 else f'Those of {joined(names)}'} are {_T_INTERVALS[key]}.")
+    if resampled:
+        names = [name for of_key in resampled.values() for name in of_key]
+        subject = "They" if len(resampled) == len(groups) else f"Those of {joined(names)}"
+        details += _bootstrap(
+            subject, {nested for _, nested in resampled}, RUN_BOOTSTRAP in {m for m, _ in groups}, config
+        )
+    if len(resampled) < len(groups):
+        details += _t_details(groups, whole, config)
+    overlaps = [designs[name].overlap for names in groups.values() for name in names]
+    if any(overlap is not None and overlap.max() > 0.005 for overlap in overlaps):
+        details.append("Variances over runs are raised for the text that samples of one size have in common.")
+    details.append("No variance over runs is taken to be less than what chance in single judgements gives.")
+    return [" ".join(details), *text]
+
+
+def _bootstrap(subject: str, nested: set[bool], of_runs: bool, config: CurvesConfig) -> list[str]:
+    """Sentences on the bootstrap; `of_runs`: judgements of single pairs are not known."""
+    drawn = {
+        frozenset({False}): "Runs are drawn within their size",
+        frozenset({True}): "Seeds are drawn with all of their runs, as samples are nested",
+    }.get(frozenset(nested), "Runs are drawn within their size, and whole seeds where samples are nested")
+    pairs, error = (
+        ("", "the standard error over runs")
+        if of_runs
+        else (
+            "; for new pairs too, pairs are drawn within their paradigm, in one draw shared by all runs",
+            "a standard error that counts chance in single judgements once",
+        )
+    )
+    return [
+        f"{subject} are from a {'bootstrap over runs' if of_runs else 'crossed bootstrap'} ({config.resamples:,} "
+        f"resamples, seed {config.seed}). {drawn}{pairs}. Limits are percentiles, scaled to {error} and widened by "
+        f"{_STUDENT}."
+    ]
+
+
+def _t_details(
+    groups: Mapping[tuple[str, bool], Sequence[str]], whole: pd.DataFrame, config: CurvesConfig
+) -> list[str]:
+    """Sentences on t intervals, whichever errors they have: why they were used, and for new pairs too."""
+    text = []
+    robust = [name for name, method in (("HC2", T_HC2), ("HC3", T_HC3)) if (method, False) in groups]
+    robust += ["CR2"] if (T_HC2, True) in groups else []
+    if robust:
+        text.append(f"Errors by {joined(robust)} also hold the distance of a bent curve from its line.")
+    if config.interval == "t":
+        text.append("They were chosen over a bootstrap (analysis.interval=t).")
+    else:
+        text.append("A bootstrap needs five runs at each size.")
+    of_t = whole[~whole["method"].isin([BOOTSTRAP, RUN_BOOTSTRAP, NO_INTERVAL])]
+    if of_t["low_new_pairs"].notna().any():
         text.append(
-            f"{level} intervals are from a crossed bootstrap ({config.resamples:,} resamples, seed {config.seed}): "
-            "they say where the slope would lie with new samples of text and new initialisations, for these pairs. "
-            "Runs are drawn within their size (whole seeds where samples are nested) and, for the intervals over new "
-            "pairs, pairs within their paradigm in one draw shared by all runs; paradigms are fixed. Limits are "
-            "percentiles, scaled to a standard error that counts chance in single judgements once and widened by the "
-            "ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)."
+            "For new pairs too, t intervals add the variance of pairs' own slopes within paradigms, without the chance "
+            "in single judgements that the spread between runs holds already."
         )
-    if RUN_BOOTSTRAP in used:
-        text.append(
-            f"{level} intervals are from a bootstrap over runs ({config.resamples:,} resamples, seed {config.seed}): "
-            "they say where the slope would lie with new samples of text and new initialisations, for these pairs. "
-            "Runs are drawn within their size (whole seeds where samples are nested). Limits are percentiles, scaled "
-            "to the standard error over runs and widened by the ratio of Student's to the normal quantile (degrees of "
-            "freedom by Satterthwaite)."
-        )
-    if NO_INTERVAL in used:
-        text.append("Where a curve has too few runs for an interval, none is given.")
     return text
 
 

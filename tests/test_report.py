@@ -136,7 +136,7 @@ def test_few_runs_make_a_report_that_says_so(tmp_path):
     page = page_of(tmp_path / "report", one)
     assert "one size only: no slope" in page.visible
     assert "blimp-slopes" not in json.loads(page.scripts[0])
-    assert "Where a curve has too few runs for an interval, none is given." in page.visible
+    assert "Without an interval: lstm_tiny (one size only: no slope)." in page.visible
 
 
 def test_several_benchmarks_in_one_report(tmp_path):

@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from analysis.collect import PROBLEMS
+from analysis.config import CurvesConfig
+from analysis.curves import fit_curves
 from analysis.judgements import Judgements, sized
-from analysis.sentences import extent, in_text, joined, warnings
+from analysis.sentences import extent, in_text, joined, methods, warnings
 from analysis.tables import slope_table, terminal_table
 from tests.test_findings import curve
 
@@ -20,7 +22,7 @@ def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), probl
     """Two runs a cell; shares of pairs with <unk> and of ties are numbers, or one a cell."""
     rows = [
         {"group": group, "size": size, "seed": seed, "sample_words": float(size.removesuffix("k")), "overlap": 0.0,
-         "reference": reference, "manifest": {}, "study": "s"}
+         "reference": reference, "manifest": {}, "study": "s", "nested": False}
         for group, size in cells
         for seed in (1, 2)
     ]  # fmt: skip
@@ -88,3 +90,102 @@ def test_the_terminal_marks_what_rises_and_what_falls(limits, code):
     assert "95% interval" in text
     (line,) = [line for line in text.splitlines() if "Overall" in line]
     assert f"\x1b[{code}m" in line
+
+
+def study(counts, *, nested=False, overlap=0.0, training=None, reference="treebank"):
+    """Judgements of groups with `counts` runs at each size; `overlap` is that of the largest size."""
+    rows = [
+        {"study": "s", "group": group, "size": f"{2**s}k", "seed": seed, "sample_words": 1000.0 * 2**s,
+         "nested": nested, "overlap": overlap * (s == len(of_group) - 1), "reference": reference, "manifest": {},
+         "training": training or f"{group}-{s}-{seed}"}
+        for group, of_group in counts.items()
+        for s, runs in enumerate(of_group)
+        for seed in range(runs)
+    ]  # fmt: skip
+    runs = pd.DataFrame(rows, index=pd.Index([f"run-{i}" for i in range(len(rows))]))
+    accuracy = 0.5 + 0.05 * np.log2(runs["sample_words"].to_numpy() / 1000)[:, None]
+    outcome = (np.random.default_rng(0).uniform(size=(len(runs), PAIRS)) < accuracy).astype(np.float32)
+    pairs = pd.DataFrame({"pair_id": range(PAIRS), "paradigm": np.repeat(["p", "q"], PAIRS // 2), "phenomenon": "f"})
+    flat = np.zeros(outcome.shape, dtype=bool)
+    policy = {"context": "none", "context_tokens": 32, "score_eos": True, "unk": "score"}
+    problems = pd.DataFrame(columns=list(PROBLEMS))
+    return Judgements("generated", "lp", "d", dict.fromkeys(counts, policy), runs, pairs, outcome, flat, flat, problems)
+
+
+def methods_of(judgements, interval="auto"):
+    """The methods paragraph; no sentence stands in it twice."""
+    config = CurvesConfig(method="lp", interval=interval, confidence=0.95, resamples=50, seed=1)
+    text = " ".join(methods(judgements, fit_curves(judgements, config), config, "wrong"))
+    sentences = text.split(". ")
+    assert len(sentences) == len(set(sentences)), text
+    return text
+
+
+WHY = "A bootstrap needs five runs at each size."
+BENT = "also hold the distance of a bent curve from its line"
+
+
+@pytest.mark.parametrize(
+    ("counts", "more", "there", "not_there"),
+    [
+        ([2] * 4, {}, ["They are t intervals with HC3 errors", "as some size has two runs", BENT, WHY], ["HC2"]),
+        ([3] * 4, {}, ["each size has the spread of its own runs", WHY], ["HC2", "HC3", BENT, "resamples"]),
+        ([1] * 4, {}, ["HC2 errors", "as some size has one run", "none has a band"], ["HC3", "lack of fit", "Bands"]),
+        ([5] * 4, {}, ["They are from a crossed bootstrap (50 resamples, seed 1). Runs are drawn"],
+         ["t intervals", WHY]),
+        ([3] * 4, {"nested": True}, ["t intervals over seeds", "samples are nested"], ["HC2", "HC3", BENT]),
+        ([5] * 4, {"nested": True}, ["Seeds are drawn with all of their runs"], ["within their size"]),
+        ([5] * 4, {"overlap": 0.77}, ["raised for the text that samples of one size have in common"], []),
+        ([3] * 4, {"overlap": 1.0}, ["Without an interval: lstm (samples of a size are the same text"],
+         ["too few runs", "t intervals", "lack of fit", "for these pairs;"]),
+        ([1] * 5, {"training": "one", "reference": "tokens"},
+         ["Without an interval: lstm (checkpoints of one training", "log2 of the tokens that a checkpoint was trained"],
+         ["too few runs", "distinct", "Onset"]),
+        ([3], {}, ["With one size, accuracies have no slope.", "Without an interval: lstm (one size only"],
+         ["least-squares", "Onset"]),
+        ([3, 3], {}, ["Of two sizes the slope is their difference per doubling."], ["lack of fit"]),
+    ],
+)  # fmt: skip
+def test_methods_name_what_was_done_and_nothing_else(counts, more, there, not_there):
+    text = methods_of(study({"lstm": counts}, **more))
+    assert not [part for part in there if part not in text], text
+    assert not [part for part in [*not_there, "Curves are compared"] if part in text], text
+
+
+def test_methods_of_an_interval_that_was_asked_for():
+    """Five runs a size allow the bootstrap: it is not the number of runs that chose t intervals."""
+    text = methods_of(study({"lstm": [5] * 4}), "t")
+    assert "They were chosen over a bootstrap (analysis.interval=t)." in text
+    assert WHY not in text
+    assert BENT not in text
+
+
+def test_methods_name_the_curves_that_each_interval_is_of():
+    counts = {
+        "lstm": [5] * 4,
+        "txl": [5, 5, 3, 1],
+        "gru": [2] * 4,
+        "ngram": [3, 3, 3, 2],
+        "llama": [3] * 3,
+        "lone": [2],
+    }
+    text = methods_of(study(counts))
+    assert "Those of txl are t intervals with HC2 errors" in text
+    assert "Those of gru and ngram are t intervals with HC3 errors" in text
+    assert "Those of llama are t intervals in which each size" in text
+    assert "Those of lstm are from a crossed bootstrap" in text
+    assert "Errors by HC2 and HC3 also hold the distance" in text
+    assert "Without an interval: lone (one size only: no slope)." in text
+    assert text.count("For new pairs too, t intervals add") == text.count(WHY) == 1
+    assert "do not differ where both the interval and two one-sided tests" in text
+
+
+def test_runs_on_the_same_text_are_not_said_to_have_wider_intervals():
+    (text,) = warnings(study({"lstm": [3] * 4}, overlap=1.0), "wrong")
+    assert text == (
+        "Some runs of one size were trained on the very same text (lstm at 8k words): nothing shows what new samples "
+        "would change, so these curves have no intervals of slopes."
+    )
+    (text,) = warnings(study({"lstm": [3] * 4}, overlap=0.7), "wrong")
+    assert "(70% at 8k words)" in text
+    assert "widened" in text
