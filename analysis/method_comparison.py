@@ -27,15 +27,18 @@ from scipy.stats import t as student
 
 from analysis.accuracies import ATTRACTOR, by_condition
 from analysis.collect import Study
+from analysis.curves import of_judgements, wilson_limits
+from analysis.intervals import SAME_TEXT
 from analysis.judgements import methods_of
 from analysis.p_values import holm
-from analysis.units import paradigm_accuracies
+from analysis.units import paradigm_accuracies, units_of
 from analysis.variance import (
     Array,
     cluster_weights,
     judgement_variance,
     pair_variance,
     satterthwaite,
+    shared_text_variance,
     stratum_products,
 )
 from eval.accuracy import TIE_WORTH, wilson
@@ -132,59 +135,88 @@ def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
     return table.rename_axis(columns=["method", "run"])
 
 
-def crossed_mean(outcome: Array, paradigms: Sequence[str]) -> tuple[float, float, float, str]:
+def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0) -> tuple[float, float, float, str]:
     """(R, P) values of runs x pairs -> mean over paradigms, its standard error, degrees of freedom, and over what.
 
     Pairs are sorted by paradigm: `paradigms` (P,). Over new runs and new pairs of the same paradigms; over new pairs
-    where there is one run. The error is NaN where a paradigm has one pair, or all values are equal.
+    where there is one run. `overlap`: share of text that the runs' samples have in common, which hides as much of the
+    variance over new samples (analysis.variance.shared_text_variance); runs on the same text show nothing of it. The
+    error is NaN where that is so and where a paradigm has one pair, and 0 where all values are equal.
     """
     starts = np.flatnonzero(np.append(True, np.asarray(paradigms)[1:] != np.asarray(paradigms)[:-1]))
     bounds = np.append(starts, len(paradigms)).astype(np.intp)
     units = np.full((len(starts), 1), 1 / len(starts))
     runs = len(outcome)
     mean = np.full(runs, 1 / runs)
+    estimate = float((paradigm_accuracies(outcome, bounds) @ units).mean())
     of_pairs = pair_variance(mean @ outcome, bounds, units)
     free = np.array([[max(len(paradigms) - len(starts), 1)]])
     if runs == 1:
         variances, degrees, over = of_pairs[None], free, "pairs"
+    elif overlap > SAME_TEXT:
+        return estimate, float("nan"), float("nan"), "none: the runs share their text"
     else:
         stratum, runs_alone = np.zeros(runs, dtype=np.intp), np.arange(runs)
         weights = cluster_weights(mean, stratum, runs_alone)
-        terms = weights @ paradigm_accuracies(outcome, bounds) @ units
+        y = paradigm_accuracies(outcome, bounds) @ units
+        terms = weights @ y
         of_runs = stratum_products(terms, terms, stratum)
         chance = judgement_variance(outcome, weights, stratum, bounds, units)
+        text = shared_text_variance(mean, y, stratum, np.full(runs, overlap))
         # Few runs may happen to lie closer together than chance in single judgements lets runs lie. Their degrees of
         # freedom stay, which is too wide for two runs (99.7%); with those of the floor these have 89%.
-        variances = np.stack([np.maximum(of_runs[0], chance), np.maximum(of_pairs - chance, 0)])
+        variances = np.stack([np.maximum(of_runs[0], chance) + text, np.maximum(of_pairs - chance, 0)])
         degrees, over = np.array([[runs - 1], [free[0, 0]]]), "runs and pairs"
-    estimate = float((paradigm_accuracies(outcome, bounds) @ units).mean())
     return estimate, float(np.sqrt(variances.sum())), float(satterthwaite(variances, degrees)[0]), over
 
 
 COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
 
 
-def accuracy_limits(outcomes: pd.DataFrame, groups: pd.Series, confidence: float = 0.95) -> pd.DataFrame:
-    """Overall accuracy of each group by each method, with Student's limits of `crossed_mean`.
+def accuracy_limits(
+    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Overall accuracy of each group by each method, with Wilson's limits of the variance of `crossed_mean`.
 
-    `outcomes`: of `pair_outcomes`; `groups`: run -> group. One row each: group, method, accuracy, low, high, over.
+    As of analysis.curves.spread_limits: with Student's quantile, of as many trials as would vary as much (Korn and
+    Graubard 1998), and no closer than chance in single judgements of new pairs gives, so that they have a width where
+    all is right. `outcomes`: of `pair_outcomes`; `groups`: run -> group; `overlaps`: run -> share of text in common
+    with the other runs of its group, None: none. One row each: group, method, accuracy, low, high, over.
     """
     rows = []
     for group, of in _by_group(outcomes, groups):
         for method, values in of.items():
             judged = values.dropna(axis=1)
-            accuracy, error, degrees, over = crossed_mean(judged.to_numpy(), list(judged.columns.get_level_values(0)))
-            half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-            limits = {"low": max(0.0, accuracy - half), "high": min(1.0, accuracy + half)}
-            rows.append({"group": group, "method": method, "accuracy": accuracy, **limits, "over": over})
+            paradigms = judged.columns.get_level_values(0)
+            accuracy, error, degrees, over = crossed_mean(
+                judged.to_numpy(), list(paradigms), _overlap(judged.index, overlaps)
+            )
+            pairs = pd.DataFrame({"phenomenon": "", "paradigm": paradigms})
+            # Pairs are what is new: one outcome each, the mean over runs.
+            per_trial = of_judgements(judged.to_numpy().mean(axis=0)[None], np.zeros(1, np.intp), units_of(pairs))
+            binomial = accuracy * (1 - accuracy)
+            varied = student.ppf(0.5 + confidence / 2, degrees) ** 2 * error**2 / (binomial if binomial > 0 else np.inf)
+            square = np.maximum(varied, norm.ppf(0.5 + confidence / 2) ** 2 * per_trial[0, 0])
+            low, high = (float(limit) for limit in wilson_limits(np.asarray(accuracy), square))
+            rows.append(
+                {"group": group, "method": method, "accuracy": accuracy, "low": low, "high": high, "over": over}
+            )
     return pd.DataFrame(rows, columns=["group", "method", "accuracy", "low", "high", "over"])
 
 
-def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, confidence: float = 0.95) -> pd.DataFrame:
+def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
+    """Share of text that samples of these runs have in common."""
+    return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
+
+
+def compare_methods(
+    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
+) -> pd.DataFrame:
     """What every two methods of a group differ by, over the pairs that both judge: COMPARED.
 
     Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high and p by
-    Student's t (`crossed_mean`); p_holm: corrected for all comparisons of methods in all groups (Holm 1979).
+    Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
+    all groups (Holm 1979).
     """
     rows = []
     for group, of in _by_group(outcomes, groups):
@@ -194,9 +226,10 @@ def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, confidence: float
             if change.empty:
                 continue
             paradigms = list(change.columns.get_level_values(0))
-            difference, error, degrees, over = crossed_mean(change.to_numpy(), paradigms)
+            difference, error, degrees, over = crossed_mean(change.to_numpy(), paradigms, _overlap(runs, overlaps))
+            error = error if error > 0 else float("nan")
             half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-            p = float(2 * student.sf(abs(difference) / error, degrees)) if error > 0 else float("nan")
+            p = float(2 * student.sf(abs(difference) / error, degrees))
             rows.append(
                 {"group": group, "method": method, "other": other, "paradigms": len(set(paradigms)), "runs": len(runs),
                  "difference": difference, "low": difference - half, "high": difference + half, "p": p, "over": over}

@@ -15,6 +15,7 @@ import pandas as pd
 from analysis.accuracies import correlation
 from analysis.accuracy_figures import axis_start, condition_chart
 from analysis.collect import Study
+from analysis.designs import design_of
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.item_exhibits import item_exhibits
 from analysis.items import largest_size
@@ -57,9 +58,10 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
     files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
     outcomes = pair_outcomes(files, ties) if files["method"].nunique() > 1 else pd.DataFrame()
+    overlaps = _overlaps(runs.loc[groups.index])
     made: Sequence[Exhibit | None] = [
-        _methods(by_paradigm, by_difference, groups, outcomes),
-        _compared(outcomes, groups),
+        _methods(by_paradigm, by_difference, groups, outcomes, overlaps),
+        _compared(outcomes, groups, overlaps),
         _by_size(of_all, runs),
         _lengths(by_difference, groups),
         _differences(by_paradigm, groups),
@@ -72,6 +74,15 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
     return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, of_judged, items)]
 
 
+def _overlaps(runs: pd.DataFrame) -> pd.Series:
+    """Share of text that each run's sample has in common with those of its group and size; 0 where none is known."""
+    shares = pd.Series(0.0, index=runs.index)
+    for _, of_group in runs[runs["sample_words"].notna()].groupby("group", sort=False):
+        overlap = design_of(of_group).overlap
+        shares[of_group.index] = 0.0 if overlap is None else overlap
+    return shares
+
+
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
     """Means over the runs of a group."""
     return (
@@ -82,7 +93,11 @@ def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataF
 
 
 def _methods(
-    by_paradigm: pd.DataFrame, by_difference: pd.DataFrame, groups: pd.Series, outcomes: pd.DataFrame
+    by_paradigm: pd.DataFrame,
+    by_difference: pd.DataFrame,
+    groups: pd.Series,
+    outcomes: pd.DataFrame,
+    overlaps: pd.Series,
 ) -> Exhibit | None:
     if by_paradigm["method"].nunique() < 2:
         return None
@@ -90,7 +105,7 @@ def _methods(
     best = found.groupby([found["run"].map(groups), "method"])["best"].agg(lambda names: " ".join(dict.fromkeys(names)))
     rows = _over_runs(found, groups, ["method"])
     bias = _over_runs(length_bias(by_difference), groups, ["method"]).set_index(["group", "method"])
-    limits = accuracy_limits(outcomes, groups).set_index(["group", "method"])
+    limits = accuracy_limits(outcomes, groups, overlaps).set_index(["group", "method"])
     index = pd.MultiIndex.from_frame(rows[["group", "method"]])
     rows["best"] = best.reindex(index).to_numpy()
     for name, of in {"r": bias["r"], "r low": bias["low"], "r high": bias["high"], "low": limits["low"],
@@ -107,7 +122,8 @@ def _methods(
         "methods",
         "Methods of judgement",
         "Overall accuracy by each method that the runs were scored with, means over runs, with 95% intervals over new "
-        "runs and new pairs of the same paradigms (of one run over pairs); ±: standard deviation over templates or "
+        "runs and new pairs of the same paradigms (of one run over pairs; none where runs share their text); ±: "
+        "standard deviation over templates or "
         "trials, best: the template with the highest accuracy (Ide et al. 2024, tables 3, 9 and 10). r with length: "
         "point-biserial correlation of being right with the tokens of the good sentence less those of the bad one "
         "(table 4), with its 95% interval over pairs.",
@@ -123,8 +139,8 @@ def _methods(
     )
 
 
-def _compared(outcomes: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
-    rows = compare_methods(outcomes, groups) if len(outcomes) else outcomes
+def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) -> Exhibit | None:
+    rows = compare_methods(outcomes, groups, overlaps) if len(outcomes) else outcomes
     if rows.empty:
         return None
     named = rows.assign(methods=rows["method"] + " − " + rows["other"])

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from analysis.collect import collect
 from analysis.method_comparison import (
@@ -269,6 +270,41 @@ def test_equal_methods_seldom_differ_and_intervals_hold(runs):
         held.append(abs(estimate) < stats.t.ppf(0.975, degrees) * error)
     # one run says nothing of what runs would change, so its interval is over pairs alone
     assert (0.6 if runs == 1 else 0.92) < np.mean(held) < 0.995
+
+
+def test_accuracies_near_the_ceiling_have_limits_that_hold():
+    """Three runs whose pairs vary, true accuracy .99: Student's limits held 83%; of 100 right pairs, Wilson's."""
+    rng, held = np.random.default_rng(5), []
+    for _ in range(300):
+        pairs = rng.beta(0.99 * 0.6, 0.01 * 0.6, 100)  # the chance of a pair to be judged right, the same for all runs
+        outcomes, groups = as_outcomes({"lp": rng.uniform(size=(3, 100)) < pairs}, np.repeat("a", 100))
+        row = accuracy_limits(outcomes.astype(float), groups).iloc[0]
+        held.append(row["low"] <= 0.99 <= row["high"])
+    assert np.mean(held) > 0.94
+    outcomes, groups = as_outcomes({"lp": np.ones((3, 100))}, np.repeat("a", 100))
+    row = accuracy_limits(outcomes, groups).iloc[0]
+    assert (row["low"], row["high"]) == pytest.approx(proportion_confint(100, 100, method="wilson"))
+
+
+def test_equal_judgements_show_no_difference_and_no_certainty_of_none():
+    outcomes, groups = as_outcomes({"lp": np.ones((3, 100)), "pen_lp": np.ones((3, 100))}, np.repeat("a", 100))
+    row = compare_methods(outcomes, groups).iloc[0]
+    assert row["difference"] == 0
+    assert row[["low", "high", "p", "p_holm"]].isna().all()
+
+
+def test_runs_that_share_text_hide_what_new_text_would_change():
+    """The variance of a mean of n runs over new samples is s^2 (1 / n + f / (1 - f)): Cochran 1977, section 2.6."""
+    change = np.repeat(np.random.default_rng(1).normal(0.1, 0.05, (5, 1)), 40, axis=1)
+    variance = change[:, 0].var(ddof=1)
+    for overlap in (0.0, 0.5, 0.8):
+        _, error, _, over = crossed_mean(change, ["a"] * 40, overlap)
+        assert error**2 == pytest.approx(variance * (1 / 5 + overlap / (1 - overlap)))
+        assert over == "runs and pairs"
+    outcomes, groups = as_outcomes({"lp": change + 0.5, "pen_lp": np.full((5, 40), 0.5)}, np.repeat("a", 40))
+    same_text = pd.Series(1.0, index=groups.index)
+    assert accuracy_limits(outcomes, groups, same_text)[["low", "high"]].isna().all(axis=None)
+    assert compare_methods(outcomes, groups, same_text)[["low", "high", "p"]].isna().all(axis=None)
 
 
 def test_outcomes_of_pairs_are_means_over_templates(study):
