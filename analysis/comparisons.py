@@ -15,8 +15,19 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_group
-from analysis.designs import design_of, is_trajectory, sample_digests
-from analysis.intervals import NO_INTERVAL, ONE_TRAINING, at_least, floored, run_terms, t_limits, with_pairs
+from analysis.designs import Design, design_of, sample_digests
+from analysis.intervals import (
+    NO_INTERVAL,
+    T_SIZES,
+    at_least,
+    contrast_variance,
+    floored,
+    interval_method,
+    run_terms,
+    same_text,
+    t_limits,
+    with_pairs,
+)
 from analysis.judgements import Judgements
 from analysis.p_values import equivalence, holm, two_sided
 from analysis.units import Units, paradigm_accuracies, units_of
@@ -187,8 +198,11 @@ def compare_policies(
 
     One row per group (of `first`; with by=("group", "size") per group and size, smallest first) and unit: group, size
     ("all" where runs of all sizes are taken together), level, name, runs, first, second (mean accuracies), difference
-    (second minus first), low, high, p (paired t over runs, runs - 1 degrees of freedom), p_holm (over these rows of one
-    level), note. Raises RunError where the two judge other pairs, or have no run in common.
+    (second minus first), low, high, p, p_holm (over these rows of one level), note. Sizes weigh equally, however many
+    runs each has. The variance of the difference over new runs is that of a mean of the sizes' changes, estimated as
+    that of a slope is (analysis.intervals.contrast_variance): at one size it is the paired t test over runs; nested
+    seeds are one draw each; text that samples share is in it. Raises RunError where the two judge other pairs, or have
+    no run in common.
     """
     common = [run for run in first.runs.index if run in second.runs.index]
     if not common:
@@ -197,27 +211,43 @@ def compare_policies(
     if not first.pairs[keys].equals(second.pairs[keys]):
         raise RunError(f"{first.label} and {second.label}: not the same pairs, so they cannot be compared run by run")
     units = units_of(first.pairs)
-    y = [
-        paradigm_accuracies(judged.outcome[judged.runs.index.get_indexer(pd.Index(common))], units.bounds)
-        @ units.weights
-        for judged in (first, second)
-    ]
+    outcomes = [judged.outcome[judged.runs.index.get_indexer(pd.Index(common))] for judged in (first, second)]
     described = first.runs.loc[common].sort_values("sample_words", kind="stable")
     place = {group: number for number, group in enumerate(first.runs["group"].unique())}
     rows = []
     for cell, of_cell in sorted(described.groupby(list(by), sort=False), key=lambda item: place[item[0][0]]):
         at = pd.Index(common).get_indexer(of_cell.index)
-        before, after = (values[at] for values in y)
-        change, runs = after - before, len(at)
-        means = {"first": before.mean(axis=0), "second": after.mean(axis=0), "difference": change.mean(axis=0)}
-        several = runs > 1 and not is_trajectory(of_cell)
-        error = change.std(axis=0, ddof=1) / np.sqrt(runs) if several else np.full(change.shape[1], np.nan)
-        degrees = np.full(change.shape[1], max(runs - 1, 1))
+        design = design_of(of_cell)
+        before, after = (outcome[at].astype(np.float64) for outcome in outcomes)
+        weights = design.weights / len(design.counts)
+        means = {
+            name: weights @ paradigm_accuracies(outcome, units.bounds) @ units.weights
+            for name, outcome in (("first", before), ("second", after), ("difference", after - before))
+        }
+        error, degrees, note = mean_error(design, weights, after - before, units)
         low, high = t_limits(means["difference"], error, degrees, confidence)
         p = two_sided(means["difference"], error, degrees)
-        note = "" if several else "one run: no interval" if runs == 1 else ONE_TRAINING
         named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
-        rows.append(units.table.assign(**named, runs=runs, **means, low=low, high=high, p=p, note=note))
+        rows.append(units.table.assign(**named, runs=len(at), **means, low=low, high=high, p=p, note=note))
     columns = ["group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm"]
     columns.append("note")
     return _corrected(pd.concat(rows, ignore_index=True))[columns]
+
+
+def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:
+    """Standard error of the sizes' mean change over new runs, its degrees of freedom, each (U,), and why it has none.
+
+    `weights` (R,) make the mean, `change` (R, P) is the difference of outcomes. NaN where the runs show no error.
+    """
+    method, note = interval_method(design, "t")
+    runs = len(design.x)
+    if runs == 1:
+        method, note = NO_INTERVAL, "one run: no interval"
+    elif len(design.counts) == 1 and not design.trajectory and not same_text(design):
+        method, note = T_SIZES, ""  # a mean needs no second size
+    if method == NO_INTERVAL:
+        none = np.full(units.weights.shape[1], np.nan)
+        return none, none, note
+    y = paradigm_accuracies(change, units.bounds) @ units.weights
+    variance, degrees, *_ = contrast_variance(method, weights, y, change, design, units)
+    return np.sqrt(variance), degrees, note

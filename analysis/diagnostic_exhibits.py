@@ -357,7 +357,8 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
     return Exhibit(
         "measures",
         "All measures",
-        "Means over the runs of a size. low, high: t intervals over runs, for these items; (items): Wilson's 95% "
+        "Means over the runs of a size. low, high: over new runs, for these items, and no closer than Wilson's of as "
+        "many independent answers; (items): Wilson's 95% "
         "intervals over new items, at the mean over runs. Not expressible: items with a word that the model cannot "
         "express, which counts as wrong.",
         table,

@@ -204,10 +204,13 @@ def _lacking(folder: Path) -> dict[str, int]:
 
 
 def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
-    """Means over the runs of a size: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (t
-    intervals over runs as of analysis.curves.spread_limits; NaN where the runs give none), low_items, high_items
-    (Wilson's 95% intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties,
-    unknown (items with a word that cannot be expressed, mean over runs) and known (accuracy without these).
+    """Means over the runs of a size: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over
+    new runs, as of analysis.curves.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's 95%
+    intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties, unknown (items with
+    a word that cannot be expressed, mean over runs) and known (accuracy without these).
+
+    Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave: of tens of items
+    runs often have the same share right, which is no sign that all runs would.
     """
     parts = []
     for group, runs in found.runs.groupby("group", sort=False):
@@ -219,8 +222,12 @@ def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
         if runs["sample_words"].isna().any():  # one model, at no size
             parts.append(_at(str(group), runs, wide, keys, np.full(len(keys), np.nan), np.full(len(keys), np.nan)))
             continue
-        size = design_of(runs).size
-        _, low, high = spread_limits(wide["accuracy"].to_numpy(dtype=np.float64), size, confidence)
+        design = design_of(runs)
+        size = design.size
+        answers = [wide["items"][size == s].sum(axis=0, min_count=1).to_numpy() for s in range(len(design.counts))]
+        _, low, high = spread_limits(
+            wide["accuracy"].to_numpy(dtype=np.float64), size, confidence, 1 / np.stack(answers), design.overlap
+        )
         for s in range(size.max() + 1):
             of = {name: table[size == s] for name, table in wide.items()}
             parts.append(_at(str(group), runs[size == s], of, keys, low[s], high[s]))

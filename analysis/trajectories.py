@@ -14,16 +14,19 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from analysis.accuracies import means_of_paradigms
 from analysis.collect import Study
-from analysis.curves import ALL_PAIRS, Curves
+from analysis.curves import ALL_PAIRS, Curves, wilson_limits
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.figures import SIZE_LABEL, Chart, learning_curves
-from analysis.intervals import t_limits
 from analysis.judgements import Judgements
 from analysis.method_comparison import count_judgements
 from analysis.sentences import plural
+from analysis.units import units_of
+from analysis.variance import weighted_squares
 from corpora.config import written
 from corpora.errors import RunError
 from eval.scores import read_metadata
@@ -36,8 +39,8 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
     """Accuracies of the runs in `judged` at each snapshot that was scored by its method; no rows where none was.
 
     One row per run, moment, level and name: group, size, level, name, run, seed, sample_words, moment, words_seen,
-    accuracy. Score files are counted one by one. Raises RunError for a damaged file, and for one of other pairs, or of
-    another policy, than the scores of the exported model.
+    accuracy, judgements (how many of equal weight it is a mean of). Score files are counted one by one. Raises RunError
+    for a damaged file, and for one of other pairs, or of another policy, than the scores of the exported model.
     """
     found = [
         {"run": run, "method": path.stem, "path": path, **_moment(path, judged, run)}
@@ -45,7 +48,7 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
         if run in study.folders
         for path in sorted(study.folders[run].scores(judged.label).glob(f"{judged.method}@*.parquet"))
     ]
-    columns = [*KEYS, "run", "seed", "sample_words", "moment", "words_seen", "accuracy"]
+    columns = [*KEYS, "run", "seed", "sample_words", "moment", "words_seen", "accuracy", "judgements"]
     if not found:
         return pd.DataFrame(columns=columns)
     files = pd.DataFrame(found)
@@ -65,7 +68,9 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
     points = means_of_paradigms(accuracies, phenomena)
     files = files.assign(model=files["run"] + "/" + files["method"])[["run", "model", "moment", "words_seen"]]
     runs = judged.runs[["group", "size", "seed", "sample_words"]]
-    return points.merge(files, on="model").join(runs, on="run")[columns]
+    units = units_of(judged.pairs)
+    counts = units.table[["level", "name"]].assign(judgements=1 / weighted_squares(1 / units.pairs, units.weights))
+    return points.merge(counts, on=["level", "name"]).merge(files, on="model").join(runs, on="run")[columns]
 
 
 def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
@@ -90,9 +95,10 @@ def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
     `points`: one row per run, unit and moment, as of `read_trajectories`. Runs come to a moment with slightly different
     words_seen, as steps are whole: their mean stands here. Returns group, size, level, name, moment, words_seen, runs,
-    accuracy, low, high (t intervals over runs, NaN for one run). Runs that ended earlier, or lack a snapshot, are
-    missing at that moment, and `runs` says how many are there. Raises RunError where a run has two accuracies at one
-    moment.
+    accuracy, low, high (over new runs: Wilson's limits with Student's quantile, as of analysis.curves.spread_limits,
+    and no closer than those of as many independent judgements; NaN for one run). Runs that ended earlier, or lack a
+    snapshot, are missing at that moment, and `runs` says how many are there. Raises RunError where a run has two
+    accuracies at one moment.
     """
     twice = points.duplicated([*KEYS, "run", "moment"])
     if twice.any():
@@ -100,12 +106,16 @@ def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
     grouped = points.groupby([*KEYS, "moment"], sort=False)
     table = grouped.agg(
         words_seen=("words_seen", "mean"), runs=("run", "size"), accuracy=("accuracy", "mean"),
-        deviation=("accuracy", "std"),
+        deviation=("accuracy", "std"), judgements=("judgements", "sum"),
     ).reset_index()  # fmt: skip
-    runs = table["runs"].to_numpy(dtype=np.float64)
-    error = table["deviation"].to_numpy(dtype=np.float64) / np.sqrt(runs)  # NaN for one run
-    low, high = t_limits(table["accuracy"].to_numpy(dtype=np.float64), error, np.maximum(runs - 1, 1), confidence)
-    table = table.assign(low=np.clip(low, 0, 1), high=np.clip(high, 0, 1)).drop(columns="deviation")
+    runs, mean, deviation, judgements = (
+        table[name].to_numpy(dtype=np.float64) for name in ("runs", "accuracy", "deviation", "judgements")
+    )
+    binomial = np.where(mean * (1 - mean) > 1e-9, mean * (1 - mean), np.inf)
+    by_runs = student.ppf(0.5 + confidence / 2, np.maximum(runs - 1, 1)) ** 2 * deviation**2 / runs / binomial
+    square = np.maximum(by_runs, norm.ppf(0.5 + confidence / 2) ** 2 / judgements)  # NaN for one run
+    low, high = wilson_limits(mean, square)
+    table = table.assign(low=low, high=high).drop(columns=["deviation", "judgements"])
     return table.sort_values([*KEYS, "words_seen"], kind="stable", ignore_index=True)
 
 
@@ -132,8 +142,8 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
         "included, a panel for each size. These are no learning curves and stand in no fit with them: the points of a "
         "curve are runs that were each trained to their end on an amount of text of their own, those of a trajectory "
         "the same runs at several moments, on the same text and from the same start, so they depend on each other, and "
-        f"no slope is given. Bands are {confidence:.0%} t intervals over runs at each moment, those of phenomena shown "
-        "when one is chosen; few runs make them wide. The last point is after the last step, where the model that "
+        f"no slope is given. Bands are {confidence:.0%} intervals over new runs at each moment (Wilson's limits with "
+        "Student's quantile), those of phenomena shown when one is chosen; few runs make them wide. The last point is after the last step, where the model that "
         f"other sections score may be an earlier one (recipe.export=best).{without if lacking else ''}",
         table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen}),
         cells={"curve": as_it_is, "size": as_it_is, seen: count, "runs": count},

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,19 @@ def test_intervals_over_runs_pool_sizes_of_two_runs(study):
         limits = proportion_confint(mean * trials, trials, 2 * student.sf(student.ppf(0.95, 2), np.inf), "wilson")
         assert (row.low, row.high) == pytest.approx(limits)
     assert set(at_largest(means)["size"]) == {"1M"}
+
+
+def test_runs_that_agree_have_limits_over_runs_of_some_width(study):
+    """Two runs that both get all items right, and two that both get the same share: Wilson's of all answers."""
+    found = diagnosed(study[0], "cprag")
+    for share in (1.0, 0.75):
+        means = over_sizes(replace(found, measured=found.measured.assign(accuracy=share)), 0.95)
+        of_runs = means[means["runs"] == 2]
+        assert len(of_runs)
+        for row in of_runs.itertuples():
+            answers = 2 * row.items
+            limits = proportion_confint(share * answers, answers, method="wilson")
+            assert (row.low, row.high) == pytest.approx(limits)
 
 
 def test_the_papers_numbers_stand_in_the_forms_of_its_tables(study):

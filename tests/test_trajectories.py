@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
+from statsmodels.stats.proportion import proportion_confint
 
 from analysis.collect import collect
 from analysis.config import CurvesConfig
@@ -16,7 +19,9 @@ from tests.made_up_study import MadeUpStudy
 
 
 def points(**columns):
-    return pd.DataFrame({"group": "lstm", "size": "1M", "level": "overall", "name": "overall", **columns})
+    """Of accuracies that are means of 50 judgements."""
+    about = {"group": "lstm", "size": "1M", "level": "overall", "name": "overall", "judgements": 50.0}
+    return pd.DataFrame({**about, **columns})
 
 
 def test_means_over_runs_at_each_moment():
@@ -32,10 +37,19 @@ def test_means_over_runs_at_each_moment():
     assert table["words_seen"].tolist() == [12, 20, 30]
     assert table["runs"].tolist() == [2, 2, 1]
     np.testing.assert_allclose(table["accuracy"], [0.6, 0.6, 0.8])
-    # t(.975, 1 degree) is 12.7: the interval is cut at 0 and 1.
-    np.testing.assert_allclose(table[["low", "high"]].to_numpy(), [[0, 1], [0.6, 0.6], [np.nan, np.nan]])
+    # Two accuracies that differ: Wilson's limits of the trials that vary as much, by t(.975, 1 degree). Equal ones:
+    # Wilson's of as many judgements.
+    trials = 0.6 * 0.4 / (0.02 / 2)
+    spread = proportion_confint(0.6 * trials, trials, 2 * norm.sf(student.ppf(0.975, 1)), "wilson")
+    limits = [spread, proportion_confint(60, 100, method="wilson"), (np.nan, np.nan)]
+    np.testing.assert_allclose(table[["low", "high"]].to_numpy(), limits)
     with pytest.raises(RunError, match="b: two accuracies at one moment"):
         trajectories(points(run=list("bb"), moment="end", words_seen=[10, 11], accuracy=[0.5, 0.6]), 0.95)
+
+
+def test_three_runs_at_the_ceiling_have_an_interval():
+    row = trajectories(points(run=list("abc"), moment="end", words_seen=10, accuracy=1.0), 0.95).iloc[0]
+    assert (row["low"], row["high"]) == pytest.approx(proportion_confint(150, 150, method="wilson"))
 
 
 @pytest.fixture
@@ -58,6 +72,9 @@ def test_accuracies_are_those_of_the_score_files_of_snapshots(made_up):
     judged = judgements(study, "blimp", "lp", "wrong")
     found = read_trajectories(study, judged, "wrong")
     assert set(found["run"]) == {folder.path.name for folder in folders[2:]}
+    counts = found.drop_duplicates(["level", "name"]).set_index(["level", "name"])["judgements"]
+    assert counts["overall", "overall"] == pytest.approx(6 * 30)
+    assert counts["phenomenon", "island_effects"] == pytest.approx(3 * 30)
     for (run, moment), rows in found.groupby(["run", "moment"]):
         step = {"1/2": 7, "end": 14}[moment]
         scores, metadata = read_scores(score_path(study.folders[run].scores("blimp"), "lp", step))
