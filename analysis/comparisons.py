@@ -18,13 +18,13 @@ from analysis.curves import GroupFit, fit_group
 from analysis.designs import Design, design_of, sample_digests
 from analysis.intervals import (
     NO_INTERVAL,
+    SAME_TEXT,
     T_SIZES,
     at_least,
     contrast_variance,
     floored,
     interval_method,
     run_terms,
-    same_text,
     t_limits,
     with_pairs,
 )
@@ -240,11 +240,13 @@ def mean_error(design: Design, weights: Array, change: Array, units: Units) -> t
     `weights` (R,) make the mean, `change` (R, P) is the difference of outcomes. NaN where the runs show no error.
     """
     method, note = interval_method(design, "t")
-    runs = len(design.x)
-    if runs == 1:
-        method, note = NO_INTERVAL, "one run: no interval"
-    elif len(design.counts) == 1 and not design.trajectory and not same_text(design):
-        method, note = T_SIZES, ""  # a mean needs no second size
+    if len(design.x) == 1:
+        note = "one run: no interval"
+    elif len(design.counts) == 1 and not design.trajectory:  # a mean needs no second size
+        if design.overlap is not None and design.overlap.max() > SAME_TEXT:
+            note = "runs on the same text: no interval"
+        else:
+            method, note = T_SIZES, ""
     if method == NO_INTERVAL:
         none = np.full(units.weights.shape[1], np.nan)
         return none, none, note

@@ -21,20 +21,24 @@ def counts_text(counts: Iterable[int]) -> str:
     return ",".join(str(int(count)) for count in counts)
 
 
-def coverage_for(runs: pd.DataFrame) -> pd.DataFrame:
+def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
     """Rows of coverage.csv of intervals in use, for designs with as many runs at each size as some group of `runs`.
 
-    `runs`: rows of Study.runs. Samples must be nested, overlap by more than OVERLAP_LIMIT, or be independent, as there.
-    No rows where nothing like this study was simulated.
+    `runs`: rows of Study.runs; `slopes`: Curves.slopes of them. The slopes of the simulated design must have had the
+    interval that the group's have; samples must be nested, overlap by more than OVERLAP_LIMIT, or be independent, as
+    there. No rows where nothing like this study was simulated.
     """
     with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, dtype={"runs": str})
-    designs = [design_of(of) for _, of in runs.groupby("group", sort=False)]
-    wanted = set()
-    for design in designs:
+    methods = slopes.drop_duplicates("group").set_index("group")["method"]
+    studied = set()
+    for group, of_group in runs.groupby("group", sort=False):
+        design = design_of(of_group)
         overlaps = design.overlap is not None and bool((design.overlap > OVERLAP_LIMIT).any())
         samples = "nested" if design.nested else "overlapping" if overlaps else "independent"
-        wanted.add((counts_text(design.counts), samples))
-    known = np.array([key in wanted for key in zip(table["runs"], table["samples"], strict=True)], dtype=bool)
-    kept: pd.DataFrame = table[known & table["used"] & (table["none"] < 1)]
+        studied.add((counts_text(design.counts), samples, methods[group]))
+    used = table["used"] & (table["none"] < 1)
+    keys = zip(table["runs"], table["samples"], table["interval"], strict=True)
+    alike = used & (table["quantity"] == "slope") & np.array([key in studied for key in keys], dtype=bool)
+    kept: pd.DataFrame = table[used & table["design"].isin(table.loc[alike, "design"])]
     return kept.reset_index(drop=True)

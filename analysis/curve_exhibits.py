@@ -5,7 +5,7 @@ Made of the tables of analysis.curve_tables; each appears where its table has ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import altair as alt
@@ -63,7 +63,9 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
         f"says that it does. {intervals} by Fieller's theorem (of other shapes than a line by profile likelihood), "
         "with the sampling error of people's accuracy, judgements of one pair going together; unbounded where that of "
         "the slope holds 0. A shape is asked only if it can reach people, and says never only if none of its curves "
-        "within the limits does." + (f" People: {people}." if people else ""),
+        "within the limits does. Limits of another shape than a line take for granted that the curve has this shape, "
+        "which AICc chose: they are too narrow for what is not known of the shape itself."
+        + (f" People: {people}." if people else ""),
         table,
         cells={"curve": as_it_is, "fit": as_it_is, "words": as_it_is},
         strong=_strong(rows),
@@ -156,8 +158,8 @@ def _shapes(rows: pd.DataFrame) -> Exhibit | None:
         "shapes",
         "Lines and other shapes",
         "How far each shape's AICc lies above the lowest one's: up to 2 is as good, from 10 on is as good as ruled out "
-        "(Burnham and Anderson 2002, section 2.6). A sigmoid has chance and ceiling free, or fixed at .5 and 1 or "
-        "people's accuracy. A dash: the fit did not converge.",
+        "(Burnham and Anderson 2002, section 2.6). Sizes weigh equally, however many runs each has. A sigmoid has "
+        "chance and ceiling free, or fixed at .5 and 1 or people's accuracy. A dash: the fit did not converge.",
         table,
         cells={"curve": as_it_is, "preferred": as_it_is, **dict.fromkeys(shapes, _above)},
         strong=_strong(wide),
@@ -179,7 +181,8 @@ def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
         "logits",
         "Slopes in log-odds",
         "A binomial model of the right pairs of each run and paradigm on log2 of the words, with an intercept a "
-        "paradigm (logistic regression, statsmodels); unlike an accuracy, log-odds have room near the ceiling. "
+        "paradigm (logistic regression, statsmodels); unlike an accuracy, log-odds have room near the ceiling. Runs "
+        "weigh equally, as the likelihood has them, so that a size with more runs weighs more, unlike in the curves. "
         f"{intervals} are from leaving out runs and paradigms in turn. Paradigms are random here: these intervals are "
         "over new paradigms of the same phenomenon, and so wider than those of the curves, whose paradigms are fixed.",
         table,
@@ -234,22 +237,25 @@ def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame
     )  # fmt: skip
 
 
-def coverage_exhibit(runs: pd.DataFrame) -> Exhibit | None:
-    """How often the intervals of this code held the truth in simulated studies of designs like that of `runs`.
+def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confidence: float) -> Exhibit | None:
+    """How often the intervals of this code held the truth in simulated studies of designs like those `studied`.
 
-    `runs`: rows of Study.runs. None where no such design was simulated (tests/bench/coverage.py).
+    `studied`: rows of Study.runs and Curves.slopes of each benchmark; `confidence`: of the intervals of the slopes.
+    None where no such design was simulated (tests/bench/coverage.py), which is so for all but 95% intervals.
     """
-    rows = coverage_for(runs)
-    rows = rows[rows["level"] == "overall"].reset_index(drop=True)
-    if rows.empty:
+    parts = [coverage_for(runs, slopes) for runs, slopes in studied] if confidence == 0.95 else []
+    if not sum(map(len, parts)):
         return None
+    rows = pd.concat(parts, ignore_index=True).drop_duplicates()
+    rows = rows[rows["level"] == "overall"].reset_index(drop=True)
     shown = ["design", "quantity", "question", "interval"]
     error = float(rows["standard_error"].max())
     return Exhibit(
         "coverage",
         "How often the intervals hold",
         f"Share of {rows['studies'].min():,} simulated studies a design (standard error {error:.1%} at most) whose 95% "
-        "interval held the truth, overall; designs with as many runs at each size as here. Designs name the spread "
+        "interval held the truth, overall; designs with as many runs at each size, and the same interval, as here. "
+        "Designs name the spread "
         "between runs over sizes and whether accuracies lie on a line; of a bent curve limits by HC2 and HC3 are too "
         "wide, as they hold the distance from a line too. Lack of fit: share of lines not rejected; onset: share of "
         "onsets that are no smaller than the true one.",

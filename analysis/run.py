@@ -90,8 +90,9 @@ def analyse(config: AnalysisConfig) -> None:
             by_label = {label: section.judged for label, section in sections.items()}
             for label, exhibits in matched_exhibits(study, by_label, config.analysis).items():
                 sections[label].more[:0] = exhibits
+    studied = [(section.judged.runs, section.curves.slopes) for section in sections.values()]
     for last in [*sections.values()][-1:]:
-        last.more.extend(filter(None, [coverage_exhibit(last.judged.runs)]))
+        last.more.extend(filter(None, [coverage_exhibit(studied, config.analysis.confidence)]))
     with quiet.status("writing the report"):
         path = write_report(
             folder,

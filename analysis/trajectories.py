@@ -143,7 +143,8 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
         "curve are runs that were each trained to their end on an amount of text of their own, those of a trajectory "
         "the same runs at several moments, on the same text and from the same start, so they depend on each other, and "
         f"no slope is given. Bands are {confidence:.0%} intervals over new runs at each moment (Wilson's limits with "
-        "Student's quantile), those of phenomena shown when one is chosen; few runs make them wide. The last point is after the last step, where the model that "
+        "Student's quantile), those of phenomena shown when one is chosen; few runs make them wide. "
+        "The last point is after the last step, where the model that "
         f"other sections score may be an earlier one (recipe.export=best).{without if lacking else ''}",
         table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen}),
         cells={"curve": as_it_is, "size": as_it_is, seen: count, "runs": count},

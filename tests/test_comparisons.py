@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy.stats import t as student
-from scipy.stats import ttest_ind, ttest_rel
+from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
 from analysis.comparisons import P_VALUES, compare_groups, compare_policies, compare_slopes, slope_difference
@@ -214,12 +214,7 @@ def test_policies_are_a_paired_test_over_runs():
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     first = judged_from({"a": (accuracies, sizes)})
     second = judged_from({"a": (accuracies + 0.05, sizes)}, rng=np.random.default_rng(1), label="b+context-eos-32")
-    row = compare_policies(first, second, 0.95).iloc[0]
     before, after = (judged.outcome.mean(axis=1, dtype=np.float64) for judged in (first, second))
-    reference = ttest_rel(after, before)
-    np.testing.assert_allclose(row["p"], reference.pvalue)
-    np.testing.assert_allclose([row["low"], row["high"]], reference.confidence_interval(0.95))
-    assert row["difference"] == pytest.approx(after.mean() - before.mean())
     by_size = compare_policies(first, second, 0.95, by=("group", "size")).query("level == 'overall'")
     assert len(by_size) == 3
     for (_, row), at in zip(by_size.iterrows(), (slice(0, 2), slice(2, 4), slice(4, 6)), strict=True):
@@ -247,3 +242,51 @@ def test_nested_seeds_are_paired_whichever_group_lacks_a_run():
     assert rows[0]["difference"] == pytest.approx(-rows[1]["difference"])
     for name in ("p", "p_new_pairs", "p_tost"):
         assert rows[0][name] == pytest.approx(rows[1][name])
+
+
+def test_a_change_at_all_sizes_weighs_sizes_equally():
+    """Five, three and three runs: the mean of the sizes' changes, its variance the sum of theirs over 9 (by hand)."""
+    sizes = np.repeat([1000, 2000, 4000], [5, 3, 3])
+    change = np.array([0.1, 0.2, 0.0, 0.15, 0.3, 0.05, 0.25, 0.1, -0.1, 0.1, 0.2])
+    first = judged_from({"a": (np.full(11, 0.5), sizes)})
+    second = judged_from({"a": (0.5 + change, sizes)}, rng=np.random.default_rng(1))
+    row = compare_policies(first, second, 0.95).iloc[0]
+    exact = pd.Series((second.outcome - first.outcome).mean(axis=1, dtype=np.float64)).groupby(sizes)
+    variances = exact.var() / exact.size() / 9
+    error, degrees = np.sqrt(variances.sum()), variances.sum() ** 2 / (variances**2 / (exact.size() - 1)).sum()
+    assert row["difference"] == pytest.approx(exact.mean().mean())
+    assert row["p"] == pytest.approx(2 * student.sf(row["difference"] / error, degrees))
+    assert row["high"] - row["low"] == pytest.approx(2 * student.ppf(0.975, degrees) * error)
+
+
+def test_a_change_of_nested_runs_is_a_test_over_seeds():
+    """A seed is one draw with all of its runs: the t test of the seeds' mean changes."""
+    sizes, effect = np.repeat([1000, 2000, 4000, 8000], 3), np.tile([0.05, 0.0, 0.2], 4)
+    first = judged_from({"a": (np.full(12, 0.5), sizes)})
+    second = judged_from({"a": (0.5 + effect, sizes)}, rng=np.random.default_rng(1))
+    for judged in (first, second):
+        judged.runs["seed"], judged.runs["nested"] = np.tile([1, 2, 3], 4), True
+    row = compare_policies(first, second, 0.95).iloc[0]
+    of_runs = (second.outcome - first.outcome).mean(axis=1, dtype=np.float64)
+    reference = ttest_1samp(of_runs.reshape(4, 3).mean(axis=0), 0)
+    np.testing.assert_allclose(row["p"], reference.pvalue)
+    np.testing.assert_allclose([row["low"], row["high"]], reference.confidence_interval(0.95))
+
+
+def test_no_change_in_any_run_is_no_interval_of_zero_width():
+    sizes = np.repeat([1000, 2000], 3)
+    judged = judged_from({"a": (np.full(6, 0.7), sizes)})
+    rows = compare_policies(judged, judged, 0.95)
+    assert (rows["difference"] == 0).all()
+    assert ((rows["low"] < 0) & (rows["high"] > 0)).all()
+    assert rows["p"].tolist() == pytest.approx([1.0] * len(rows))
+
+
+def test_a_change_without_an_interval_says_why():
+    sizes = np.repeat([1000, 2000], 3)
+    judged = judged_from({"a": (np.full(6, 0.7), sizes)})
+    judged.runs["overlap"] = 1.0
+    for by in (("group",), ("group", "size")):
+        rows = compare_policies(judged, judged, 0.95, by)
+        assert rows["low"].isna().all()
+        assert rows["note"].str.contains("same text").all()

@@ -10,6 +10,7 @@ from analysis.config import CurvesConfig
 from analysis.coverage import coverage_for
 from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
+from analysis.intervals import BOOTSTRAP, T_HC3, T_SIZES
 from analysis.judgements import judgements
 from analysis.tables import p_text
 from eval.published import read_published
@@ -81,13 +82,27 @@ def test_what_context_changes_is_a_section_too():
 def test_coverage_is_shown_for_what_was_simulated_alone():
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [1, 2] * 4, "nested": False})
-    shown = coverage_exhibit(runs).table
-    assert set(coverage_for(runs)["runs"]) == {"2,2,2,2"}
+    slopes = pd.DataFrame({"group": ["g"], "method": [T_HC3]})
+    shown = coverage_exhibit([(runs, slopes)], 0.95).table
+    assert set(coverage_for(runs, slopes)["runs"]) == {"2,2,2,2"}
     assert {"slope", "difference of slopes", "lack of fit"} <= set(shown["quantity"])
     assert not any("nested" in name for name in shown["design"])
-    assert coverage_exhibit(runs.iloc[:-1]) is None  # nothing like it was simulated
-    assert coverage_exhibit(runs.assign(nested=True)) is None
-    assert coverage_exhibit(runs.assign(overlap=0.7)) is None
+    assert coverage_exhibit([(runs.iloc[:-1], slopes)], 0.95) is None  # nothing like it was simulated
+    assert coverage_exhibit([(runs.assign(nested=True), slopes)], 0.95) is None
+    assert coverage_exhibit([(runs.assign(overlap=0.7), slopes)], 0.95) is None
+
+
+def test_coverage_is_that_of_the_intervals_shown():
+    """Five runs a size with interval=t or another confidence: what was simulated is a crossed bootstrap at 95%."""
+    sizes = np.repeat([1000, 2000, 4000, 8000], 5)
+    runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [*range(5)] * 4, "nested": False})
+    slopes = pd.DataFrame({"group": ["g"], "method": [BOOTSTRAP]})
+    assert BOOTSTRAP in set(coverage_exhibit([(runs, slopes)], 0.95).table["interval"])
+    assert coverage_exhibit([(runs, slopes)], 0.8) is None
+    assert coverage_exhibit([(runs, slopes.assign(method=T_SIZES))], 0.95) is None
+    two = runs[runs["seed"] < 2]
+    both = [(runs, slopes), (two, slopes.assign(method=T_HC3))]
+    assert {BOOTSTRAP, T_HC3} <= set(coverage_exhibit(both, 0.95).table["interval"])
 
 
 def test_only_what_differs_by_context_is_compared(tmp_path):
