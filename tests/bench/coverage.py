@@ -2,13 +2,12 @@
 
     python tests/bench/coverage.py [--studies N] [--resamples N] [--designs NAME ...] [--processes N] [--csv FILE]
 
-One row for each design, quantity and level; "worst phenomenon" is the phenomenon that is covered least often. With 1,000
-studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own, so that its rows are the
-same whatever other designs are simulated. Studies
-are those of tests/made_up_judgements.py: pairs crossed with runs, a spread between runs of any pattern, accuracies
-expected at the sizes on a line, a sigmoid or a curve that rises late (whose slope is that of the line through them,
-sizes weighted equally). What is measured of a study is in QUANTITIES: a function there yields
-rows, and adding one adds a quantity.
+One row for each design, quantity and level; "worst phenomenon" is the phenomenon that is covered least often. With
+1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own, so its rows are
+the same whatever other designs are simulated. Studies are those of tests/made_up_judgements.py: pairs crossed with
+runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that rises
+late (whose slope is that of the line through them, sizes weighted equally). What is measured of a study is in
+QUANTITIES: a function there yields rows, and adding one adds a quantity.
 """
 
 import argparse
@@ -85,9 +84,8 @@ DESIGNS = {
     "4x5 ceiling, 10 pairs": MadeUpJudgements(5, 4, pairs=10, paradigms=CEILING),
     "4x5 ceiling, 100 pairs": MadeUpJudgements(5, 4, paradigms=CEILING),
 }
-OTHER_RUNS = {
-    "4x5 line, spread falls": [(5, 5, 5, 1), (1, 1, 1, 1)]
-}  # of each size of a group compared with the design
+# Runs of each size of another group, which is compared with the design.
+OTHER_RUNS = {"4x5 line, spread falls": [(5, 5, 5, 1), (1, 1, 1, 1)]}
 
 
 @dataclass(frozen=True)
