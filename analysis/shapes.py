@@ -159,23 +159,27 @@ def line(x: Array) -> Shape:
     return Shape(LINE, "line", (None, None), float(x.min()), ((-math.inf, math.inf), (-math.inf, math.inf)))
 
 
-def fit_shape(shape: Shape, x: Array, y: Array) -> Fit:
+def fit_shape(shape: Shape, x: Array, y: Array, weights: Array | None = None) -> Fit:
     """Least squares of (R,) accuracies at (R,) log2(words): from the best points of a grid, within the bounds.
 
-    A fit with a parameter at its bound is one of a simpler curve (a step, a straight piece); it says so.
+    `weights` (R,) of the squares, of which only the ratios matter; None: equal. Squares are those of weights that have
+    the mean 1, so that AICc is that of runs whose variances are inverse to their weights, but for a constant that all
+    shapes share. A fit with a parameter at its bound is one of a simpler curve (a step, a straight piece); it says so.
     """
+    weights = np.ones(len(x)) if weights is None else weights / weights.mean()
     if shape.kind == "line":
-        straight = fit_lines(x, y[:, None])
+        straight = fit_lines(x, y[:, None], weights)
         slope = float(straight.slope[0])
         free = np.array([straight.intercept[0] + slope * shape.origin, slope])
-        return Fit(shape, free, float(((y - shape.at(x, free)) ** 2).sum()), len(x), True, "")
+        return Fit(shape, free, float((weights * (y - shape.at(x, free)) ** 2).sum()), len(x), True, "")
     low, high = (np.array([shape.bounds[i][side] for i in shape.free]) for side in (0, 1))
     best, failed = None, ""
     scale, inside = np.minimum(high - low, 1.0), 1e-9 * (high - low)
-    for start in _starts(shape, x, y):
+    root = np.sqrt(weights)
+    for start in _starts(shape, x, y, root):
         found = least_squares(
-            partial(_residuals, shape, x, y), np.clip(start, low + inside, high - inside),
-            jac=partial(_gradient, shape, x), bounds=(low, high), x_scale=scale, max_nfev=MOST_EVALUATIONS,
+            partial(_residuals, shape, x, y, root), np.clip(start, low + inside, high - inside),
+            jac=partial(_gradient, shape, x, root), bounds=(low, high), x_scale=scale, max_nfev=MOST_EVALUATIONS,
             xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
         )  # fmt: skip
         if found.status <= 0:
@@ -191,22 +195,23 @@ def fit_shape(shape: Shape, x: Array, y: Array) -> Fit:
     return Fit(shape, best.x, float(2 * best.cost), len(x), True, note)
 
 
-def _residuals(shape: Shape, x: Array, y: Array, free: Array) -> Array:
-    return shape.at(x, free) - y
+def _residuals(shape: Shape, x: Array, y: Array, root: Array, free: Array) -> Array:
+    return root * (shape.at(x, free) - y)
 
 
-def _gradient(shape: Shape, x: Array, free: Array) -> Array:
-    return shape.gradient(x, free)
+def _gradient(shape: Shape, x: Array, root: Array, free: Array) -> Array:
+    return root[:, None] * shape.gradient(x, free)
 
 
-def _starts(shape: Shape, x: Array, y: Array) -> list[Array]:
+def _starts(shape: Shape, x: Array, y: Array, root: Array) -> list[Array]:
     """The best points of a grid over what enters nonlinearly, one of each part of the rates; the rest by regression."""
     rates = np.geomspace(*shape.bounds[2], 3 * STARTS)
     grid = rates[:, None]
     if shape.kind == "sigmoid":
         middles = np.linspace(*shape.bounds[3], 21)
         grid = np.stack([np.repeat(rates, len(middles)), np.tile(middles, len(rates))], axis=1)
-    basis = np.stack([np.stack(shape._basis(x, *point)) for point in grid])  # (G, 2, R)
+    basis = root * np.stack([np.stack(shape._basis(x, *point)) for point in grid])  # (G, 2, R)
+    y = root * y
     linear = np.array([[math.nan if value is None else value for value in shape.fixed[:2]]] * len(grid))
     open_ = [i for i in (0, 1) if shape.fixed[i] is None]
     target = y - np.einsum("gi,gir->gr", np.nan_to_num(linear), basis)
@@ -260,7 +265,7 @@ def fit_shapes(
             if unit["level"] not in levels:
                 continue
             fits = [
-                fit_shape(shape, fit.design.x, fit.y[:, u])
+                fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights)
                 for shape in shapes_for(fit.design.x, known.get((unit["level"], unit["name"])))
             ]
             best = preferred(fits)

@@ -21,7 +21,7 @@ from scipy.stats import t as student
 from analysis.config import CurvesConfig
 from analysis.curves import GroupFit, fit_groups
 from analysis.designs import Design
-from analysis.intervals import NO_INTERVAL, contrast_variance, run_terms, t_limits
+from analysis.intervals import NO_INTERVAL, contrast_variance, run_terms, slope_limits
 from analysis.judgements import Judgements
 from analysis.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
 from analysis.units import Units, units_of
@@ -130,18 +130,27 @@ def mean_and_slope(fit: GroupFit, outcome: Array, units: Units) -> tuple[Array, 
     return mean, slope, correlation * np.sqrt(mean * slope)
 
 
+def slope_quantile(fit: GroupFit, units: Units, config: CurvesConfig) -> Array:
+    """(U,) standard errors from the slope to its limit on the side of 0, so that both say the same of its direction.
+
+    Student's quantile for t intervals; that of the resampled slopes for the bootstrap.
+    """
+    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, fit.design, units, config, None)
+    slope = fit.line.slope
+    return np.asarray(np.where(slope > 0, slope - low, high - slope) / fit.errors.runs)
+
+
 def line_reaches(
-    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, confidence: float
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, quantile: Array
 ) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
     """log2(words) at which the lines reach people, limits, and whether the set is between (`fieller`); each (U,).
 
-    `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs. Degrees
-    of freedom are those of the slope, as if people's error were known no better.
+    `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs;
+    `quantile` (U,) of `slope_quantile`, as if people's error were known no better than the slope's.
     """
     centre = float(fit.design.weights @ fit.design.x) / len(fit.design.counts)
     numerator = people - fit.line.intercept - fit.line.slope * centre
     mean, slope, covariance = mean_and_slope(fit, outcome, units)
-    quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
     # The mean of the runs is subtracted, so its covariance with the slope changes sign.
     low, high, bounded = fieller(numerator, fit.line.slope, (error**2 + mean, slope, -covariance), quantile)
     slopes = np.where(fit.line.slope == 0, np.nan, fit.line.slope)
@@ -149,7 +158,7 @@ def line_reaches(
 
 
 def above_people(
-    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, confidence: float
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, quantile: Array
 ) -> npt.NDArray[np.bool_]:
     """(U,) True if the line certainly lies above people at the largest size; arguments as of `line_reaches`."""
     design = fit.design
@@ -158,7 +167,6 @@ def above_people(
     fitted = fit.line.intercept + fit.line.slope * (centre + ahead)
     mean, slope, covariance = mean_and_slope(fit, outcome, units)
     variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
-    quantile = np.asarray(student.ppf(0.5 + confidence / 2, fit.errors.degrees))
     return np.asarray(fitted - people > quantile * np.sqrt(variance))
 
 
@@ -177,14 +185,14 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in wanted.to_dict("records")}
     rows = []
     for fit in fit_groups(judged, units, config.interval):
-        of_line = _from_lines(fit, judged.outcome[fit.rows], units, known, config.confidence)
+        of_line = _from_lines(fit, judged.outcome[fit.rows], units, known, config)
         compared = len(np.unique(fit.design.size)) >= MIN_SIZES and not fit.design.trajectory
         for u, row in of_line.items():
             rows.append({"group": fit.group, **row})
             if compared:
                 at = row["people"]
                 shapes = [shape for shape in shapes_for(fit.design.x, None) if shape.can_reach(at)]
-                fits = [fit_shape(shape, fit.design.x, fit.y[:, u]) for shape in shapes]
+                fits = [fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights) for shape in shapes]
                 best = preferred(fits)
                 if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
                     other = _from_shape(best, fit.design, fit.y[:, u], at, row["people_error"], config.confidence)
@@ -194,16 +202,17 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
 
 
 def _from_lines(
-    fit: GroupFit, outcome: Array, units: Units, known: dict[tuple[str, str], tuple[float, float]], confidence: float
+    fit: GroupFit, outcome: Array, units: Units, known: dict[tuple[str, str], tuple[float, float]], config: CurvesConfig
 ) -> dict[int, dict[str, Any]]:
     """Rows of the line, by the number of the unit."""
     x, slope = fit.design.x, fit.line.slope
     last = float(x[fit.design.size == fit.design.size.max()].mean())
     keys = [(unit["level"], unit["name"]) for unit in units.table.to_dict("records")]
     accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
-    reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), confidence)
-    above = above_people(fit, outcome, units, accuracy, np.nan_to_num(error), confidence)
-    slope_low, slope_high = t_limits(slope, fit.errors.runs, fit.errors.degrees, confidence)
+    quantile = slope_quantile(fit, units, config)
+    reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), quantile)
+    above = above_people(fit, outcome, units, accuracy, np.nan_to_num(error), quantile)
+    sure = np.abs(slope) > quantile * fit.errors.runs  # the slope's interval lies on one side of 0
     rows = {}
     for u, key in enumerate(keys):
         if key not in known:
@@ -223,10 +232,10 @@ def _from_lines(
                 reach, limits = math.nan, [math.nan, math.nan]
         elif fitted >= accuracy[u]:  # neither the level nor the slope is known well enough
             status, limits = UNBOUNDED, [math.nan, math.inf]
-        elif slope_high[u] < 0:
+        elif sure[u] and slope[u] < 0:
             status, reach, limits = NEVER, math.inf, [math.inf, math.inf]
             note.append("accuracy falls")
-        elif not slope_low[u] > 0:
+        elif not sure[u]:
             # All ratios but those between the limits: with a rising line, those above the upper one.
             status, limits = UNBOUNDED, [limits[1] if low[u] < x.mean() < high[u] else math.nan, math.inf]
         else:
@@ -257,7 +266,7 @@ def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float,
         note.append("no limits: the profile takes runs to be independent, and those of a seed share their text")
         status = REACHED if fitted >= people else ESTIMATED if math.isfinite(reach) else NO_ESTIMATE
     else:
-        low, high = profile_limits(fit, x, y, people, error, confidence)
+        low, high = profile_limits(fit, x, y, people, error, confidence, design.weights)
         if fitted >= people:
             status = REACHED
         elif math.isinf(low):
@@ -270,39 +279,58 @@ def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float,
     return {**row, "text": described(row)}
 
 
-def profile_limits(fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float) -> tuple[float, float]:
+def profile_limits(
+    fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float, weights: Array | None = None
+) -> tuple[float, float]:
     """The smallest and the largest log2(words) at which the curve may reach people, by its profile.
 
     At each x the shape is fitted again, people's accuracy being one more observation, of its own error, of the curve
     there; x is held possible while the sum of squares over the residual variance grows by less than the square of
     Student's quantile (Bates and Watts 1988, section 6.1). Of a line that is Fieller's set. Looked for from a span of
     the sizes below them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
+
+    `weights` (R,) of the fit's squares make sizes weigh equally and say nothing of the runs' variance, which is taken
+    to be the same for all: the sum of squares is divided by what makes the variance of the curve at x that of the
+    weighted fit (a sandwich), as for composite likelihoods (Varin, Reid and Firth 2011, section 2.3), with the degrees
+    of freedom of Bell and McCaffrey 2002. With equal weights that is the residual variance.
     """
-    freedom = len(x) - len(fit.free)
-    variance = fit.squares / freedom
+    weights = np.ones(len(x)) if weights is None else weights / weights.mean()
+    root = np.sqrt(weights)
+    jacobian = fit.shape.gradient(x, fit.free)
+    inverse = np.linalg.pinv(jacobian.T @ (weights[:, None] * jacobian))
+    apart = np.eye(len(x)) - jacobian @ inverse @ (jacobian.T * weights)
+    products = apart.T @ (weights[:, None] * apart)
+    freedom = float(np.trace(products) ** 2 / (products**2).sum())
+    spread_of_runs = fit.squares / float(np.trace(products))
+    meat = inverse @ (jacobian.T @ (weights[:, None] ** 2 * jacobian)) @ inverse
     limit = float(student.ppf(0.5 + confidence / 2, freedom)) ** 2
     spread = max(0.0 if math.isnan(error) else error, 1e-4)  # a constraint is an observation with hardly any error
     low, high = ([fit.shape.bounds[i][side] for i in fit.shape.free] for side in (0, 1))
 
-    def residuals(at: float, free: Array) -> Array:
-        ours = (fit.shape.at(x, free) - y) / math.sqrt(variance)
+    def variance(at: float) -> float:
+        there = fit.shape.gradient(np.array([at]), fit.free)[0]
+        plain = float(there @ inverse @ there)
+        return spread_of_runs * (float(there @ meat @ there) / plain if plain > 0 else 1.0)
+
+    def residuals(at: float, of: float, free: Array) -> Array:
+        ours = root * (fit.shape.at(x, free) - y) / math.sqrt(of)
         return np.append(ours, (fit.shape.at(np.array([at]), free) - people) / spread)
 
-    def gradient(at: float, free: Array) -> Array:
-        ours = fit.shape.gradient(x, free) / math.sqrt(variance)
+    def gradient(at: float, of: float, free: Array) -> Array:
+        ours = root[:, None] * fit.shape.gradient(x, free) / math.sqrt(of)
         return np.vstack([ours, fit.shape.gradient(np.array([at]), free) / spread])
 
     def excess(at: float) -> float:
-        costs = []
+        costs, of = [], variance(at)
         for start in (fit.free, last["free"]):
             found = least_squares(
-                partial(residuals, at), np.clip(start, low, high), jac=partial(gradient, at), bounds=(low, high),
-                max_nfev=200,
+                partial(residuals, at, of), np.clip(start, low, high), jac=partial(gradient, at, of),
+                bounds=(low, high), max_nfev=200,
             )  # fmt: skip
             costs.append(2 * found.cost)
             if costs[-1] == min(costs):
                 last["free"] = found.x
-        return min(costs) - freedom - limit
+        return min(costs) - fit.squares / of - limit
 
     last = {"free": fit.free}
     furthest = math.log2(BEYOND)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from scipy.stats import norm
 from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
@@ -111,19 +112,20 @@ def test_shares_are_counts_by_hand(study):
             assert prediction.loc[5, "original"] == pytest.approx(np.mean(top))
 
 
-def test_intervals_over_runs_pool_sizes_of_two_runs(study):
+def test_intervals_over_runs_are_of_the_spread_at_a_size(study):
     found = diagnosed(study[0], "cprag")
     means = over_sizes(found, 0.9)
     key = (means["level"] == "accuracy@5") & (means["name"] == "shuffled")
     shares = found.measured[(found.measured["level"] == "accuracy@5") & (found.measured["name"] == "shuffled")]
     by_size = shares.groupby(shares["run"].map(found.runs["size"]))["accuracy"].agg(list)
-    pooled = sum((a - b) ** 2 / 2 for a, b in by_size) / 2
     for row in means[key].itertuples():
         mean, (a, b) = np.mean(by_size[row.size]), by_size[row.size]
         assert (row.accuracy, row.runs) == (pytest.approx(mean), 2)
-        # Wilson's limits (statsmodels) of the trials that give the pooled variance, or the size's own if larger.
-        trials = mean * (1 - mean) / (max(pooled, (a - b) ** 2 / 2) / 2)
-        limits = proportion_confint(mean * trials, trials, 2 * student.sf(student.ppf(0.95, 2), np.inf), "wilson")
+        # Wilson's limits (statsmodels) of the trials that give the variance of the two runs' mean, or of all answers.
+        trials = mean * (1 - mean) / ((a - b) ** 2 / 4) if a != b else np.inf
+        by_runs = student.ppf(0.95, 1) ** 2 / trials
+        square = max(by_runs, norm.ppf(0.95) ** 2 / (2 * row.items))
+        limits = proportion_confint(mean / square, 1 / square, 2 * norm.sf(1), "wilson")
         assert (row.low, row.high) == pytest.approx(limits)
     assert set(at_largest(means)["size"]) == {"1M"}
 

@@ -9,6 +9,8 @@ import statsmodels.api as sm
 from scipy.optimize import approx_fprime, curve_fit
 from scipy.special import expit
 
+from analysis.config import CurvesConfig
+from analysis.curves import fit_curves
 from analysis.judgements import Judgements
 from analysis.shapes import LINE, aicc, fit_shape, fit_shapes, line, power_law, preferred, shapes_for, sigmoid
 
@@ -130,3 +132,30 @@ def test_shapes_of_a_study():
     six = fit_shapes(judged_from(accuracies[:6], words[:6]), NO_PEOPLE).set_index(["level", "shape"])
     assert six.loc[("overall", "sigmoid"), "note"] == "not compared: 6 runs are too few for 5 parameters"
     assert not six.loc[("overall", "sigmoid"), "preferred"]
+
+
+def test_weights_are_those_of_statsmodels_and_scipy():
+    weights = np.where(np.arange(len(X)) % 2, 0.5, 2.0)
+    y = 0.9 - 0.35 * np.exp2(-0.4 * (X - X[0])) + np.random.default_rng(0).normal(0, 0.01, len(X))
+    reference = sm.WLS(y, sm.add_constant(X), weights=weights).fit()
+    fit = fit_shape(line(X), X, y, weights)
+    np.testing.assert_allclose(fit.free, [reference.params @ [1, X[0]], reference.params[1]])
+    n, k, mean_one = len(X), 3, weights / weights.mean()
+    reference = sm.WLS(y, sm.add_constant(X), weights=mean_one).fit()
+    expected = -2 * reference.llf + np.log(mean_one).sum() + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+    assert fit.aicc == pytest.approx(expected)  # but for what all shapes share
+    curved, _ = curve_fit(
+        lambda d, u, a, r: u - a * np.exp2(-r * d), X - X[0], y, p0=[0.8, 0.3, 0.3], sigma=weights**-0.5
+    )
+    np.testing.assert_allclose(fit_shape(power_law(X), X, y, weights).free, curved, rtol=1e-4)
+
+
+def test_lines_among_shapes_are_the_curves():
+    """Five runs of some sizes and one of others: the slope is that of the table of slopes, sizes weighing equally."""
+    size = np.repeat(np.arange(6), [5, 5, 5, 3, 3, 1])
+    y = 0.5 + 0.03 * size + np.random.default_rng(0).normal(0, 0.02, len(size))
+    judged = judged_from(y, size + 17.0)
+    shapes = fit_shapes(judged, NO_PEOPLE).query("level == 'overall' and shape == @LINE")
+    config = CurvesConfig(method="lp", interval="t", confidence=0.95, resamples=50, seed=1)
+    slopes = fit_curves(judged, config).slopes.query("level == 'overall'")
+    assert shapes["slope"].item() == pytest.approx(slopes["slope"].item())

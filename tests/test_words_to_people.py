@@ -1,6 +1,7 @@
 """Words to people against inverse regression by statsmodels, and the profile against Fieller's theorem."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
-from analysis.curves import fit_group
+from analysis.curves import fit_curves, fit_group
 from analysis.shapes import fit_shape, fit_shapes, line, sigmoid
 from analysis.units import units_of
 from analysis.words_to_people import (
@@ -84,6 +85,44 @@ def test_the_profile_of_a_line_is_fiellers_set(error):
     fit = fit_shape(line(X), X, Y)
     _, low, high, _ = by_line(X, Y, 0.8, max(error, 1e-4))
     np.testing.assert_allclose(profile_limits(fit, X, Y, 0.8, error, 0.95), [low, high], atol=2e-3)
+
+
+def test_the_profile_of_a_weighted_line_is_fiellers_set_with_a_sandwich():
+    """Weights make sizes weigh equally; the runs vary alike, so that a lone run is not surer for its weight."""
+    x = np.repeat(np.arange(17.0, 23.0), [5, 5, 5, 3, 3, 1])
+    y = 0.5 + 0.03 * (x - 17) + np.random.default_rng(0).normal(0, 0.01, len(x))
+    weights = 1 / np.unique(x, return_counts=True)[1][(x - 17).astype(int)]
+    model = np.column_stack([np.ones(len(x)), x])
+    solved = np.linalg.solve(model.T @ (weights[:, None] * model), model.T * weights)
+    apart = np.eye(len(x)) - model @ solved
+    form = apart.T @ np.diag(weights) @ apart
+    variance = y @ form @ y / np.trace(form)
+    covariance = variance * solved @ solved.T
+    intercept, slope = solved @ y
+    quantile = np.array([student.ppf(0.975, np.trace(form) ** 2 / np.trace(form @ form))])
+    error = 0.02
+    low, high, _ = fieller(
+        np.array([0.8 - intercept]), np.array([slope]),
+        (np.array([error**2 + covariance[0, 0]]), covariance[1:, 1], -covariance[:1, 1]), quantile,
+    )  # fmt: skip
+    fit = fit_shape(line(x), x, y, weights)
+    np.testing.assert_allclose(profile_limits(fit, x, y, 0.8, error, 0.95, weights), [low[0], high[0]], atol=2e-3)
+
+
+@pytest.mark.parametrize(("seed", "shift"), [(55, 0.127), (9, 0.066)])
+def test_unbounded_is_what_the_slopes_own_interval_says(seed, shift):
+    """Skewed runs, tilted so that either the bootstrap's interval or Student's alone holds 0."""
+    x = np.repeat(np.arange(17.0, 20.0), 5)
+    y = 0.5 + np.random.default_rng(seed).exponential(0.05, len(x)) + shift * (x - 18)
+    judged = judged_from(y, 2.0**x)
+    limits = [
+        fit_curves(judged, config).slopes.query("level == 'overall'").iloc[0]["low"]
+        for config in (CONFIG, replace(CONFIG, interval="t"))
+    ]
+    assert (limits[0] < 0 < limits[1]) if seed == 55 else (limits[1] < 0 < limits[0])
+    row = words_to_people(judged, CONFIG, people_at(0.95)).iloc[0]
+    assert row["status"] == (UNBOUNDED if seed == 55 else ESTIMATED)
+    assert np.isfinite(row["high"]) == (row["status"] == ESTIMATED)
 
 
 def test_the_profile_of_a_sigmoid():

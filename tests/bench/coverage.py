@@ -42,7 +42,7 @@ from analysis.intervals import (
     slope_limits,
     t_limits,
 )
-from analysis.words_to_people import line_reaches
+from analysis.words_to_people import line_reaches, slope_quantile
 from corpora.files import write_text
 from tests.made_up_judgements import MadeUpJudgements
 
@@ -242,7 +242,12 @@ def words(draw: Draw) -> Iterator[Limits]:
     share = (ASKED * asked + 2) / (ASKED + 4)
     error = np.sqrt((share * (1 - share) / (ASKED + 4)) @ cell.units.weights**2)
     _, low, high, bounded = line_reaches(
-        draw.fit, draw.outcome, cell.units, asked @ cell.units.weights, error, draw.config.confidence
+        draw.fit,
+        draw.outcome,
+        cell.units,
+        asked @ cell.units.weights,
+        error,
+        slope_quantile(draw.fit, cell.units, draw.config),
     )
     level = draw.expected.mean(axis=0) @ cell.units.weights
     at = cell.at.mean() + (PEOPLE - level) / cell.slope_of(draw.expected)
