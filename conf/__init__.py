@@ -35,7 +35,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from analysis.config import AnalysisConfig
 from conf.command_line import check_whole_sweep, is_dry_sweep, is_sweep, overrides_of, words_for_hydra
-from conf.errors import check_keys, outcome
+from conf.errors import check_keys, configurations, outcome
 from conf.help import asked_for_help, show_help
 from conf.launchers.local import LocalConfig, LocalLauncher
 from conf.launchers.slurm import SlurmLauncher
@@ -193,8 +193,8 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
     `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
     ConfigError when there is no such experiment.
     """
-    if not is_experiment(experiment):
-        known = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
+    known = configurations("experiment", overrides)
+    if experiment not in known:
         raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
     return _axes("train", [f"experiment={experiment}", *overrides])[0]
 

@@ -11,7 +11,7 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
+from conf.command_line import own_folders
 from corpora.errors import ConfigError, NoCorpus, PairscaleError
 from corpora.files import REFUSED
 from pairscale import as_typed
@@ -34,7 +35,7 @@ def describe(error: BaseException) -> str | None:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, NoCorpus):
-            return f"{cause}; {_among('', [name for name in _options('corpus') if name != 'none'])}"
+            return f"{cause}; {_among('', [name for name in configurations('corpus') if name != 'none'])}"
         if isinstance(cause, PairscaleError):
             return str(cause)
         if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
@@ -49,7 +50,7 @@ def describe(error: BaseException) -> str | None:
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         if missing := _NO_OPTION.search(str(error)):
             group, option = missing["group"], missing["option"]
-            return f"{group}={option}: none of that name; {_among(option, _options(group))}"
+            return f"{group}={option}: none of that name; {_among(option, configurations(group))}"
         text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
         lines = [line.strip() for line in text.splitlines()]
         told = [line for line in lines if line and not line.startswith(_NOISE)]
@@ -125,8 +126,10 @@ def _no_such_key(key: str, owner: Any) -> str:
     return f"{key}: no such key; {_among(key.rpartition('.')[2], known)}"
 
 
-def _options(group: str) -> list[str]:
-    return sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
+def configurations(group: str, overrides: Sequence[str] | None = None) -> list[str]:
+    """Names of a group's configurations: ours, and those of the folders that `overrides` (or this command) name."""
+    folders = [FOLDER, *own_folders(sys.argv[1:] if overrides is None else overrides)]
+    return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
 
 
 def _among(given: str, there: list[str]) -> str:

@@ -1,6 +1,7 @@
 """What a command does before its work: help where nothing is asked, one line for what cannot be meant, any folder."""
 
 import re
+import shlex
 import subprocess
 import sys
 
@@ -127,6 +128,38 @@ def test_a_folder_of_ones_own_is_found_by_runs_and_by_plans(ended, tmp_path):
     assert (config.model.name, code) == ("own", 0), err
     begun, code, _, err = ended("train", *given, "-m", "seed=1,2", "dry_run=true")
     assert ([config.seed for config in begun], code) == ([1, 2], 0), err
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Two folders of one's own: of a model, in a folder with a name that Hydra quotes, and of an experiment."""
+    for folder, group, name, text in (
+        ('my "models"', "model", "own", ROOT / "conf" / "model" / "lstm_tiny.yaml"),
+        ("mine", "experiment", "own_sweep", ROOT / "conf" / "experiment" / "demo.yaml"),
+    ):
+        (tmp_path / folder / group).mkdir(parents=True)
+        (tmp_path / folder / group / f"{name}.yaml").write_text(text.read_text())
+    return ["--config-dir", 'my "models"', "--config-dir=mine"]
+
+
+def test_several_folders_of_ones_own_are_all_searched(ended, own):
+    given = ["experiment=own_sweep", "model=own", "recipe=lstm_tiny", "sample.size=2k"]
+    (config,), code, _, err = ended("train", *own, *given, "dry_run=true")
+    assert (config.model.hidden, config.corpus.name, code) == (128, "toy", 0), err
+
+
+def test_the_sweep_that_is_suggested_finds_them_too(ended, own):
+    _, code, _, err = ended("train", *own, "experiment=own_sweep", "model=own", "recipe=lstm_tiny")
+    command = re.search(r"python -m train -m (.*)\), or give", err)
+    assert code == 2
+    begun, code, _, err = ended("train", "-m", *shlex.split(command[1]), "dry_run=true")
+    assert (len(begun), code) == (8, 0), err
+
+
+def test_names_of_ones_own_are_among_those_that_there_are(ended, own):
+    begun, code, _, err = ended("train", *own, "experiment=own_swep", "model=own")
+    assert (begun, code) == ([], 2)
+    assert "did you mean own_sweep? there are blimp_cpu" in err
 
 
 def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):

@@ -45,6 +45,26 @@ def test_hours_are_those_of_the_words_and_the_given_speed(paths):
     assert told.startswith("16 runs (0 done already), 3.6M words seen")
 
 
+@pytest.mark.parametrize(
+    ("gpus", "words", "told"),
+    [
+        (0, [], "; on 2 cores, a run on each, about "),
+        (1, [], None),  # runs go one to a GPU
+        (1, ["trainer.accelerator=cpu"], "; on 2 cores, a run on each, about "),
+    ],
+)
+def test_hours_of_runs_side_by_side_are_those_of_runs_on_cores(paths, monkeypatch, gpus, words, told):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr("train.device.available_cores", lambda: 2)
+    plan = Plan()
+    for seed in (1, 2, 3):
+        config = compose("train", ["experiment=demo", "model=lstm_tiny", f"seed={seed}", GIVEN, *words, *paths])
+        plan.add(Planned(config, estimate(config)))
+    line = plan.totals()[0]
+    assert "idle" not in line
+    assert told in line if told else "a run on each" not in line
+
+
 def test_a_done_run_takes_nothing_more(paths):
     config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=2k", "dry_run_words_per_s=1000", *paths])
     before = Planned(config, estimate(config))

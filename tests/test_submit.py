@@ -147,6 +147,33 @@ def test_a_run_without_the_scores_that_are_asked_for_is_submitted(submit, queue,
     assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
 
 
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with a model and an experiment of one's own."""
+    folder = tmp_path / 'my "own"'
+    for group in ("model", "experiment"):
+        (folder / group).mkdir(parents=True)
+    text = (ROOT / "conf" / "model" / "lstm_tiny.yaml").read_text().replace("name: lstm_tiny", "name: own")
+    (folder / "model" / "own.yaml").write_text(text)
+    (folder / "experiment" / "of_mine.yaml").write_text((ROOT / "conf" / "experiment" / "demo.yaml").read_text())
+    return folder
+
+
+@pytest.mark.parametrize("experiment", ["demo", "of_mine"])
+@pytest.mark.parametrize("flag", [True, False])
+def test_models_of_ones_own_are_submitted(submit, queue, arguments, mine, flag, experiment):
+    quoted = str(mine).replace('"', '\\"')
+    own = ["--config-dir", str(mine)] if flag else [f'hydra.searchpath=["file://{quoted}"]']
+    given = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
+    submit([argument for argument in given if argument != "model=lstm_tiny"])
+    array, _ = calls(queue)
+    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
+    assert len(tasks) == 2
+    for run, line in tasks:
+        config = compose("eval", shlex.split(line))
+        assert (run_id(config), config.model.name) == (run, "own")
+
+
 def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments, tmp_path, capsys):
     submit([*arguments, "dry_run=true", "hydra.launcher.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
@@ -165,6 +192,8 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments
     [
         ([], "experiment=NAME: must be given once, got none"),
         (["experiment=dem"], "experiment=dem: none of that name"),
+        (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
+        (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
         (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps what does not make another run"),
     ],
 )

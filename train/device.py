@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import ConfigError, RunError
-from train.config import TrainerConfig
+from train.config import NgramConfig, RunConfig, TrainerConfig
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +42,11 @@ def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
     if trainer.accelerator == "gpu" and not gpus:
         raise ConfigError("trainer.accelerator=gpu: there is no CUDA GPU here; auto or cpu takes the CPU then")
     return "cuda" if gpus else "cpu"
+
+
+def takes_gpu(config: RunConfig) -> bool:
+    """True if a run computes on a GPU where there is one."""
+    return config.trainer.accelerator != "cpu" and not isinstance(config.model, NgramConfig)
 
 
 def available_cores() -> int:

@@ -135,19 +135,23 @@ class Plan:
 
     def totals(self) -> list[str]:
         """Sums over all runs, and what the figures rest on."""
+        import torch
+
         from corpora.progress import clock
-        from train.device import available_cores
+        from train.device import available_cores, takes_gpu
         from train.estimate import corpus_described
 
         found = [run.estimate for run in self.runs]
         done = sum(one.done for one in found)
         seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)
+        gpus = torch.cuda.device_count()
         checkpoints = max((one.checkpoint_bytes for one in found if not one.done), default=0)
-        at_once = min(available_cores(), sum(run.seconds > 0 for run in self.runs))
+        todo = [run for run in self.runs if run.seconds]
+        at_once = 1 if gpus and any(takes_gpu(run.config) for run in todo) else min(available_cores(), len(todo))
         lines = [
             f"{len(found):,} runs ({done:,} done already), {_count(sum(one.words_seen for one in found))} words seen, "
             f"{clock(seconds)} of one process ({clock(scoring)} of it scoring)"
-            + (f"; on {at_once} idle cores, a run on each, about {clock(seconds / at_once)}" if at_once > 1 else ""),
+            + (f"; on {at_once} cores, a run on each, about {clock(seconds / at_once)}" if at_once > 1 else ""),
             f"{_bytes(self.runs) / 2**20:,.0f} MiB of disk, and up to {checkpoints / 2**20:,.0f} MiB more for each run "
             "that trains; memory is of one run, the program included",
         ]

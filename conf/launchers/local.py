@@ -31,12 +31,12 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import MISSING, DictConfig
 
 from analysis.config import AnalysisConfig
+from conf.command_line import search_path
 from conf.launchers import check_all
 from conf.launchers.remaining import Remaining, Work
 from corpora.errors import ConfigError, check_between
 from pairscale import environment, started_by
-from train.config import NgramConfig
-from train.device import available_cores, granted_threads
+from train.device import available_cores, granted_threads, takes_gpu
 
 STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
 MAX_JOBS = 4096  # runs or threads at a time
@@ -88,8 +88,7 @@ class Job:
     @property
     def on_gpu(self) -> bool:
         """True if it computes on a GPU where there is one."""
-        config = self.config
-        return config is None or not (config.trainer.accelerator == "cpu" or isinstance(config.model, NgramConfig))
+        return self.config is None or takes_gpu(self.config)
 
 
 class LocalLauncher(Launcher):
@@ -202,6 +201,7 @@ class LocalLauncher(Launcher):
     def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> tuple[int, Path, float]:
         """One run to its end: exit code, log and seconds."""
         log = logs / f"{job.index}.log"
+        searched = search_path(self.config.hydra.overrides.hydra)
         slot = free.get()
         self._remaining.begins(job.index)
         started = time.monotonic()
@@ -211,7 +211,7 @@ class LocalLauncher(Launcher):
                     if self._stopping.is_set():
                         return signal.SIGINT, log, 0.0
                     process = subprocess.Popen(
-                        started_by("pairscale", self.config.hydra.job.name, *self._searched, *job.overrides),
+                        started_by("pairscale", self.config.hydra.job.name, *searched, *job.overrides),
                         stdout=file,
                         stderr=subprocess.STDOUT,
                         stdin=subprocess.DEVNULL,
@@ -225,11 +225,6 @@ class LocalLauncher(Launcher):
         finally:
             free.put(slot)
         return code, log, time.monotonic() - started
-
-    @property
-    def _searched(self) -> list[str]:
-        """What --config-dir became, the one of Hydra's own overrides that a run needs too."""
-        return [line for line in self.config.hydra.overrides.hydra if line.startswith("hydra.searchpath=")]
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:
