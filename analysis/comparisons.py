@@ -155,7 +155,10 @@ def slope_difference(
     )
     floor = a.errors.floor + b.errors.floor
     degrees = terms.degrees(both_y)
-    runs = floored(terms.variance(both_y), degrees, floor) + shared_text(a, b, shared)
+    text = shared_text(a, b, shared)
+    unfloored = terms.variance(both_y)
+    of_p, of_limits = (floored(unfloored, degrees, floor, level) for level in (0.95, config.confidence))
+    runs = np.maximum(of_p, of_limits) + text
     of_pair = a.design.contrast @ outcome_a - b.design.contrast @ outcome_b
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
     both, degrees_both = with_pairs(runs, degrees, floor, pairs, units)
@@ -163,7 +166,8 @@ def slope_difference(
         error = np.sqrt(variance)
         found[f"low{suffix}"], found[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
         found[f"p{suffix}"] = two_sided(difference, error, free)
-    found["p_tost"] = equivalence(difference, np.sqrt(runs), degrees, config.equivalence_margin)
+    least = floored(unfloored, degrees, floor, 0.9) + text  # one-sided tests at 5%: limits of 90%
+    found["p_tost"] = equivalence(difference, np.sqrt(least), degrees, config.equivalence_margin)
     limits = at_least((found["low_new_pairs"], found["high_new_pairs"]), (found["low"], found["high"]))
     found["low_new_pairs"], found["high_new_pairs"] = limits
     found["p_new_pairs"] = np.maximum(found["p_new_pairs"], found["p"])

@@ -234,7 +234,7 @@ def contrast_variance(
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
-    variance = floored(terms.variance(y), degrees, floor)
+    variance = floored(terms.variance(y), degrees, floor, 0.95)
     text = hidden_variance(design, c, y)
     return variance + text, degrees, floor, text
 
@@ -250,7 +250,7 @@ def single_judgements(outcome: Array, units: Units) -> tuple[Array, Array]:
     """
     starts, rows = units.bounds[:-1], np.diff(units.bounds)
     outcome = np.asarray(outcome, dtype=np.float64)
-    low, more = (-1.0, 1.0) if outcome.min() < 0 else (0.0, 2.0)
+    low, more = (-1.0, 1.0) if units.differences else (0.0, 2.0)
     mean = np.add.reduceat(outcome.mean(axis=0), starts) / rows
     square = np.add.reduceat((outcome**2).mean(axis=0), starts) / rows if units.rows_are_pairs else mean
     added = more / (len(outcome) * units.pairs + 2 * more)
@@ -272,9 +272,9 @@ def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units) -> Ar
     return weighted_squares(of_paradigm, units.weights)
 
 
-def floored(variance: Array, degrees: Array, floor: Array) -> Array:
-    """(U,) variances so that Student's 95% limits are no closer than the normal limits of a variance `floor`."""
-    ratio = norm.ppf(0.975) / student.ppf(0.975, degrees)
+def floored(variance: Array, degrees: Array, floor: Array, confidence: float) -> Array:
+    """(U,) variances so that Student's limits are no closer than the normal limits of a variance `floor`."""
+    ratio = norm.ppf(0.5 + confidence / 2) / student.ppf(0.5 + confidence / 2, degrees)
     return np.asarray(np.maximum(variance, floor * ratio**2))
 
 
@@ -349,14 +349,16 @@ def slope_limits(
     `y` (R, U); `new_pairs` (B, R, K) are this group's part of `resampled_accuracies`, which only the bootstrap reads,
     or None where judgements of single pairs are not known.
     """
+    closest = t_limits(line.slope, np.sqrt(errors.floor), np.full(len(line.slope), np.inf), config.confidence)
     if method != BOOTSTRAP:
-        these = t_limits(line.slope, errors.runs, errors.degrees, config.confidence)
+        these = at_least(t_limits(line.slope, errors.runs, errors.degrees, config.confidence), closest)
         both = t_limits(line.slope, errors.both, errors.degrees_both, config.confidence)
         return [*these, *at_least(both, these)]
     # One generator a purpose: that a group is added does not change the runs drawn of another.
     drawn = resampled_runs(design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
     c = slope_weights(design.x, drawn[:, design.cluster] * design.weights)
     these = bootstrap_limits(line.slope, errors.runs, c @ y, errors.degrees, config.confidence, errors.floor)
+    these = at_least(these, closest)
     if new_pairs is None:
         none = np.full(len(line.slope), np.nan)
         return [*these, none, none]

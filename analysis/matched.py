@@ -130,7 +130,8 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     pairs, paired by run), low_new_pairs, high_new_pairs (both sets drawn anew), method (of the intervals).
     """
     both = [fit_curves(judged, config) for judged in (matched.first, matched.second)]
-    change, units = _change(matched.second, matched.first), units_of(matched.first.pairs)
+    change = _change(matched.second, matched.first)
+    units = replace(units_of(matched.first.pairs), differences=True)
     fits = fit_groups(change, units, config.interval)
     keys = ["group", "level", "name"]
     table = pd.concat(slope_tables(change, fits, units, config)).rename(columns={"slope": "difference"})
@@ -159,7 +160,8 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
         return pd.DataFrame(columns=SHARES)
     any_words, known = (_of_runs(judged, early) for judged in (matched.first, matched.second))
     units = units_of(any_words.pairs)
-    fits = [fit_groups(judged, units, config.interval) for judged in (any_words, known, _change(any_words, known))]
+    fits = [fit_groups(judged, units, config.interval) for judged in (any_words, known)]
+    fits.append(fit_groups(_change(any_words, known), replace(units, differences=True), config.interval))
     rows = []
     for of_any, of_known, lost in zip(*fits, strict=True):
         words = any_words.runs["sample_words"].iloc[of_any.rows]

@@ -25,7 +25,7 @@ def rank_limits(method: str, design: Design, slope: Array, floor: Array, y: Arra
     difference, apart = slope[first] - slope[second], y[:, first] - y[:, second]
     terms = run_terms(method, design, design.contrast)
     degrees = terms.degrees(apart)
-    variance = floored(terms.variance(apart), degrees, floor[first] + floor[second])
+    variance = floored(terms.variance(apart), degrees, floor[first] + floor[second], confidence)
     variance = variance + hidden_variance(design, design.contrast, apart)
     sure = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
     steeper, shallower = (np.zeros(count, dtype=np.intp) for _ in range(2))

@@ -1,5 +1,6 @@
 """Variances of slopes against scipy, statsmodels and resampling; and coverage in 300 made-up studies a cell."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from scipy.linalg import sqrtm
-from scipy.stats import binom, ttest_1samp, ttest_ind
+from scipy.stats import binom, norm, ttest_1samp, ttest_ind
 from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
@@ -25,6 +26,7 @@ from analysis.intervals import (
     resampled_accuracies,
     resampled_runs,
     run_terms,
+    single_judgements,
     slope_limits,
 )
 from analysis.ranks import rank_limits
@@ -319,3 +321,28 @@ def test_the_committed_table_covers():
     # What was used before, and is not: the regression with one spread falls where spreads differ.
     rejected = table[~table["used"] & (table["interval"] == "t interval, one spread")]
     assert rejected["covered"].min() < 0.9
+
+
+def test_differences_are_told_apart_from_accuracies():
+    """No change in any run: beside n differences of 0 one of -1 and one of 1 (Agresti and Caffo 2000), of any sign."""
+    units = made(pairs=10).units
+    outcome = np.zeros((2, 40))
+    added = 1 / (2 * 10 + 2)
+    variance, mean = single_judgements(outcome, replace(units, differences=True))
+    np.testing.assert_allclose(variance, 2 * added / 10)
+    np.testing.assert_allclose(mean, 0)
+    _, share = single_judgements(outcome, units)  # none of 20 right: 2 of 24 (Agresti and Coull 1998)
+    np.testing.assert_allclose(share, 2 / 24)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_limits_are_no_closer_than_chance_in_judgements_gives(confidence):
+    """Two runs a size that do not vary at all near a ceiling: the normal limits of the variance of judgements."""
+    cell = made(seeds=2, pairs=10)
+    outcome = np.ones((8, 40), np.float32)
+    fit = fit_group("g", np.arange(8), outcome, cell.design, cell.units, "auto")
+    config = CurvesConfig("lp", "auto", confidence, 100, 1)
+    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, config, None)
+    half = norm.ppf(0.5 + confidence / 2) * np.sqrt(fit.errors.floor)
+    assert (high - fit.line.slope >= half * (1 - 1e-9)).all()
+    assert (fit.line.slope - low >= half * (1 - 1e-9)).all()

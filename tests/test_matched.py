@@ -108,7 +108,8 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
     of_size = (at / (at**2).sum()) ** 2 * saturated.cov_params().diagonal()
     change = matched.second.outcome - matched.first.outcome
     weights = at[size] / 3 / (at**2).sum()
-    least = np.sqrt(judgement_floor(change, weights, size, units_of(matched.first.pairs))[0])
+    units = replace(units_of(matched.first.pairs), differences=True)
+    least = np.sqrt(judgement_floor(change, weights, size, units)[0])
     half = max(t.ppf(0.975, of_size.sum() ** 2 / (of_size**2 / 2).sum()) * error, norm.ppf(0.975) * least)
     assert [row["low"], row["high"]] == pytest.approx([fits[2].slope - half, fits[2].slope + half])
     assert row["high_new_pairs"] - row["low_new_pairs"] >= row["high"] - row["low"] - 1e-12

@@ -191,7 +191,8 @@ def differences(draw: Draw) -> Iterator[Limits]:
     if not design.nested and not cell.overlap:
         other_pairs = cell.draw_pairs(draw.rng)
         _, outcome, expected = draw.drawn(cell, draw.runs, other_pairs)
-        change = draw.fitted(outcome - draw.outcome)
+        rows, units = np.arange(len(outcome)), replace(draw.units, differences=True)
+        change = fit_group("change", rows, outcome - draw.outcome, design, units, draw.config.interval)
         ends = t_limits(change.line.slope, change.errors.runs, change.errors.degrees, draw.config.confidence)
         truth = cell.slope_of(expected) - cell.slope_of(draw.expected)
         yield Limits("matched slopes", THESE, change.method, *ends, truth)
