@@ -195,7 +195,7 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
     """
     known = configurations("experiment", overrides)
     if experiment not in known:
-        raise ConfigError(f"experiment={experiment}: none of that name; there are {', '.join(known)}")
+        raise ConfigError(f"experiment={experiment}: no such experiment; available: {', '.join(known)}")
     return _axes("train", [f"experiment={experiment}", *overrides])[0]
 
 
@@ -402,7 +402,8 @@ def main(command: str, run: Callable[[AnalysisConfig], None], finish: Callable[[
         try:
             run(config())
         except Exception as error:
-            _remove_empty(Path(HydraConfig.get().runtime.output_dir))
+            if not planned:
+                _remove_empty(Path(HydraConfig.get().runtime.output_dir))
             fail(error)
             if "SUBMITIT_EXECUTOR" in os.environ:  # a job of its own, which tells by failing
                 raise

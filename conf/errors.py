@@ -46,11 +46,13 @@ def describe(error: BaseException) -> str | None:
             return _no_such_key(str(cause.full_key), cause.object_type)
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
             return "a number has more than 4,300 digits; no value takes so large a one"
-        cause = cause.__cause__ or cause.__context__
+        # Hydra and OmegaConf leave some of the errors that they tell of as the context alone.
+        follows = isinstance(cause, (HydraException, OmegaConfBaseException))
+        cause = cause.__cause__ or (cause.__context__ if follows else None)
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         if missing := _NO_OPTION.search(str(error)):
             group, option = missing["group"], missing["option"]
-            return f"{group}={option}: none of that name; {_among(option, configurations(group))}"
+            return f"{group}={option}: no such {group.rpartition('/')[2]}; {_among(option, configurations(group))}"
         text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
         lines = [line.strip() for line in text.splitlines()]
         told = [line for line in lines if line and not line.startswith(_NOISE)]
@@ -133,6 +135,6 @@ def configurations(group: str, overrides: Sequence[str] | None = None) -> list[s
 
 
 def _among(given: str, there: list[str]) -> str:
-    """What there is, and which of it may have been meant."""
+    """The names that there are, and the one that may have been meant."""
     close = difflib.get_close_matches(given, there, 1)
-    return f"{f'did you mean {close[0]}? ' if close else ''}there are {', '.join(there)}"
+    return f"{f'did you mean {close[0]}? ' if close else ''}available: {', '.join(there)}"

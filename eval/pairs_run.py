@@ -182,6 +182,7 @@ def _voters(
         path = score_path(folder, voter, common["step"])
         if voter in asked:
             metadata = _comparable(asked[voter])
+            kept = asked[voter].get("settings")
         elif path.exists():
             there = read_metadata(path)
             metadata = _comparable(there)
@@ -191,7 +192,7 @@ def _voters(
                 raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
         else:
             raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
-        found[voter] = sha256_json(metadata)[:16]
+        found[voter] = sha256_json(metadata | ({"settings": kept} if kept else {}))[:16]
     return found
 
 

@@ -70,9 +70,13 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
     if config.study is None or not run.path.parent.is_dir():
         return
     for other in study_runs(config.paths.runs, config.study):
-        if other.path == run.path or other.read_manifest().get("digest") != digest:
+        try:
+            if other.path == run.path or other.read_manifest().get("digest") != digest:
+                continue
+            model = other.read_model_config()
+        except RunError as error:  # of that run's files: status and analysis name it too
+            console.print(f"not compared with this model: {error}", markup=False, soft_wrap=True)
             continue
-        model = other.read_model_config()
         if model.get("path") == config.model.path and model.get("revision") != config.model.revision:
             raise InputError(
                 f"model.revision={config.model.revision}: the same weights as model.revision={model.get('revision')} "
@@ -216,6 +220,7 @@ def score_study(config: EvalConfig) -> None:
             console.print(f"not scored: {run.path.name}: {told}", markup=False)
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
+    check_benchmark(config)
     asked = len(done) + failed
     for run in done:
         try:
@@ -227,7 +232,7 @@ def score_study(config: EvalConfig) -> None:
                     console.print(f"  {count} snapshot{'s' if count > 1 else ''}: {told}", markup=False)
             else:
                 score_run(run, config)
-        except (RunError, StoreError) as error:  # of this run's files: the others can be scored
+        except (RunError, StoreError, InputError) as error:  # of this run's files: the others can be scored
             console.print(f"not scored: {error}", markup=False)
             failed += 1
     if failed:

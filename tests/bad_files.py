@@ -175,6 +175,10 @@ def point(**values: object) -> str:
 FILES = {
     "manifest.json: nested deeply": (text("manifest.json", DEEP), "manifest.json: not readable as JSON (nested too"),
     "manifest.json: corpus a text": (manifest("corpus", "x"), "$.corpus: expected object, got str"),
+    "manifest.json: threads a text": (
+        manifest("machine", {"threads": "two"}),
+        "$.machine.threads: expected int, got str",
+    ),
     "manifest.json: git a number": (manifest("git", 3), "$.git: expected object | null, got int"),
     "manifest.json: sample_words a text": (manifest("sample_words", "x"), "$.sample_words: expected int, got str"),
     "manifest.json: sample_words 0": (manifest("sample_words", 0), "$.sample_words: expected int >= 1, got 0"),

@@ -46,7 +46,7 @@ def test_what_needs_a_corpus_asks_for_one_in_one_line(ended, tmp_path, command, 
     begun, code, _, err = ended(command, "model=lstm_tiny", *more)
     assert (begun, code) == ([], 2)
     assert err.count("\n") == 1
-    assert "corpus: none is chosen, and it has no default; give corpus=NAME; there are babylm, gulordava_en" in err
+    assert "corpus: none is chosen, and it has no default; give corpus=NAME; available: babylm, gulordava_en" in err
     assert "none," not in err.partition("there are")[2]
     assert not list(tmp_path.glob("runs/*/*"))
 

@@ -107,16 +107,16 @@ def test_each_model_has_the_recipe_of_its_name():
 @pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("model.hiden=3", "model.hiden: no such key; did you mean hidden? there are dropout, embedding, hidden,"),
-        ("sample.sise=1M", "sample.sise: no such key; did you mean size? there are count, nested, seed, size, unit"),
-        ("recipe.budget.q=1", "recipe.budget.q: no such key; there are epochs, words"),
-        ("modell=lstm", "modell: no such key; did you mean model? there are analysis, benchmark, corpus,"),
-        ("+foo=3", "foo: no such key; there are analysis,"),
+        ("model.hiden=3", "model.hiden: no such key; did you mean hidden? available: dropout, embedding, hidden,"),
+        ("sample.sise=1M", "sample.sise: no such key; did you mean size? available: count, nested, seed, size, unit"),
+        ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, words"),
+        ("modell=lstm", "modell: no such key; did you mean model? available: analysis, benchmark, corpus,"),
+        ("+foo=3", "foo: no such key; available: analysis,"),
         ("+model.hiden=3", "model.hiden: no such key; did you mean hidden?"),
-        ("method=[lpp]", "method=lpp: none of that name; did you mean lp? there are ab_prompt,"),
-        ("experiment=demos", "experiment=demos: none of that name; did you mean demo? there are blimp_cpu,"),
+        ("method=[lpp]", "method=lpp: no such method; did you mean lp? available: ab_prompt,"),
+        ("experiment=demos", "experiment=demos: no such experiment; did you mean demo? available: blimp_cpu,"),
         ("model.layers=two", "Value 'two' of type 'str' could not be converted to Integer"),
-        ("model=gru", "model=gru: none of that name; there are hf_causal, hf_masked,"),
+        ("model=gru", "model=gru: no such model; available: hf_causal, hf_masked,"),
         ("sample.unit=line", "sample.unit=line: must be one of document, sentence"),
         ("sample.size=1/3M", "sample.size=1/3M: must be a whole number above 0"),
         ("precision=fp16", "precision=fp16: must be one of bf16, fp32"),
@@ -162,10 +162,13 @@ def test_a_wrong_override_is_told_in_one_line(override, told):
 def test_a_fault_of_the_program_is_not_told_as_the_users():
     assert describe(KeyError("x")) is None
     assert describe(HydraException("no such group")) == "no such group"
+    fault = KeyError("x")
+    fault.__context__ = ConfigError("a value of the user's, in whose handling it was raised")
+    assert describe(fault) is None
 
 
 def test_an_unknown_experiment_lists_those_there_are():
-    with pytest.raises(ConfigError, match=r"experiment=dem: none of that name; there are .*demo"):
+    with pytest.raises(ConfigError, match=r"experiment=dem: no such experiment; available: .*demo"):
         grid("dem")
 
 

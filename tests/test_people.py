@@ -375,3 +375,9 @@ def test_the_command_writes_forms_and_reads_answers(tmp_path):
     refused = completed("eval.questionnaire", "benchmark=cprag", f"people={paths[0]}")
     assert refused.returncode == 2
     assert "a diagnostic has no pairs for people to choose from" in refused.stderr
+
+
+def test_answers_to_a_benchmark_of_any_name_that_forms_have_are_read(tmp_path):
+    named = content(benchmark={"name": "my own pairs", "digest": DIGEST})
+    (sheet,) = read_sheets(written(tmp_path, named))
+    assert sheet.benchmark == "my own pairs"

@@ -163,9 +163,12 @@ def test_training_is_planned_where_the_benchmark_is_not(paths, tmp_path):
 
 
 def test_the_command_prints_one_table(paths):
-    arguments = ["-m", "train", "-m", "experiment=demo", "dry_run=true", GIVEN, *paths]
+    """Runs that are refused are said, and the others are planned all the same."""
+    sizes = "sample.size=8k,16k,32k,64k,2"
+    arguments = ["-m", "train", "-m", "experiment=demo", sizes, "dry_run=true", GIVEN, *paths]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "more columns than the sample has tokens" in done.stderr
     assert done.stdout.count("16 runs") == 1
     assert "10,000 words/s (given): lstm_tiny" in done.stdout
     assert "hours" in done.stdout.splitlines()[0] + done.stdout.splitlines()[1]

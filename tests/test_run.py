@@ -204,6 +204,14 @@ def test_a_text_that_is_not_there_leaves_no_run(tmp_path):
     assert not folder.path.parent.exists()
 
 
+def test_files_of_others_in_a_folder_without_a_run_stay(tmp_path):
+    folder = RunFolder.of(compose("train", overrides(tmp_path, "lstm", "runs")))
+    (folder.path / "scores").mkdir(parents=True)
+    (folder.path / "scores" / "mine.txt").write_text("mine")
+    undone(tmp_path)
+    assert {path.name for path in folder.path.rglob("*") if path.is_file()} == {".lock", "mine.txt"}
+
+
 def test_an_unfinished_run_is_left_as_it_was(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     folder = RunFolder.of(config)

@@ -48,15 +48,15 @@ def changed(path, **values):
 
 
 def test_what_changes_scores_is_recorded_and_compared(work, folder):
-    first = work("method=[lp,yes_no]")
-    assert first.lacking == ["lp", "yes_no"]
+    first = work("method=[lp,yes_no,vote_p]")
+    assert first.lacking == ["lp", "yes_no", "vote_p"]
     first.score()
     asked = read_metadata(first.path("lp"))["settings"]
     assert asked["begin"] == {"id": 0, "text": "<|endoftext|>"}
     assert asked["special_tokens"]["pad_token"] == {"id": 292, "text": "<pad>"}
     assert len(asked["config_digest"]) == 64
     assert "chat_template" in read_metadata(first.path("yes_no"))["settings"]
-    assert work("method=[lp,yes_no]").lacking == []
+    assert work("method=[lp,yes_no,vote_p]").lacking == []
 
     described = json.loads((folder / "config.json").read_text())
     changed(folder / "config.json", transformers_version="4.1", use_cache=False, _name_or_path="elsewhere")
@@ -69,6 +69,8 @@ def test_what_changes_scores_is_recorded_and_compared(work, folder):
     tokenizer.chat_template = CHAT.replace("\n", " ")
     tokenizer.save_pretrained(folder)
     assert work("method=[lp,yes_no]").lacking == ["yes_no"]
+    work("method=[yes_no]").score()
+    assert work("method=[yes_no,vote_p]").lacking == ["vote_p"]  # which counted those of before
     tokenizer.bos_token = "<pad>"
     tokenizer.save_pretrained(folder)
     before = read_scores(first.path("lp"))[0]
@@ -100,6 +102,10 @@ def test_equal_weights_under_two_revisions_are_an_error(folder, tmp_path, work):
         gpt2(len(tokenizer)).save_pretrained(folder / f"checkpoint-{step}")
     assert work("model.revision=checkpoint-1").scorer.tokenizer_path == str(folder)  # the folder above has it
     assert work("model.revision=checkpoint-1").run.read_manifest()["tokenizer_path"] == str(folder)
+    damaged = tmp_path / "runs" / "s" / "damaged"  # which stops nobody else
+    damaged.mkdir()
+    (damaged / "config.yaml").write_text("seed: 1")
+    (damaged / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"revision=checkpoint-2: the same weights as model\.revision=checkpoint-1 of"):
         work("model.revision=checkpoint-2")
     assert work().lacking  # other weights

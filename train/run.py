@@ -68,6 +68,7 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
             return folder
         if told := beside_others(config):
             console.print(f"new run {folder.path.name} {told}", markup=False, soft_wrap=True)
+        fresh = all(path == folder.lock for path in folder.path.iterdir())
         files = {path: path.read_bytes() if path.exists() else None for path in (folder.config, folder.manifest)}
         before, git = folder.read_manifest(), git_state()
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
@@ -111,21 +112,21 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
                 if not of_input or is_asked_by_a_sweep(folder):
                     folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
                 else:  # nothing was done: a name mistyped, or a text that is not there
-                    _undo(folder, files)
+                    _undo(folder, files, fresh)
             raise
     return folder
 
 
-def _undo(folder: RunFolder, files: Mapping[Path, bytes | None]) -> None:
-    """Leave a run's folder as an attempt found it, whose `files` it was, or none where there was none."""
-    if not any(files.values()):
+def _undo(folder: RunFolder, files: Mapping[Path, bytes | None], fresh: bool) -> None:
+    """Leave a run's folder as an attempt found it: with its `files`, or no folder where it was `fresh`."""
+    if fresh:
         folder.discard()
         with contextlib.suppress(OSError):  # other runs are in it
             folder.path.parent.rmdir()
         return
     for path, data in files.items():
         if data is None:
-            path.unlink()
+            path.unlink(missing_ok=True)
         else:
             write_bytes(path, data)
 

@@ -66,6 +66,11 @@ class _Git(TypedDict, total=False):
     difference: str | None
 
 
+class _Machine(TypedDict, total=False):
+    device: str
+    threads: Positive
+
+
 class Manifest(TypedDict, total=False):
     """Schema of manifest.json: what is read back of it. All keys may be missing, as a run that begins has few."""
 
@@ -79,7 +84,7 @@ class Manifest(TypedDict, total=False):
     git: _Git | None
     earlier_git: list[_Git]
     versions: dict[str, str | None]
-    machine: dict[str, Any]
+    machine: _Machine
     corpus: _Corpus
     source: dict[str, str]  # of an imported model
     sample_words: Positive

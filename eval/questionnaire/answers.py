@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pandas as pd
 from msgspec import Meta
 
-from corpora.errors import InputError
+from corpora.errors import NAME, InputError
 from corpora.schema import Count, Digest, read_json
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import form_digest
@@ -35,7 +35,7 @@ JUDGEMENTS = ["rater", "form", "paradigm", "phenomenon", "pair_id", "position", 
 
 
 class _Benchmark(TypedDict):
-    name: Annotated[str, Meta(pattern=r"\A\w[\w.-]*\Z")]
+    name: Annotated[str, Meta(pattern=rf"\A{NAME.pattern}\Z")]
     digest: Digest
 
 
