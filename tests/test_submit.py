@@ -191,13 +191,9 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments
     ("wrong", "told"),
     [
         ([], "experiment=NAME: must be given once, got none"),
-<<<<<<< HEAD
-        (["experiment=dem"], "experiment=dem: none of that name"),
+        (["experiment=dem"], "experiment=dem: no such experiment"),
         (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
-=======
-        (["experiment=dem"], "experiment=dem: no such experiment"),
->>>>>>> 7d1f86e (What a strict reader found: votes of changed voters, dry sweeps, files of others, one damaged run, names of answers, faults told as the user's)
         (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps what does not make another run"),
     ],
 )
