@@ -14,8 +14,10 @@ from conf import compose
 from corpora.errors import ConfigError, RunError
 from train.device import (
     available_cores,
+    available_memory,
     device_of,
     enough_memory,
+    fit_memory,
     idle_cores,
     set_up_gpu,
     threads_for,
@@ -107,6 +109,38 @@ def test_cores_are_those_of_the_affinity_and_of_the_control_group(monkeypatch, t
     monkeypatch.setattr(train.device, "CGROUP", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     assert available_cores() == cores
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "cores", "gib"),
+    [
+        ("0::/user/job.scope", {"user/job.scope/cpu.max": "100000 100000"}, 1, 10),  # systemd, no namespace
+        ("0::/slurm/job/step", {"slurm/job/cpu.max": "300000 100000", "slurm/job/step/cpu.max": "max 100000"}, 3, 10),
+        (
+            "4:memory:/job\n3:cpu,cpuacct:/job",
+            {"cpu/job/cpu.cfs_quota_us": "200000", "cpu/job/cpu.cfs_period_us": "100000",
+             "memory/job/memory.limit_in_bytes": "6442450944", "memory/job/memory.usage_in_bytes": "3221225472",
+             "memory/job/memory.stat": "cache 9\ninactive_file 1073741824"},
+            2,
+            4,  # 6 GiB of which 3 are used, 1 of them by files
+        ),
+        ("0::/", {"memory.max": "2147483648", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 1),
+        ("0::/not/here", {"memory.max": "max", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 10),
+    ],
+)  # fmt: skip
+def test_limits_of_groups_below_the_root_hold(monkeypatch, tmp_path, groups, files, cores, gib):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text + "\n")
+    (tmp_path / "own").write_text(groups + "\n")
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable:   10485760 kB\n")  # 10 GiB
+    monkeypatch.setattr(train.device, "CGROUP", tmp_path)
+    monkeypatch.setattr(train.device, "PROC_CGROUP", tmp_path / "own")
+    monkeypatch.setattr(train.device, "PROC_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    assert available_cores() == cores
+    assert available_memory() == gib * 2**30
+    assert [fit_memory(3, each * 2**30) for each in (0, gib / 2, 99)] == [3, 2, 1]
 
 
 def test_idle_cores_are_counted_from_their_ticks(monkeypatch):

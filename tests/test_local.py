@@ -16,9 +16,10 @@ import conf.launchers.local
 from conf import _hydra as registered
 from conf import compose, composed
 from conf.launchers import check_all
-from conf.launchers.local import Job, LocalLauncher, _visible_gpus
+from conf.launchers.local import Job, LocalLauncher, _visible_gpus, memory_of
 from conf.launchers.remaining import Remaining, Work
 from corpora.errors import ConfigError, RunError, RunInUse
+from train.estimate import estimate
 from train.runs import RunFolder, study_runs
 
 ROOT = Path(__file__).parents[1]
@@ -90,6 +91,7 @@ def swept(tmp_path, monkeypatch, capsys):
             return ["sh", "-c", script, "run", *run]
 
         monkeypatch.setattr(conf.launchers.local, "started_by", started)
+        monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
             conf.main(command, lambda config: None)
@@ -179,6 +181,7 @@ def test_gpus_are_shared_out_by_turns(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert _visible_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
     assert "CUDA_VISIBLE_DEVICES" not in launcher(gpus=[]).slots(jobs(), 9).environment(0)
 
 
@@ -204,6 +207,7 @@ def test_more_gpus_for_a_run_than_there_are_is_one_line_at_once():
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
 def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
     slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
     assert (slots.count, slots.gpus) == (4, ())
 
@@ -224,11 +228,31 @@ def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
 )
 def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, values, most, granted, count, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
     slots = launcher(gpus=[], **values).slots(jobs(), most)
     assert (slots.count, slots.threads) == (count, threads)
+
+
+@pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])
+def test_no_more_runs_at_a_time_than_memory_holds(monkeypatch, values, gib, count):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr("train.device.available_memory", lambda: 6.5 * 2**30)
+    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: gib * 2**30)
+    assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
+
+
+def test_the_memory_of_runs_is_that_of_their_plan_or_of_their_weights(tmp_path, monkeypatch):
+    paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    small, large = (jobs(*paths, f"model.hidden={size}", f"model.embedding={size}") for size in (16, 1500))
+    expected = estimate(compose("train", ["corpus=toy", "model=lstm_tiny", "model.hidden=1500", "model.embedding=1500",
+                                          "dry_run_words_per_s=1000", *paths])).memory_bytes  # fmt: skip
+    assert memory_of(small + large) == expected  # in another process
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
+    words = ["study=s", "model=hf_causal", f"model.path={tmp_path}"]
+    assert memory_of([Job(0, [], compose("eval", words))]) == 1000
 
 
 def test_the_values_are_in_conf(tmp_path):

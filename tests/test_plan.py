@@ -60,9 +60,11 @@ def test_hours_of_runs_side_by_side_are_those_of_runs_on_cores(paths, monkeypatc
     for seed in (1, 2, 3):
         config = compose("train", ["experiment=demo", "model=lstm_tiny", f"seed={seed}", GIVEN, *words, *paths])
         plan.add(Planned(config, estimate(config)))
-    line = plan.totals()[0]
+    line, memory, *_ = plan.totals()
     assert "idle" not in line
     assert told in line if told else "a run on each" not in line
+    together = f": 2 at a time take up to {2 * plan.runs[0].memory_bytes / 2**20:,.0f} MiB"
+    assert (together in memory) is (told is not None)
 
 
 def test_a_done_run_takes_nothing_more(paths):

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PARAMETERS_PER_THREAD = 10_000_000  # a smaller model's steps are too short to be shared out (tests/bench/neighbour.py)
 LOOK_SECONDS = 0.5  # over which cores are seen to be idle
 CGROUP = Path("/sys/fs/cgroup")
+PROC_CGROUP = Path("/proc/self/cgroup")
+PROC_MEMINFO = Path("/proc/meminfo")
 PROC_STAT = Path("/proc/stat")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
@@ -57,15 +59,61 @@ def available_cores() -> int:
 
 
 def _quota() -> float:
-    """Cores' worth of time that the control group grants (version 2, then 1); infinity where there is no limit."""
+    """Cores' worth of time that the control groups grant (version 2, then 1); infinity where there is no limit."""
+    return min(map(_group_quota, _control_groups("cpu")))
+
+
+def _group_quota(group: Path) -> float:
     try:
-        quota, period = (CGROUP / "cpu.max").read_text().split()
+        quota, period = (group / "cpu.max").read_text().split()
     except (OSError, ValueError):
         try:
-            quota, period = ((CGROUP / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+            quota, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
         except OSError:
             return math.inf
     return int(quota) / int(period) if quota.strip() not in ("max", "-1") else math.inf
+
+
+def _control_groups(controller: str) -> list[Path]:
+    """Folders of the control group of this process and of those above it: all of their limits hold.
+
+    A container sees its own group as the root; a job of systemd or SLURM is somewhere below it (cgroups(7)).
+    """
+    roots = {"": CGROUP, controller: CGROUP / controller}
+    groups = [*roots.values()]
+    try:
+        lines = PROC_CGROUP.read_text().splitlines()
+    except OSError:
+        lines = []
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        for name in roots.keys() & set(controllers.split(",")):
+            below = Path(path.lstrip("/"))
+            groups += [roots[name] / part for part in (below, *below.parents)]
+    return list(dict.fromkeys(groups))
+
+
+def available_memory() -> float:
+    """Bytes that new processes may take, of the machine's and of the control groups'; infinity where nothing tells."""
+    free = math.inf
+    with suppress(OSError, ValueError, StopIteration):
+        line = next(line for line in PROC_MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
+        free = int(line.split()[1]) * 1024
+    return max(0.0, min(free, *map(_group_memory, _control_groups("memory"))))
+
+
+def _group_memory(group: Path) -> float:
+    """Bytes that a control group has left; of what it uses, files that were read and can be dropped count as free."""
+    for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        with suppress(OSError, ValueError):  # "max"
+            left = int((group / most).read_text()) - int((group / used).read_text())
+            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            return left + int(stat.get("inactive_file", 0))
+    return math.inf
+
+
+def fit_memory(count: int, each: float) -> int:
+    """As many of `count` processes that take `each` bytes as the free memory holds, at least 1."""
+    return int(max(1, min(count, available_memory() / max(1, each))))
 
 
 def granted_threads() -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
+from corpora.errors import PairscaleError
 from corpora.prepare import corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
 from corpora.progress import clock, working
 from corpora.sources import check_source
@@ -140,6 +143,16 @@ def estimate(config: RunConfig) -> Estimate:
         guessed=sizes is None,
         rate_is="measured here" if given is None else "given",
     )
+
+
+def peak_memory(configs: Sequence[RunConfig]) -> int:
+    """Bytes of the largest of the processes that train `configs`, from shapes alone; 0 where none can be estimated."""
+    largest = 0
+    for config in configs:
+        with suppress(PairscaleError):  # what is refused, or not there to be read, its own process will say
+            one = estimate(dataclasses.replace(config, dry_run_words_per_s=1.0))  # given, so that nothing is measured
+            largest = max(largest, PROCESS_BYTES if one.done else one.memory_bytes)
+    return largest
 
 
 def _ngram_estimate(

@@ -138,7 +138,7 @@ class Plan:
         import torch
 
         from corpora.progress import clock
-        from train.device import available_cores, takes_gpu
+        from train.device import available_cores, fit_memory, takes_gpu
         from train.estimate import corpus_described
 
         found = [run.estimate for run in self.runs]
@@ -148,12 +148,16 @@ class Plan:
         checkpoints = max((one.checkpoint_bytes for one in found if not one.done), default=0)
         todo = [run for run in self.runs if run.seconds]
         at_once = 1 if gpus and any(takes_gpu(run.config) for run in todo) else min(available_cores(), len(todo))
+        if at_once > 1:
+            at_once = fit_memory(at_once, max(run.memory_bytes for run in todo))
+        together = sum(sorted((run.memory_bytes for run in todo), reverse=True)[:at_once])
         lines = [
             f"{len(found):,} runs ({done:,} done already), {_count(sum(one.words_seen for one in found))} words seen, "
             f"{clock(seconds)} of one process ({clock(scoring)} of it scoring)"
             + (f"; on {at_once} cores, a run on each, about {clock(seconds / at_once)}" if at_once > 1 else ""),
             f"{_bytes(self.runs) / 2**20:,.0f} MiB of disk, and up to {checkpoints / 2**20:,.0f} MiB more for each run "
-            "that trains; memory is of one run, the program included",
+            "that trains; memory is of one run, the program included"
+            + (f": {at_once} at a time take up to {together / 2**20:,.0f} MiB" if at_once > 1 else ""),
         ]
         lines += dict.fromkeys(f"corpus {corpus_described(run.config)}" for run in self.runs)
         rates: dict[str, dict[str, None]] = {}

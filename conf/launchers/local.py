@@ -18,10 +18,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ from conf.command_line import search_path
 from conf.launchers import check_all
 from conf.launchers.remaining import Remaining, Work
 from corpora.errors import ConfigError, check_between
+from eval.config import PretrainedConfig
 from pairscale import environment, started_by
-from train.device import available_cores, granted_threads, takes_gpu
+from train.config import UntrainedConfig
+from train.device import available_cores, fit_memory, granted_threads, takes_gpu
 
 STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
 MAX_JOBS = 4096  # runs or threads at a time
@@ -195,6 +198,13 @@ class LocalLauncher(Launcher):
             gpus = tuple(",".join(self.gpus[start : start + devices]) for start in starts)
         wanted = self.jobs or (self.per_gpu * len(gpus) if gpus else cores // (self.threads or 1) // devices)
         count = max(1, min(wanted, most))
+        if count > 1 and not (gpus or self.jobs):
+            each = memory_of(jobs)
+            if (fitting := fit_memory(count, each)) < count:
+                _say(
+                    f"a run takes up to {each / 2**20:,.0f} MiB: {fitting} at a time, not {count} (hydra.launcher.jobs)"
+                )
+                count = fitting
         shared = max(1, cores // count // (1 if gpus else devices))
         return Slots(count, self.threads or min(shared, granted or shared), gpus)
 
@@ -263,6 +273,30 @@ def _queues(jobs: Sequence[Job]) -> list[deque[Job]]:
     for job in jobs:
         queues.setdefault(job.folder or job.index, deque()).append(job)
     return list(queues.values())
+
+
+def memory_of(jobs: Sequence[Job]) -> int:
+    """Bytes that the largest of `jobs` takes; 0 where none can be estimated, as of models that are still on a hub."""
+    configs = [job.config for job in jobs if job.config]
+    trained = [config for config in configs if not isinstance(config.recipe, UntrainedConfig)]
+    largest = max(
+        (_weights(config.model) for config in configs if isinstance(config.model, PretrainedConfig)), default=0
+    )
+    if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            largest = max(largest, pool.submit(_peak_memory, trained).result())
+    return largest
+
+
+def _peak_memory(configs: Sequence[AnalysisConfig]) -> int:
+    from train.estimate import peak_memory
+
+    return peak_memory(configs)
+
+
+def _weights(model: PretrainedConfig) -> int:
+    """Bytes of the files of weights in a model's folder; loading takes no less."""
+    return sum(path.stat().st_size for path in Path(model.path).glob("*.safetensors"))
 
 
 def _visible_gpus() -> list[str]:
