@@ -159,7 +159,7 @@ def test_the_sweep_that_is_suggested_finds_them_too(ended, own):
 def test_names_of_ones_own_are_among_those_that_there_are(ended, own):
     begun, code, _, err = ended("train", *own, "experiment=own_swep", "model=own")
     assert (begun, code) == ([], 2)
-    assert "did you mean own_sweep? there are blimp_cpu" in err
+    assert "did you mean own_sweep? available: blimp_cpu" in err
 
 
 def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):
