@@ -122,15 +122,14 @@ def learning_curves(
     people: float | None = None,
     unit: str = "words",
     axis: alt.Axis | None = None,
-    band: float = 0.07,
     height: int = 420,
     width: int | str = 400,
 ) -> Chart:
     """One panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, the whole in grey.
 
-    Lines are means over runs, points are runs, bands the intervals over runs. `people` draws their overall accuracy;
-    `unit` is what the x of the curves counts, `axis` what tells it in place of the usual one; `band`: how opaque those
-    of phenomena are while none is chosen.
+    Lines are means over runs, points are runs, bands the intervals over runs: that of the whole, and that of the
+    phenomenon which is chosen, as all of them at once would hide each other. `people` draws their overall accuracy;
+    `unit` is what the x of the curves counts, `axis` what tells it in place of the usual one.
     """
     names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
     low, high = accuracy_domain(curves, pairs, people)
@@ -150,7 +149,7 @@ def learning_curves(
     of_runs = [alt.Tooltip("run:N"), *about, alt.Tooltip("seed:N")]
     lines = alt.Chart(means[means["level"] == "phenomenon"])
     whole = alt.Chart(means[means["level"] == "overall"])
-    opacity = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(alt.expr(f"highlight ? 0 : {band}")))
+    opacity = alt.condition("highlight === datum.name", alt.value(0.25), alt.value(0))
     layers: list[Any] = [
         *_rules(people, low),
         lines.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity),

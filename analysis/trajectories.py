@@ -177,4 +177,4 @@ def _panel(rows: pd.DataFrame, points: pd.DataFrame, group: str, size: str, unit
     axis = alt.Axis(
         values=ticks, labelExpr=SIZE_LABEL, title=f"{unit.capitalize()} seen in training, with repeats", grid=False
     )
-    return learning_curves(shown, named, axis=axis, band=0, unit=unit, width=width)
+    return learning_curves(shown, named, axis=axis, unit=unit, width=width)
