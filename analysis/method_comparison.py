@@ -110,7 +110,7 @@ def _outcomes(path: Path, ties: str) -> pl.DataFrame:
     """One row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
     good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
-    better, tie = known & (good > bad), good == bad  # no score on either side is a tie, as in eval.accuracy.tied
+    better, tie = known & (good > bad), ~known | (good == bad)  # as eval.accuracy.tied
     decided = pl.col("order").is_not_null() & known & (good != bad)
     return _read(path, _JUDGED).select(
         *_KEY,

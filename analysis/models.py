@@ -19,9 +19,10 @@ from analysis.collect import Study
 from analysis.curves import Curves
 from analysis.exhibits import Exhibit, as_it_is, count
 from analysis.judgements import UNSCORED, Judgements, methods_of, one_digest
+from analysis.method_sentences import judging
 from analysis.report import MODELS, TableSection
 from analysis.score_exhibits import score_exhibits
-from analysis.sentences import in_text, joined, judging, left_out, plural, unknown_words
+from analysis.sentences import in_text, joined, left_out, plural, unknown_words
 from analysis.tables import accuracy_text
 from analysis.units import paradigm_accuracies, units_of
 from eval.accuracy import stratified_trials, wilson

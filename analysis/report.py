@@ -30,6 +30,7 @@ from analysis.figures import (
 )
 from analysis.figures import OVERALL as OVERALL_LINE
 from analysis.judgements import Judgements, sized
+from analysis.method_sentences import methods
 from analysis.page import write_page
 from analysis.people import People
 from analysis.studies import SEPARATOR
@@ -259,7 +260,7 @@ def _section(section: Section, config: CurvesConfig, ties: str) -> dict[str, Any
         "pairs": judged.n_pairs,
         "findings": section.found,
         "warnings": sentences.warnings(judged, ties),
-        "methods": sentences.methods(judged, curves, config, ties) + ([section.asked.told()] if section.asked else []),
+        "methods": [*methods(judged, curves, config, ties), *([section.asked.told()] if section.asked else [])],
         "confidence": f"{config.confidence:.0%}",
         "groups": _groups(section),
         "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}],
@@ -364,11 +365,9 @@ def _provenance(run: Any, row: pd.Series) -> dict[str, Any]:
 
 def _versions(runs: pd.DataFrame) -> list[str]:
     """Distinct sets of versions that the runs were made with."""
-    found = set()
-    for manifest in runs["manifest"]:
-        versions = manifest.get("versions") or {}
-        found.add(", ".join(f"{name} {version}" for name, version in versions.items() if version))
-    return sorted(found - {""})
+    versions = [manifest.get("versions") or {} for manifest in runs["manifest"]]
+    texts = {", ".join(f"{name} {version}" for name, version in of.items() if version) for of in versions}
+    return sorted(texts - {""})
 
 
 def _studies(study: str, sections: Sequence[Section]) -> list[str]:

@@ -87,7 +87,7 @@ def describe_fault(error: BaseException) -> str:
 
 
 def outcome(error: BaseException) -> tuple[str, int]:
-    """Return the one line for an error and the exit code (`conf.main` has the codes)."""
+    """Return the one line for an error and the exit code (`conf.command.main` has the codes)."""
     line = describe(error)
     if line is None:
         return one_line(describe_fault(error)), 1
@@ -96,7 +96,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
 
 @contextmanager
 def one_line_errors(command: str) -> Iterator[None]:
-    """Exit with one line on stderr, as `conf.main` does, whatever a command without a configuration raises."""
+    """Exit with one line on stderr, as `conf.command.main` does, whatever a command without a configuration raises."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """`python -m corpora`: prepare a corpus and say what is in it."""
 
-from conf import main
+from conf.command import main
 from corpora.config import CorporaConfig
 
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
 
-from conf import main, names_a_run
+from conf import names_a_run
+from conf.command import main
 from corpora.errors import InputError, StoreError
 from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
 from train.config import ImportedConfig

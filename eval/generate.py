@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from conf import main
+from conf.command import main
 from corpora.errors import InputError
 from corpora.files import sha256_file, write_json, write_text
 from corpora.templates import Template

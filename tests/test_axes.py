@@ -97,7 +97,8 @@ def test_two_models_with_recipes_of_their_own_differ_in_nothing_else_but_their_b
 def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
     """Its runs are those that its points make, one by one."""
     shutil.copytree(conf.FOLDER, tmp_path / "conf")
-    monkeypatch.setattr(conf, "FOLDER", tmp_path / "conf")
+    for module in (conf, conf.errors):
+        monkeypatch.setattr(module, "FOLDER", tmp_path / "conf")
     (tmp_path / "conf" / "experiment" / "abl.yaml").write_text(
         "# @package _global_\n"
         "defaults: [override /corpus: toy, override /model: txl_tiny]\n"

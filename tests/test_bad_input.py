@@ -25,6 +25,7 @@ from tokenizers.normalizers import Replace
 from tokenizers.pre_tokenizers import Split
 
 import conf
+from conf.command import main
 from conf.errors import one_line_errors
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import PieceTokenizer, load_tokenizer
@@ -114,7 +115,7 @@ def command(overrides: list[str], runs: Path, run=lambda config: None) -> tuple[
         with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
             code: object = None
             try:
-                conf.main("train", run)
+                main("train", run)
             except SystemExit as end:
                 code = end.code
     finally:

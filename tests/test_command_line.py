@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import conf
+from conf.command import NOTHING_ALONE, main
 from conf.command_line import is_dry_sweep, words_for_hydra
 from conf.errors import outcome
 from conf.help import show_help
@@ -25,14 +26,14 @@ def ended(tmp_path, monkeypatch, capsys):
         begun = []
         monkeypatch.setattr(sys, "argv", [command, *words])
         with pytest.raises(SystemExit) as caught:
-            conf.main(command, begun.append)
+            main(command, begun.append)
         return begun, caught.value.code or 0, *capsys.readouterr()
 
     monkeypatch.chdir(tmp_path)
     return ended
 
 
-@pytest.mark.parametrize("command", conf.NOTHING_ALONE)
+@pytest.mark.parametrize("command", NOTHING_ALONE)
 def test_a_bare_command_shows_its_help_and_begins_nothing(ended, tmp_path, command):
     begun, code, out, _ = ended(command)
     assert (begun, code) == ([], 2)

@@ -105,8 +105,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, command):
     arguments.append("corpus=toy")
     code = "import errno, os, sys\n"
     code += "def refuse(path, *_, **__):\n    raise OSError(errno.EROFS, 'Read-only file system', str(path))\n"
-    code += f"import {command}.__main__ as main, conf\nos.mkdir = refuse\nsys.argv[0] = {command!r}\n"
-    code += f"conf.main({command!r}, main.run)\n"
+    code += f"import {command}.__main__ as main, conf.command\nos.mkdir = refuse\nsys.argv[0] = {command!r}\n"
+    code += f"conf.command.main({command!r}, main.run)\n"
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"pairscale {command}: {tmp_path}/")

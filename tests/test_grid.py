@@ -11,6 +11,7 @@ import conf
 from analysis.collect import collect
 from analysis.status.states import MISSING, run_states
 from conf import asked_runs, compose, expected_runs, points
+from conf.command import main
 from conf.tasks import keep_tasks
 from corpora.errors import ConfigError, RunError
 from tests.made_up_study import MadeUpStudy
@@ -28,7 +29,7 @@ def swept(tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}", "hydra/launcher=basic"])
         begun = []
         with pytest.raises(SystemExit) as end:
-            conf.main(command, begun.append)
+            main(command, begun.append)
         return begun, end.value.code
 
     return sweep

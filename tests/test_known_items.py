@@ -108,9 +108,9 @@ def test_an_empty_sentence_is_not_judged():
         judge(scorer(byte_level()), [("The cat", "The dog"), ("The cat", " ")])
 
 
-def test_no_score_on_either_side_is_a_tie():
+def test_a_side_without_a_score_is_a_tie():
     nan = float("nan")
-    assert outcome([nan, nan, 1.0], [nan, 1.0, nan], "half").tolist() == [0.5, 0.0, 0.0]
+    assert outcome([nan, nan, 1.0], [nan, 1.0, nan], "half").tolist() == [0.5, 0.5, 0.5]
     scores = pd.DataFrame({"paradigm": "p", "phenomenon": "x", "good": [nan, 2.0], "bad": [nan, 1.0]})
     overall = accuracies(scores.assign(template=None, trial=None)).iloc[-1]
     assert (overall["ties"], overall["accuracy"]) == (1, 0.5)

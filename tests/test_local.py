@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 import conf.launchers.local
 from conf import _hydra as registered
 from conf import compose, composed
+from conf.command import main
 from conf.launchers import check_all
 from conf.launchers.local import Job, LocalLauncher, _visible_gpus, memory_of
 from conf.launchers.remaining import Remaining, Work
@@ -94,7 +95,7 @@ def swept(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
-            conf.main(command, lambda config: None)
+            main(command, lambda config: None)
         return caught.value.code or 0, capsys.readouterr().err.splitlines()
 
     monkeypatch.chdir(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import conf
+from conf.command import main
 from corpora.errors import ConfigError, InputError
 
 
@@ -21,7 +21,7 @@ def end(tmp_path, monkeypatch, capsys):
 
         monkeypatch.setattr(sys, "argv", ["train", "corpus=toy", *overrides, f"paths.runs={tmp_path}", "study=mine"])
         with pytest.raises(SystemExit) as ended:
-            conf.main("train", (lambda _: None) if finish else fail, fail if finish else lambda: None)
+            main("train", (lambda _: None) if finish else fail, fail if finish else lambda: None)
         return ended.value.code, capsys.readouterr().err
 
     return end

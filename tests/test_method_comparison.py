@@ -82,7 +82,7 @@ def test_counts_and_accuracies_equal_pandas_on_the_same_rows(study, method):
     )
     ours = ours.set_index(["repeat", "paradigm"]).sort_index()
     pd.testing.assert_frame_equal(ours[expected.columns], expected, check_dtype=False)
-    assert ours["ties"].sum() == (rows["good"] == rows["bad"]).sum()
+    assert ours["ties"].sum() == tied(rows["good"], rows["bad"]).sum()
     overall = rows.groupby(["repeat", "paradigm"])["right"].mean().groupby("repeat").mean()
     found = method_accuracies(by_paradigm).set_index(["run", "method"]).loc[(run, method)]
     assert found["accuracy"] == pytest.approx(overall.mean())
@@ -104,7 +104,7 @@ def test_ties_and_the_share_of_a_are_of_judgements(study):
     files = score_files(study, "blimp")
     run = study.runs.index[0]
     rows = rows_of(study, run, "ab_prompt")
-    ties = rows["good"] == rows["bad"]
+    ties = tied(rows["good"], rows["bad"])
     assert ties.any()
     assert rows["good"].isna().any()
     half, _ = count_judgements(files, "half")
@@ -320,8 +320,8 @@ def test_outcomes_of_pairs_are_means_over_templates(study):
     assert ((limits["low"] < limits["accuracy"]) & (limits["accuracy"] < limits["high"])).all()
 
 
-def test_no_score_on_either_side_is_a_tie_as_everywhere(study):
-    """A side without a score makes a pair wrong, two such sides a tie (eval.accuracy.outcome)."""
+def test_a_side_without_a_score_is_a_tie_as_everywhere(study):
+    """As in eval.accuracy.outcome."""
     run = study.runs.index[0]
     path = score_path(study.folders[run].scores("blimp"), "ab_prompt")
     rows, metadata = read_scores(path)

@@ -11,7 +11,8 @@ from analysis.collect import PROBLEMS
 from analysis.config import CurvesConfig
 from analysis.curves import fit_curves
 from analysis.judgements import Judgements, sized
-from analysis.sentences import extent, in_text, joined, methods, warnings
+from analysis.method_sentences import methods
+from analysis.sentences import extent, in_text, joined, warnings
 from analysis.tables import slope_table, terminal_table
 from tests.test_findings import curve
 

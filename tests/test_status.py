@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-import conf
 from analysis.status import __main__ as status_command
 from analysis.status.removal import confirmed
 from analysis.status.report import MARKS, grid, report
 from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
+from conf.command import main
 from corpora.files import write_json
 from eval.scores import score_path
 from tests.made_up_study import MadeUpStudy
@@ -219,7 +219,7 @@ def status(path, *overrides):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["analysis.status", *arguments])
         with pytest.raises(SystemExit) as ended:
-            conf.main("status", status_command.run)
+            main("status", status_command.run)
     return ended.value.code
 
 

@@ -1,6 +1,6 @@
 """`python -m train`: train one run, or with -m a grid of them."""
 
-from conf import main
+from conf.command import main
 from corpora.errors import ConfigError
 from train.config import RunConfig, UntrainedConfig
 from train.plan import Plan, Planned

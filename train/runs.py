@@ -380,9 +380,7 @@ class RunFolder:
         """
         with only_process(self.lock, self.path, wait=LOOK_SECONDS) as alone:
             if not alone:
-                raise RunInUse(
-                    f"{self.path}: another process is at work on this run (process id {os.getpid()} gave way)"
-                )
+                raise RunInUse(f"{self.path}: another process is at work on this run ({os.getpid()} gave way)")
             yield
 
     def discard(self) -> None:

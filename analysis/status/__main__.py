@@ -11,6 +11,7 @@ from analysis.config import AnalysisConfig
 from analysis.status.removal import STUDY, confirmed, described, remove_runs, selected
 from analysis.status.report import report
 from analysis.status.states import SCORED, TRAINED, RunState, run_states
+from conf.command import main
 from corpora.errors import ConfigError, RunError
 from pairscale import as_typed
 from train.grid import Asked
@@ -61,4 +62,4 @@ def _scored_by(state: RunState, asked: Asked | None) -> list[str]:
 
 
 if __name__ == "__main__":
-    conf.main("status", run)
+    main("status", run)

@@ -1,6 +1,6 @@
 """`python -m eval.questionnaire`: pairs of a benchmark as pages for people, and what people chose."""
 
-from conf import main
+from conf.command import main
 from eval.config import EvalConfig
 
 

@@ -30,7 +30,7 @@ print(sample.words, int(sample.tokens[-1]))
 """
 LIBRARIES = """
 import gc
-gc.set_threshold(50_000, 20, 20)  # as conf.main does, and at its end
+gc.set_threshold(50_000, 20, 20)  # as conf.command.main does, and at its end
 from train.lightning_import import import_lightning
 import_lightning()
 gc.freeze()

@@ -105,10 +105,10 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
         setattr(os, name, counted(name, getattr(os, name)))
     package, *sys.argv[1:] = command
     sys.argv[0] = package
-    import conf
+    from conf.command import main
 
     try:
-        conf.main(package, importlib.import_module(f"{package}.__main__").run)
+        main(package, importlib.import_module(f"{package}.__main__").run)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,6 +1,6 @@
 """`python -m train.import_checkpoint`: turn a published checkpoint into a run folder, without running its pickle."""
 
-from conf import main
+from conf.command import main
 from train.config import RunConfig
 from train.runs import run_id
 
