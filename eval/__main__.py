@@ -9,7 +9,6 @@ python -m eval -m experiment=NAME              each run of the experiment's grid
 """
 
 import functools
-import sys
 from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
@@ -58,7 +57,7 @@ def run(config: EvalConfig) -> None:
 
 def plan(config: EvalConfig) -> None:
     """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
-    _announce(config.benchmark.name)
+    planned.begin(f"reading {config.benchmark.name}, measuring each model's speed")
     from eval.estimate import score_bytes, scoring_memory, scoring_tokens
     from train.estimate import estimate
     from train.plan import Planned
@@ -72,12 +71,6 @@ def plan(config: EvalConfig) -> None:
     except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
         planned.add(Planned(config, expected))
         planned.note(f"scoring is not counted: {error}")
-
-
-@functools.cache
-def _announce(benchmark: str) -> None:
-    """Say once what a plan begins with, which takes a while until there is anything to show."""
-    print(f"planning: reading {benchmark}, measuring each model's speed ...", file=sys.stderr, flush=True)
 
 
 planned = Plan()

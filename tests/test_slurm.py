@@ -135,9 +135,10 @@ def test_the_interactive_form_waits_for_all_and_tells_of_failures(cluster, tmp_p
     """
     arguments = [*TOY, *paths(tmp_path), *SMALL_JOBS, "hydra/launcher=slurm", "recipe.budget.epochs=30", "seed=1"]
     elsewhere = RunFolder.of(compose("eval", [*arguments, "sample.size=8k"]))
-    with elsewhere.locked():
-        process = cluster.start("eval", "-m", *arguments, "sample.size=16k,4M,8k")
-        wait_until(lambda: bool(list(tmp_path.glob("runs/demo/*/checkpoints/*.ckpt"))), "a checkpoint")
+    with elsewhere.locked(), cluster.start("eval", "-m", *arguments, "sample.size=16k,4M,8k") as process:
+        saved = "runs/demo/*/checkpoints/*.ckpt"
+        wait_until(lambda: any(tmp_path.glob(saved)) or process.poll() is not None, "a checkpoint, or the end")
+        assert process.poll() is None, process.stdout.read()
         running = [task for task, job in cluster.jobs("RUNNING").items() if task.endswith("_0")]
         cluster.run("scancel", "--signal=USR2", *running)
         said, _ = process.communicate(timeout=240)

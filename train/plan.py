@@ -50,6 +50,13 @@ class Plan:
     def __init__(self) -> None:
         self.runs: list[Planned] = []
         self.notes: list[str] = []
+        self.begun = False
+
+    def begin(self, text: str) -> None:
+        """Say once what a plan begins with, which takes a while until there is anything to show."""
+        if not self.begun:
+            print(f"planning: {text} ...", file=sys.stderr, flush=True)
+        self.begun = True
 
     def note(self, text: str) -> None:
         """Something to say once, however many runs it is of."""

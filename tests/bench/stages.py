@@ -32,6 +32,7 @@ VOLATILE = {
     "words_per_s",
     "damaged_checkpoints",
     "scoring_failed",
+    "scoring_commands",
 }  # of manifest.json
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
 SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", *QUIET]
