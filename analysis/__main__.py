@@ -1,7 +1,7 @@
 """`python -m analysis`: learning curves, tables, figures and a report of a study's scores."""
 
 from analysis.config import AnalysisConfig
-from conf.command import main
+from pairscale.command.main import main
 
 
 def run(config: AnalysisConfig) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from eval.config import EvalConfig
+from pairscale.command.schemas import store_schemas
+from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 
 INTERVALS = ("auto", "bootstrap", "t")
 SOURCES = ("files", "wandb")
@@ -54,3 +55,6 @@ class AnalysisConfig(EvalConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("source", self.source, SOURCES)
+
+
+store_schemas(None, root_schema=AnalysisConfig)

@@ -15,37 +15,37 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.markup import escape
 
-import conf
-from analysis import diagnostic_sentences
-from analysis.collect import Study, collect
 from analysis.config import AnalysisConfig
-from analysis.curve_exhibits import COMPARISONS, context_exhibits, coverage_exhibit, curve_exhibits
-from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
-from analysis.curves import ALL_PAIRS, fit_curves
-from analysis.diagnostic_exhibits import diagnostic_exhibits
-from analysis.diagnostics import diagnosed
-from analysis.findings import comparisons, findings
-from analysis.frequency_exhibits import frequency_exhibits
-from analysis.judgements import is_diagnostic, judgements, labels_of, no_such_scores
-from analysis.matched_exhibits import matched_exhibits
-from analysis.models import Judge, curves_beside, models_section, published_beside
-from analysis.papers import reproduce
-from analysis.people import options, people_of, read_people
-from analysis.report import DIAGNOSTICS, Section, TableSection, write_report
-from analysis.reproduction import FOLDER, print_reproduction, write_reproduction
-from analysis.score_exhibits import score_exhibits
-from analysis.sentences import extent, warnings
-from analysis.studies import combine, common_labels, names_of
-from analysis.study_comparison import together_exhibits
-from analysis.tables import slope_table, terminal_table, with_published
-from analysis.track import track_analysis
-from analysis.tracked import collect_tracked, project_runs, tracked_judgements
-from analysis.trajectories import trajectory_exhibit
-from analysis.unavailable import unavailable_exhibits
-from analysis.untrained import untrained_judgements
-from corpora.errors import ConfigError
+from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.exhibits.sentences import diagnostics as diagnostic_sentences
+from analysis.exhibits.sentences.curves import extent, warnings
+from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
+from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
+from analysis.measures.diagnostics import diagnosed
+from analysis.papers.papers import reproduce
+from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
+from analysis.report.report import DIAGNOSTICS, Section, TableSection, write_report
+from analysis.report.wandb import track_analysis
+from analysis.sections.curves import COMPARISONS, context_exhibits, coverage_exhibit, curve_exhibits
+from analysis.sections.diagnostics import diagnostic_exhibits
+from analysis.sections.matched_pairs import matched_exhibits
+from analysis.sections.methods import score_exhibits
+from analysis.sections.people import options, people_of, read_people
+from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
+from analysis.sections.several_studies import together_exhibits
+from analysis.sections.trajectories import trajectory_exhibit
+from analysis.sections.unavailable import unavailable_exhibits
+from analysis.sections.word_frequency import frequency_exhibits
+from analysis.study.collect import Study, collect
+from analysis.study.combine import combine, common_labels, names_of
+from analysis.study.judgements import is_diagnostic, judgements, labels_of, no_such_scores
+from analysis.study.untrained import untrained_judgements
+from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
+from eval.sweeps import asked_commands, asked_runs
+from pairscale.errors import ConfigError
 
 
 def analyse(config: AnalysisConfig) -> None:
@@ -100,7 +100,7 @@ def analyse(config: AnalysisConfig) -> None:
             [*sections.values()],
             config.analysis,
             config.ties,
-            [command for name in names for command in conf.asked_commands(config.paths.runs, name)],
+            [command for name in names for command in asked_commands(config.paths.runs, name)],
             [*source, *options(config)],
             without_curves,
         )
@@ -248,7 +248,7 @@ def _as_one(studies: list[Study]) -> tuple[Study, list[str]]:
 
 
 def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
-    return {run: asked.point for run, asked in conf.asked_runs(config.paths.runs, study).items()}
+    return {run: asked.point for run, asked in asked_runs(config.paths.runs, study).items()}
 
 
 def _published(config: AnalysisConfig) -> None:

@@ -1,7 +1,7 @@
 """`python -m corpora`: prepare a corpus and say what is in it."""
 
-from conf.command import main
 from corpora.config import CorporaConfig
+from pairscale.command.main import main
 
 
 def run(config: CorporaConfig) -> None:

@@ -5,16 +5,14 @@ A field whose metadata say `digest=False` cannot change a number: it is left out
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
+from pairscale.command.schemas import store_schemas
+from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
+from pairscale.sizes import format_size, parse_size
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 COUNTS = ("words", "characters", "sentences")
@@ -28,45 +26,7 @@ NOT_IN_DIGEST = {"digest": False}
 ADDED_LATER = {"added": True}
 NOT_IN_TEXT = {"text": False}  # of a corpus: it changes samples, and leaves the prepared text as it is
 
-# 15 digits: more than any text has words, and few enough to be exact.
-_SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?|\d{1,15}/[1-9]\d{0,14})(?P<unit>[kM]?)", re.ASCII)
 MAX_VOCABULARY = 10**7
-_SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
-
-
-def parse_size(text: str, key: str = "sample.size") -> int:
-    """Whole number meant by "125k", "1/8M", "1.5M" or "300000".
-
-    Raises ConfigError for anything else, for 0, and for sizes that are not whole ("1/3M").
-    """
-    match = _SIZE.fullmatch(str(text).replace("_", ""))
-    if match:
-        size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]
-        if size.denominator == 1 and size > 0:
-            return int(size)
-    raise ConfigError(f"{key}={str(text)[:80]}: must be a whole number above 0, such as 125k, 1/8M, 0.5M or 300000")
-
-
-def format_size(number: int) -> str:
-    """Shortest form that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
-    for unit in ("M", "k"):
-        if number % _SIZE_UNITS[unit] == 0:
-            return f"{number // _SIZE_UNITS[unit]}{unit}"
-    return str(number)
-
-
-def readable_size(size: str) -> str:
-    """A size as people read it: "31250" -> "31,250"; "125k" and "4k sentences" stay as they are."""
-    number, space, unit = size.partition(" ")
-    return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
-
-
-def written(value: Any) -> str:
-    """A value as the command line has it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
 
 
 @dataclass
@@ -244,3 +204,15 @@ class CorporaConfig:
                 f"tokenizer=word: would cut the words of the pretokenised corpus={self.corpus.name} again, <unk> "
                 "among them; give tokenizer=whitespace"
             )
+
+
+store_schemas(
+    "corpus",
+    no_corpus_schema=NoCorpusConfig,
+    toy_schema=ToyCorpusConfig,
+    local_schema=LocalCorpusConfig,
+    hub_schema=HubCorpusConfig,
+    gulordava_schema=GulordavaCorpusConfig,
+)
+store_schemas("sample", sample_schema=SampleConfig)
+store_schemas("tokenizer", tokenizer_schema=TokenizerConfig)

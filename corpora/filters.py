@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from corpora.errors import ConfigError, StoreError
-from corpora.files import sha256_file, write_array, write_json
-from corpora.progress import track
-from corpora.schema import Count, Digest, Positive
 from corpora.text import TextStore, read_manifest
+from pairscale.errors import ConfigError, StoreError
+from pairscale.files import sha256_file, write_array, write_json
+from pairscale.progress import track
+from pairscale.schema import Count, Digest, Positive
 
 FILTER_VERSION = 1
 LINE_SECONDS = 1.0  # that a pattern may take for one sentence

@@ -14,14 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import CorporaConfig, check_chosen
-from corpora.errors import InputError, StoreError
-from corpora.files import only_process, sha256_json
 from corpora.filters import Filter, filter_manifest, write_filter
-from corpora.gulordava import published_vocabulary
-from corpora.progress import Share, track
 from corpora.samples import Sample, beginning, check_available, describe, draw_sample
-from corpora.seeds import permutation
-from corpora.sources import describe_source, documents, source_bytes
+from corpora.sources.gulordava import published_vocabulary
+from corpora.sources.read import describe_source, documents, source_bytes
 from corpora.store import (
     FITTED,
     TokenStore,
@@ -43,6 +39,10 @@ from corpora.tokenizers import (
     load_tokenizer,
     tokenizer_digest,
 )
+from pairscale.errors import InputError, StoreError
+from pairscale.files import only_process, sha256_json
+from pairscale.progress import Share, track
+from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
 MANIFEST = "manifest.json"  # of a store, written last

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import SampleConfig
-from corpora.errors import ConfigError
-from corpora.seeds import derived_seed, permutation
 from corpora.text import TextStore
 from corpora.tokenizers import Tokenizer
 from corpora.words import count_characters, word_spans
+from pairscale.errors import ConfigError
+from pairscale.seeds import derived_seed, permutation
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from corpora.errors import StoreError
-from corpora.files import atomic_path, sha256_file, write_array, write_json
-from corpora.progress import track
 from corpora.samples import ranges
-from corpora.schema import Digest, NonNegative, Positive, read_json
 from corpora.text import TextStore, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
+from pairscale.errors import StoreError
+from pairscale.files import atomic_path, sha256_file, write_array, write_json
+from pairscale.progress import track
+from pairscale.schema import Digest, NonNegative, Positive, read_json
 
 STORE_VERSION = 1
 BATCH = 20_000  # sentences that are encoded at a time

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import SplitConfig
-from corpora.documents import Document
-from corpora.errors import InputError, StoreError
-from corpora.files import atomic_path, sha256_file, write_array, write_json
-from corpora.schema import Count, Digest, Positive, read_json
+from corpora.sources.documents import Document
 from corpora.words import count_characters, count_words
+from pairscale.errors import InputError, StoreError
+from pairscale.files import atomic_path, sha256_file, write_array, write_json
+from pairscale.schema import Count, Digest, Positive, read_json
 
 SPLITS = ("train", "valid", "test")
 TEXT_VERSION = 1
@@ -50,7 +50,7 @@ class _Splits(TypedDict):
     test: _Split
 
 
-# Schema of manifest.json: what is read back of it. "corpus.path" is of local files: what each was (corpora/sources.py).
+# Schema of manifest.json: what is read back of it. "corpus.path" is of local files: what each was (corpora/sources/read.py).
 TextManifest = TypedDict(
     "TextManifest",
     {

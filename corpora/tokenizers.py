@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import TokenizerConfig
-from corpora.errors import ConfigError, StoreError
-from corpora.files import sha256_file, write_bytes, write_json, write_text
-from corpora.progress import working
-from corpora.schema import Digest, read_json
 from corpora.words import chunk_words, spans_of, treebank_chunks, words
+from pairscale.errors import ConfigError, StoreError
+from pairscale.files import sha256_file, write_bytes, write_json, write_text
+from pairscale.progress import working
+from pairscale.schema import Digest, read_json
 
 EOS, UNK = 0, 1
 EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"

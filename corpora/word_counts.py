@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from corpora.config import SampleConfig
-from corpora.errors import StoreError
-from corpora.files import sha256_json
 from corpora.filters import Filter
 from corpora.samples import draw_sample
 from corpora.text import TextStore
 from corpora.words import words
+from pairscale.errors import StoreError
+from pairscale.files import sha256_json
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Any
 
 from corpora.config import REFERENCES
-from corpora.errors import check_choice
+from pairscale.errors import check_choice
 
 CACHED = 1 << 19  # chunks whose words are remembered; a natural text repeats nearly all of them
 

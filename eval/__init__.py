@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eval.library import judge
-    from eval.scorers import load_scorer
+    from eval.scorers.load import load_scorer
 
 __all__ = ["judge", "load_scorer"]
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:
 
             return judge
         case "load_scorer":
-            from eval.scorers import load_scorer
+            from eval.scorers.load import load_scorer
 
             return load_scorer
         case _:

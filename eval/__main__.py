@@ -13,24 +13,24 @@ from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
 
-from conf import names_a_run
-from conf.command import main
-from corpora.errors import InputError, StoreError
 from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
+from eval.sweeps import names_a_run
+from pairscale.command.main import main
+from pairscale.errors import InputError, StoreError
 from train.config import ImportedConfig
 from train.plan import Plan
-from train.runs import run_id
+from train.runs.folder import run_id
 
 
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study where it names nothing else."""
+    from eval.methods.templates import check_templates
     from eval.run import add_pretrained, check_benchmark, score_run, score_study
-    from eval.templates import check_templates
 
     if not isinstance(config.benchmark, DiagnosticConfig):  # which has no methods
         check_templates(config)
     if isinstance(config.model, PretrainedConfig):
-        from eval.pretrained import revisions
+        from eval.scorers.pretrained import revisions
 
         for model in revisions(config.model):
             one = replace(config, model=model)

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST
-from corpora.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from eval.questionnaire.config import QuestionnaireConfig
+from pairscale.command.schemas import store_schemas
+from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from train.config import PRECISIONS, ModelConfig, RunConfig
 
 CONTEXTS = ("none", "eos", "text")
@@ -107,7 +108,7 @@ class PretrainedConfig(ModelConfig):
 
 @dataclass
 class ColumnsConfig:
-    """Which column of a table holds what. null: one of the usual names, if it is there (eval/forms.py); "": none."""
+    """Which column of a table holds what. null: one of the usual names, if it is there (eval/benchmarks/forms.py); "": none."""
 
     good: str | None = None
     bad: str | None = None
@@ -238,7 +239,7 @@ class DiagnosticConfig(BenchmarkConfig):
 
 @dataclass
 class TemplateConfig:
-    """One way to put the sentences of a pair; `text` has the placeholders of its method (eval/templates.py)."""
+    """One way to put the sentences of a pair; `text` has the placeholders of its method (eval/methods/templates.py)."""
 
     name: str = MISSING
     text: str = MISSING  # of a prompt: the user's message
@@ -263,7 +264,7 @@ class MethodConfig:
     prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
     scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
     by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/
-    templates: Any = None  # the user's instead: a list of texts, or a YAML file (eval/templates.py)
+    templates: Any = None  # the user's instead: a list of texts, or a YAML file (eval/methods/templates.py)
     chat: bool | None = None  # ab_prompt, yes_no: null: where the model's tokenizer has a chat template
     seed: int | None = None  # ab_prompt: of the order; vote_*: of the draws
     trials: int | None = None  # vote_*: how many draws
@@ -332,7 +333,7 @@ class ScoringConfig:
     batch_tokens: int = MISSING
     token_pairs: str = MISSING  # pairs per paradigm whose tokens are written to tokens.parquet: a number or "all"
     seed: int = MISSING  # draws those pairs
-    snapshots: bool = False  # score the snapshots of a run too (train/snapshots.py), for its trajectory
+    snapshots: bool = False  # score the snapshots of a run too (train/loop/snapshots.py), for its trajectory
 
     def __post_init__(self) -> None:
         check_between("scoring.batch_tokens", self.batch_tokens, 1, 10**9)
@@ -364,3 +365,7 @@ class EvalConfig(RunConfig):
             raise ConfigError(
                 f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it away"
             )
+
+
+store_schemas("model", pretrained_schema=PretrainedConfig)
+store_schemas("benchmark", benchmark_schema=BenchmarkConfig, diagnostic_schema=DiagnosticConfig)

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from corpora.progress import working
 from corpora.words import words
-from eval.cloze_run import count_contexts
-from eval.cloze_scores import cloze_metadata
 from eval.config import DiagnosticConfig, EvalConfig
-from eval.pairs_run import benchmark_key, loaded_benchmark, word_counts
-from eval.scores import score_label, score_path
+from eval.diagnostics.files import cloze_metadata
+from eval.diagnostics.run import count_contexts
+from eval.pairs import benchmark_key, loaded_benchmark, word_counts
+from eval.scores.files import score_label, score_path
+from pairscale.progress import working
 from train.config import NgramConfig
 from train.estimate import PROCESS_BYTES
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 # Of each pair, its sentences and what a method says of them, measured on BLiMP; and how much is read at a time, which
 # is the model's to say: it matters little here.
@@ -52,7 +52,7 @@ def _words_to_read(config: EvalConfig, lacking: list[str]) -> float:
     """Reference words, and begin symbols, that one model reads for the methods that lack."""
     if not lacking:
         return 0.0
-    from eval.judging import template_reading
+    from eval.methods.judging import template_reading
 
     key, reference = benchmark_key(config, dataclasses.asdict(config)), config.corpus.reference
     counts = word_counts(key, reference)
@@ -82,7 +82,7 @@ def scoring_memory(config: EvalConfig) -> int:
 @functools.lru_cache(maxsize=2)
 def _distinct_words(key: str, reference: str) -> int:
     """Reference words that are read of a benchmark's sentences, each after a begin symbol, by trees of them."""
-    from eval.trees import forests
+    from eval.scorers.trees import forests
 
     numbers: dict[str, int] = {}
     texts = [

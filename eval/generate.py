@@ -15,15 +15,15 @@ from typing import Any
 
 from rich.console import Console
 
-from conf.command import main
-from corpora.errors import InputError
-from corpora.files import sha256_file, write_json, write_text
-from corpora.templates import Template
+from eval.benchmarks.generated import paradigms_of
+from eval.benchmarks.generated.making import LEAST_PAIRS, Source, make
+from eval.benchmarks.generated.vocabulary import resolved
+from eval.benchmarks.template import Template
 from eval.config import BenchmarkConfig, EvalConfig
-from eval.generated import paradigms_of
-from eval.generated.making import LEAST_PAIRS, Source, make
-from eval.generated.vocabulary import resolved
-from eval.scores import pairs_label
+from eval.scores.files import pairs_label
+from pairscale.command.main import main
+from pairscale.errors import InputError
+from pairscale.files import sha256_file, write_json, write_text
 
 MANIFEST_VERSION = 1
 LICENSE = "CC0-1.0"

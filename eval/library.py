@@ -28,15 +28,15 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from conf import compose
-from corpora.errors import ConfigError, InputError
-from eval.accuracy import outcome
-from eval.cells import sentence_of
+from eval.benchmarks.cells import sentence_of
 from eval.config import PLAIN, PolicyConfig
-from eval.judging import Plan, judge_pairs
-from eval.scorers import Scorer
-from eval.scores import ITEMS
-from eval.voting import vote
+from eval.methods.judging import Plan, judge_pairs
+from eval.methods.voting import vote
+from eval.scorers.base import Scorer
+from eval.scores.accuracy import outcome
+from eval.scores.files import ITEMS
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 
 
 def judge(
@@ -49,13 +49,13 @@ def judge(
 ) -> pd.DataFrame:
     """Judge minimal pairs by one or more methods.
 
-    pairs: good and bad sentences; or a table with the columns good and bad, and those of eval.scores.ITEMS that there
+    pairs: good and bad sentences; or a table with the columns good and bad, and those of eval.scores.files.ITEMS that there
     are (paradigm, pair_id, the fields of the prefix methods; pair_id is else the row's number). policy: that of
     conf/base.yaml. language: of the templates. overrides: of the methods' values, as on the command line
     ("method.pen_lp.alpha=0.6").
 
     Returns one row per method, pair and, where the method has them, template and trial: the columns of
-    eval.scores.SCORES but the counts of words, after `method`; and `outcome`, 1 where good > bad, else 0. Raises
+    eval.scores.files.SCORES but the counts of words, after `method`; and `outcome`, 1 where good > bad, else 0. Raises
     ConfigError for methods that do not exist, or do not fit the model or the pairs.
     """
     config = compose("eval", [f"method=[{','.join(methods)}]", *overrides])
@@ -77,7 +77,7 @@ def judge(
 
 
 def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Columns of eval.scores.ITEMS, with what is not given as missing."""
+    """Columns of eval.scores.files.ITEMS, with what is not given as missing."""
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
     if lacking := {"good", "bad"} - set(table.columns):
         raise InputError(f"pairs: no column {' and '.join(sorted(lacking))}; there are {', '.join(table.columns)}")

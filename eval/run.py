@@ -15,23 +15,23 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from corpora.errors import ConfigError, InputError, RunError, StoreError, WriteError
-from corpora.files import write_text
-from eval.accuracy import accuracies
-from eval.cloze_run import ClozeWork
+from eval.benchmarks.known_items import faulty_pairs
 from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
-from eval.diagnostics import load_diagnostic
-from eval.known_items import faulty_pairs
-from eval.pairs_run import PairsWork, benchmark_key, loaded_benchmark
-from eval.scores import read_scores, score_label, score_path
-from eval.table import WIDTH, accuracy_table, methods_table, trajectory_table
-from eval.tracked import track_scores
-from train.grid import is_asked_by_a_sweep
-from train.provenance import versions
-from train.runs import DONE, RunFolder, config_digest, study_runs
+from eval.diagnostics.questions import load_diagnostic
+from eval.diagnostics.run import ClozeWork
+from eval.pairs import PairsWork, benchmark_key, loaded_benchmark
+from eval.scores.accuracy import accuracies
+from eval.scores.files import read_scores, score_label, score_path
+from eval.scores.table import WIDTH, accuracy_table, methods_table, trajectory_table
+from eval.wandb import track_scores
+from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
+from pairscale.files import write_text
+from train.runs.folder import DONE, RunFolder, config_digest, study_runs
+from train.runs.grid import is_asked_by_a_sweep
+from train.runs.provenance import versions
 
 if TYPE_CHECKING:
-    from eval.scorers import Scorer
+    from eval.scorers.base import Scorer
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
@@ -39,11 +39,11 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
     """The run folder of a model that comes trained (config.model is a PretrainedConfig), `config`, and its scorer.
 
-    The folder holds the configuration and digests, no weights. Raises what eval.pretrained.load_pretrained does.
+    The folder holds the configuration and digests, no weights. Raises what eval.scorers.pretrained.load_pretrained does.
     """
     assert isinstance(config.model, PretrainedConfig)
-    from eval.pretrained import load_pretrained
-    from train.device import device_of
+    from eval.scorers.pretrained import load_pretrained
+    from train.loop.device import device_of
 
     scorer = load_pretrained(
         config.model, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress
@@ -104,7 +104,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     if not run.done:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
-    from train.device import enough_memory
+    from train.loop.device import enough_memory
 
     trajectory: list[dict[str, Any]] = []
     fewer = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
@@ -240,8 +240,8 @@ def score_study(config: EvalConfig) -> None:
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:
-    from eval.scorers import load_scorer
-    from train.device import device_of
+    from eval.scorers.load import load_scorer
+    from train.loop.device import device_of
 
     if scorer is None:
         scorer = load_scorer(run, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
@@ -254,9 +254,9 @@ def _of_snapshots(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
     """What is asked of each snapshot of a run, by step, if scoring.snapshots asks for any."""
     if not config.scoring.snapshots:
         return
-    from eval.scorers import ModelScorer
-    from train.device import device_of
-    from train.snapshots import load_snapshot
+    from eval.scorers.own import ModelScorer
+    from train.loop.device import device_of
+    from train.loop.snapshots import load_snapshot
 
     for step in run.snapshots:
         loaded = load_snapshot(run, step)

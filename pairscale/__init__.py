@@ -19,7 +19,7 @@ COMMANDS = {
     "questionnaire": "eval.questionnaire",
     "import_checkpoint": "train.import_checkpoint",
     "lmplz": "train.lmplz",
-    "tasks": "conf.tasks",
+    "tasks": "eval.tasks",
 }  # command -> the module that runs it: `pairscale status` is `python -m analysis.status`
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-import conf
 from corpora.config import TokenizerConfig
-from corpora.files import sha256_file
 from corpora.tokenizers import ListTokenizer
-from eval.scores import ITEMS, SCORES, read_items, read_metadata, read_scores, write_table
+from eval.scores.files import ITEMS, SCORES, read_items, read_metadata, read_scores, write_table
+from eval.sweeps import asked_runs
+from pairscale.files import sha256_file
 from tests.made_up_study import MadeUpStudy
 from train.config import LstmConfig
-from train.export import load_model, save_model
-from train.models import build_model
-from train.runs import RunFolder
+from train.models.build import build_model
+from train.runs.export import load_model, save_model
+from train.runs.folder import RunFolder
 
 DEEP = "[" * 100_000
 STUDY = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), phenomena={"agreement": (1, 0.6, 0.05)})
@@ -26,15 +26,15 @@ STUDY = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), p
 
 def analyse(runs: Path) -> None:
     """Read a study as `python -m analysis` does, up to its judgements, and the model of its first run."""
-    from analysis.collect import collect
-    from analysis.judgements import judgements
-    from corpora.errors import RunError
+    from analysis.study.collect import collect
+    from analysis.study.judgements import judgements
+    from pairscale.errors import RunError
 
     study = collect(runs, STUDY.name)
     for reason in study.problems["reason"]:
         raise RunError(reason)
     judgements(study, "blimp", "lp", "wrong")
-    conf.asked_runs(runs, STUDY.name)
+    asked_runs(runs, STUDY.name)
     for folder in study.folders.values():
         folder.read_progress()
     load_model(first(runs))
@@ -108,7 +108,7 @@ def scores(**columns: object):
             kind = pa.string() if isinstance(value, str) else SCORES.field(name).type
             cells = [str(cell) for cell in values] if isinstance(value, str) else values
             table = table.set_column(SCORES.get_field_index(name), name, pa.array(cells, kind))
-        from eval.scores import _write
+        from eval.scores.files import _write
 
         _write(path, table, metadata)
 

@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.collect import PROBLEMS
-from analysis.comparisons import compare_slopes
 from analysis.config import CurvesConfig
-from analysis.curves import Curves, fit_curves
-from analysis.figures import learning_curves, side_by_side, write_figure
-from analysis.judgements import Judgements
-from analysis.tables import slope_table, with_published, write_csv
-from conf import compose
+from analysis.curves.comparisons import compare_slopes
+from analysis.curves.fit import Curves, fit_curves
+from analysis.exhibits.figures.curves import learning_curves
+from analysis.exhibits.figures.style import side_by_side, write_figure
+from analysis.exhibits.tables.latex import write_csv
+from analysis.exhibits.tables.slopes import slope_table, with_published
+from analysis.study.collect import PROBLEMS
+from analysis.study.judgements import Judgements
 from eval.published import read_published
+from pairscale.command.compose import compose
 
 RESULTS = Path(__file__).parents[1] / "analysis" / "results"
 STUDY = "blimp_cpu"

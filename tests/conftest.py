@@ -85,7 +85,7 @@ def slurm() -> None:
 @pytest.fixture(scope="session")
 def lmplz() -> Any:
     """KenLM's programs, which estimate n-gram models (train.lmplz.Programs)."""
-    from corpora.errors import ConfigError
+    from pairscale.errors import ConfigError
     from train.lmplz import find_programs
 
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["PYTHONPATH"].partition(":")[0])
 
-from train.module import LanguageModelling
+from train.loop.module import LanguageModelling
 
 PAUSE = float(os.environ.get("HELD_PAUSE", "0.3"))  # seconds
 

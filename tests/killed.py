@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from conf import compose
+from pairscale.command.compose import compose
 from tests.commands import Command
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 
 def killed_after(

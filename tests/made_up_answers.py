@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.cloze_scores import CLOZE, TOPK, write_cloze
 from eval.config import DiagnosticConfig
-from eval.diagnostics import load_diagnostic
-from train.runs import RunFolder
+from eval.diagnostics.files import CLOZE, TOPK, write_cloze
+from eval.diagnostics.questions import load_diagnostic
+from train.runs.folder import RunFolder
 
 WORDS = ("the", "a", "bird", "first", "new")
 

@@ -8,8 +8,8 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from eval.causal import CausalScorer
-from eval.scores import ITEMS
+from eval.scorers.causal import CausalScorer
+from eval.scores.files import ITEMS
 from tests import made_up_pretrained
 
 TEXT = [

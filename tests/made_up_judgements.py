@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from analysis.designs import Design, slope_weights
-from analysis.units import Units, units_of
+from analysis.curves.designs import Design, slope_weights
+from analysis.curves.units import Units, units_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

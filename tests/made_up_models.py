@@ -9,9 +9,9 @@ from corpora.config import TokenizerConfig
 from corpora.tokenizers import fit_tokenizer
 from eval.config import EvalConfig
 from train.config import LstmConfig, ModelConfig, TxlConfig
-from train.export import LoadedModel, save_model
-from train.models import build_model
-from train.runs import DONE, UNFINISHED, RunFolder
+from train.models.build import build_model
+from train.runs.export import LoadedModel, save_model
+from train.runs.folder import DONE, UNFINISHED, RunFolder
 
 TEXT = ["The cat sleeps .", "The cats sleep near a dog .", "A dog that sees the cats barks .", "Who saw the dog ?"]
 LSTM = LstmConfig(name="lstm_test", embedding=8, hidden=12, layers=2, dropout=0.5, tied=False)

@@ -244,7 +244,7 @@ def own_code(folder, shift, tokenizer):
 
     from safetensors.torch import save_file
 
-    from eval.hf_tokenizers import PLAIN_SENTENCES
+    from eval.scorers.hf_tokenizers import PLAIN_SENTENCES
 
     module = types.ModuleType("own_code")
     exec(compile(OWN_CODE, "modeling_own.py", "exec"), module.__dict__)

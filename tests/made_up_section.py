@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.findings import findings
-from analysis.judgements import judgements
-from analysis.report import Section
-from analysis.tables import with_published
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.sentences.findings import findings
+from analysis.exhibits.tables.slopes import with_published
+from analysis.report.report import Section
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.made_up_study import MadeUpStudy
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from corpora.config import format_size, parse_size
-from eval.scores import ITEMS, SCORES, score_path, write_items, write_scores
-from train.runs import RunFolder
+from eval.scores.files import ITEMS, SCORES, score_path, write_items, write_scores
+from pairscale.sizes import format_size, parse_size
+from train.runs.folder import RunFolder
 
 # phenomenon -> (paradigms, accuracy at 125k words, gain per doubling)
 PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0.00), "npi_licensing": (1, 0.55, 0.02)}

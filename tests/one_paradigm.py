@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from analysis.curves import ALL_PAIRS
-from analysis.judgements import Judgements
+from analysis.curves.fit import ALL_PAIRS
+from analysis.study.judgements import Judgements
 
 
 def judged_from(accuracies, sizes, seeds, pairs=100, nested=False, rng=None):

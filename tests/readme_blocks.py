@@ -2,7 +2,7 @@
 
     python -m tests.readme_blocks       writes them anew, between <!-- NAME --> and <!-- end -->
 
-Findings are in the words of the report (analysis/findings.py); speeds are of the tables in tests/bench/README.md.
+Findings are in the words of the report (analysis/exhibits/sentences/findings.py); speeds are of the tables in tests/bench/README.md.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.findings import comparisons, findings
-from analysis.papers import reproduce
-from analysis.sentences import extent, in_text
-from analysis.tables import interval_text, slope_text, supported_digits
-from conf import expected_runs
+from analysis.exhibits.sentences.curves import extent, in_text
+from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
+from analysis.papers.papers import reproduce
+from eval.sweeps import expected_runs
 from tests.committed_results import STUDY, analysed, config, judgements_of
 
 ROOT = Path(__file__).parents[1]

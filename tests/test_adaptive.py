@@ -6,15 +6,15 @@ import math
 import pytest
 import torch
 
-import train.loss
-from conf import compose
-from corpora.errors import ConfigError
-from eval.scorers import load_scorer
+import train.models.loss
+from eval.scorers.load import load_scorer
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from tests.made_up_models import TXL
-from train.adaptive import AdaptiveVocabulary
-from train.export import load_model
-from train.models import build_model, parameter_count
+from train.models.adaptive import AdaptiveVocabulary
+from train.models.build import build_model, parameter_count
 from train.run import train_run
+from train.runs.export import load_model
 
 WORDS = 23
 CASES = {
@@ -76,8 +76,8 @@ def test_probabilities_are_exact_and_sum_to_one(vocabulary):
 
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 20])
 def test_loss_and_gradients_are_those_of_the_plain_softmax(vocabulary, chunk, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", chunk)
-    monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(train.models.loss, "GRADIENT_CHUNK_BYTES", chunk)
     hidden = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(WORDS, (30,))
     ours = vocabulary.loss(hidden, targets)

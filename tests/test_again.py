@@ -3,13 +3,15 @@
 import pytest
 import yaml
 
-from conf import compose, expected_runs, grid
-from corpora.errors import RunError
-from corpora.files import write_text
-from eval.scores import score_path
+from eval.scores.files import score_path
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.sweeps import grid
+from pairscale.errors import RunError
+from pairscale.files import write_text
 from tests.commands import completed
-from train.differences import beside_others
-from train.runs import RunFolder
+from train.runs.differences import beside_others
+from train.runs.folder import RunFolder
 
 TINY = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus=toy",

@@ -10,13 +10,14 @@ import yaml
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
-import conf
-from analysis.collect import collect
-from analysis.figures import perplexity_chart
-from conf import compose, expected_runs, names_a_run
+from analysis.exhibits.figures.curves import perplexity_chart
+from analysis.study.collect import collect
+from eval.sweeps import expected_runs, names_a_run
+from pairscale.command.compose import compose, composed
+from pairscale.command.errors import FOLDER
 from tests.made_up_study import MadeUpStudy
-from train.axes import labels
-from train.runs import run_id
+from train.runs.axes import labels
+from train.runs.folder import run_id
 
 AXES = {
     "tokenizer": (["tokenizer=word", "tokenizer=char"], ["lstm_tiny, word", "lstm_tiny, char"]),
@@ -96,9 +97,9 @@ def test_two_models_with_recipes_of_their_own_differ_in_nothing_else_but_their_b
 @pytest.mark.slow
 def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
     """Its runs are those that its points make, one by one."""
-    shutil.copytree(conf.FOLDER, tmp_path / "conf")
-    for module in (conf, conf.errors):
-        monkeypatch.setattr(module, "FOLDER", tmp_path / "conf")
+    shutil.copytree(FOLDER, tmp_path / "conf")
+    for module in ("compose", "errors", "sweeps"):
+        monkeypatch.setattr(f"pairscale.command.{module}.FOLDER", tmp_path / "conf")
     (tmp_path / "conf" / "experiment" / "abl.yaml").write_text(
         "# @package _global_\n"
         "defaults: [override /corpus: toy, override /model: txl_tiny]\n"
@@ -143,7 +144,7 @@ def test_tables_and_figures_go_by_the_axes(tmp_path):
     ],
 )
 def test_a_command_line_names_a_run_or_a_study(given, named):
-    node = conf.composed("eval", given)
+    node = composed("eval", given)
     HydraConfig.instance().set_config(node)
     assert names_a_run(HydraConfig.get()) is named
 

@@ -24,24 +24,24 @@ from tokenizers import Regex
 from tokenizers.normalizers import Replace
 from tokenizers.pre_tokenizers import Split
 
-import conf
-from conf.command import main
-from conf.errors import one_line_errors
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import PieceTokenizer, load_tokenizer
-from eval.benchmarks import load_benchmark
+from eval.benchmarks.load import load_benchmark
 from eval.config import MethodConfig
-from eval.hf_tokenizers import check_tokenizer as check_hub
-from eval.hf_tokenizers import encoded
+from eval.methods.templates import templates_of
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import texts_of
-from eval.templates import templates_of
+from eval.scorers.hf_tokenizers import check_tokenizer as check_hub
+from eval.scorers.hf_tokenizers import encoded
+from pairscale.command.compose import compose
+from pairscale.command.errors import one_line_errors
+from pairscale.command.main import main
 from tests.bad_files import DEEP, FILES, analyse, finished, first
 from tests.made_up_pretrained import byte_level
-from train.checkpoints import newest_checkpoint
 from train.config import LstmConfig
-from train.models import build_model
-from train.runs import RunFolder
+from train.loop.checkpoints import newest_checkpoint
+from train.models.build import build_model
+from train.runs.folder import RunFolder
 
 TRAIN = {
     "epochs=inf": (["recipe.budget.epochs=inf"], "recipe.budget.epochs=inf: must be from 0"),
@@ -226,7 +226,7 @@ def markup(name: str):
     def read(place: Path) -> None:
         (place / f"{name.replace('/', '')}.csv").write_text(f"good,bad,paradigm\na cat,,{name}\n")
         overrides = ["benchmark=local", "benchmark.name=mine", f"benchmark.path='{place}/{name.replace('/', '')}.csv'"]
-        load_benchmark(conf.compose("eval", overrides).benchmark)
+        load_benchmark(compose("eval", overrides).benchmark)
 
     return read
 

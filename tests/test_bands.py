@@ -6,7 +6,7 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves, onset, spread_limits
+from analysis.curves.fit import fit_curves, onset, spread_limits
 from tests.one_paradigm import judged_from, overall
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)

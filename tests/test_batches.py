@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.errors import ConfigError
 from corpora.tokenizers import EOS
-from train.batches import Batches
+from pairscale.errors import ConfigError
 from train.config import BudgetConfig, RecipeConfig
+from train.loop.batches import Batches
 
 
 def recipe(batch=3, bptt=4, **budget):

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from conf import compose
-from corpora.errors import ConfigError, InputError
-from eval.benchmarks import load_benchmark
+from eval.benchmarks.load import load_benchmark
 from eval.config import BenchmarkConfig, ColumnsConfig
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 
 PAIR = {
     "sentence_good": "The cats sleep.",

@@ -11,18 +11,18 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from analysis.collect import collect
-from analysis.curve_exhibits import curve_exhibits
-from analysis.curve_tables import curve_tables
-from analysis.curves import fit_curves
-from analysis.exhibits import Exhibit, as_it_is
-from analysis.findings import comparisons
-from analysis.judgements import judgements
-from analysis.method_figures import length_chart
-from analysis.report import Section, write_report
-from analysis.studies import combine
-from analysis.study_comparison import together_exhibits
-from analysis.tables import with_published
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.exhibit import Exhibit, as_it_is
+from analysis.exhibits.figures.methods import length_chart
+from analysis.exhibits.sentences.findings import comparisons
+from analysis.exhibits.tables.curves import curve_tables
+from analysis.exhibits.tables.slopes import with_published
+from analysis.report.report import Section, write_report
+from analysis.sections.curves import curve_exhibits
+from analysis.sections.several_studies import together_exhibits
+from analysis.study.collect import collect
+from analysis.study.combine import combine
+from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.browser import Opened
 from tests.made_up_study import MadeUpStudy

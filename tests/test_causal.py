@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from corpora.errors import ConfigError, InputError
-from eval.causal import CausalScorer
+from eval.scorers.causal import CausalScorer
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_pretrained import (
     MODELS,
     MORE_MODELS,

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 
-import corpora.files
-from conf import compose
-from corpora.errors import RunError, WriteError
-from corpora.files import sha256_file, write_bytes
+import pairscale.files
 from eval.run import score_run
+from pairscale.command.compose import compose
+from pairscale.errors import RunError, WriteError
+from pairscale.files import sha256_file, write_bytes
 from tests.bench.stages import LSTM, SMALL, contents, difference
-from train.module import LanguageModelling
+from train.loop.module import LanguageModelling
 from train.run import train_run
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 
 class Stopped(Exception):
@@ -262,10 +262,10 @@ def test_a_full_disk_at_any_file_of_a_run(configured, undisturbed, monkeypatch, 
                 raise OSError(28, "No space left on device")
         return forced(path)
 
-    forced = corpora.files._force
+    forced = pairscale.files._force
     config = configured()
     with monkeypatch.context() as patched:
-        patched.setattr(corpora.files, "_force", full)
+        patched.setattr(pairscale.files, "_force", full)
         with pytest.raises(WriteError, match=rf"{name}.*: cannot be written \(No space left on device\); make room"):
             train_run(config)
     run = RunFolder.of(config)

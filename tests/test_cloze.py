@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-import eval.cloze
+import eval.diagnostics.next_words
 from corpora.config import TokenizerConfig
-from corpora.errors import ConfigError, InputError
 from corpora.tokenizers import EOS, fit_tokenizer
-from eval.causal import CausalScorer
-from eval.cloze import _Answers, _Model, next_words
-from eval.masked import MaskedScorer
-from eval.readings import left_to_right
-from eval.scorers import ModelScorer
-from eval.whole_words import hub_words, is_word, own_words
+from eval.diagnostics.next_words import _Answers, _Model, next_words
+from eval.diagnostics.readings import left_to_right
+from eval.diagnostics.whole_words import hub_words, is_word, own_words
+from eval.scorers.causal import CausalScorer
+from eval.scorers.masked import MaskedScorer
+from eval.scorers.own import ModelScorer
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_models import LSTM, TEXT, TXL, made_up_model
 from tests.made_up_pretrained import MASKED, MODELS, TOKENIZERS, byte_level, lower_case, made, policy
-from train.export import LoadedModel
-from train.models import build_model
+from train.models.build import build_model
+from train.runs.export import LoadedModel
 
 CONTEXTS = ["The cats sleep near a ", "Who saw the", "The cats sleep near a", "A dog that sees the “naïve” cats"]
 CANDIDATES = [["dog", "sleeps", "zebra"], ["dog", "cats"], ["cat", "dogcat"], ["barks", "sleepy", "cats"]]
@@ -271,7 +271,7 @@ def test_equal_contexts_are_read_once_and_memory_is_bounded(monkeypatch):
     scorer = ModelScorer(pieces(LSTM), "m", 50)
     plain = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
     rows, read = [], scorer.model.all_logprobs
-    monkeypatch.setattr(eval.cloze, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
+    monkeypatch.setattr(eval.diagnostics.next_words, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
     monkeypatch.setattr(scorer.model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or read(hidden))
     again = next_words(scorer, CONTEXTS * 50, CANDIDATES * 50, 3, policy())
     longest = max(len(scorer.tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)

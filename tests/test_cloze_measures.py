@@ -7,10 +7,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from corpora.errors import RunError
-from eval.accuracy import wilson
-from eval.cloze_measures import inexpressible, measures
-from eval.cloze_scores import (
+from eval.diagnostics.files import (
     CLOZE,
     METADATA,
     TOPK,
@@ -19,7 +16,10 @@ from eval.cloze_scores import (
     read_topk,
     write_cloze,
 )
-from eval.cloze_table import cloze_tables
+from eval.diagnostics.measures import inexpressible, measures
+from eval.diagnostics.table import cloze_tables
+from eval.scores.accuracy import wilson
+from pairscale.errors import RunError
 
 NO = (None, None)  # probability and rank of a word that cannot be expressed
 

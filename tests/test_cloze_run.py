@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from conf import compose
-from corpora.errors import RunError
-from eval.cloze_run import count_contexts
-from eval.cloze_scores import read_cloze, read_topk
+from eval.diagnostics.files import read_cloze, read_topk
+from eval.diagnostics.run import count_contexts
 from eval.estimate import scoring_tokens
 from eval.run import add_pretrained, score_run, score_study
-from eval.scorers import load_scorer
+from eval.scorers.load import load_scorer
+from pairscale.command.compose import compose
+from pairscale.errors import RunError
 from tests.commands import completed
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 from tests.made_up_pretrained import MASKED, MODELS, byte_level, made

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.collect import collect
-from analysis.comparisons import compare_policies
 from analysis.config import CurvesConfig
-from analysis.curve_tables import curve_tables
-from analysis.curves import fit_curves
-from analysis.judgements import judgements, score_labels
-from corpora.errors import RunError
-from corpora.files import sha256_json
+from analysis.curves.comparisons import compare_policies
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.tables.curves import curve_tables
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements, score_labels
 from eval.published import read_published
-from eval.scores import read_items, read_scores, score_path, write_items, write_scores
+from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
+from pairscale.errors import RunError
+from pairscale.files import sha256_json
 from tests.made_up_study import MadeUpStudy
-from train.axes import labels
+from train.runs.axes import labels
 
 
 @pytest.fixture

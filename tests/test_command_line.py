@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-import conf
-from conf.command import NOTHING_ALONE, main
-from conf.command_line import is_dry_sweep, words_for_hydra
-from conf.errors import outcome
-from conf.help import show_help
-from corpora.errors import NoCorpus, RunError
 from corpora.prepare import prepare
 from pairscale import BY_SCRIPT, COMMANDS, ROOT, environment, started_by
+from pairscale.command.compose import compose
+from pairscale.command.errors import outcome
+from pairscale.command.help import show_help
+from pairscale.command.line import is_dry_sweep, words_for_hydra
+from pairscale.command.main import NOTHING_ALONE, main
+from pairscale.errors import NoCorpus, RunError
 from train.estimate import estimate
 
 
@@ -55,7 +55,7 @@ def test_what_needs_a_corpus_asks_for_one_in_one_line(ended, tmp_path, command, 
 def test_no_corpus_is_neither_prepared_nor_planned():
     for command, work in (("corpora", prepare), ("train", estimate)):
         with pytest.raises(NoCorpus, match="corpus: none is chosen"):
-            work(conf.compose(command, ["tokenizer=char"]))
+            work(compose(command, ["tokenizer=char"]))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):
 def foreign(tmp_path):
     """A folder with modules of our packages' names that end whoever imports them."""
     (tmp_path / "conf").mkdir()
-    for name in ("train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py", "conf/__init__.py"):
+    for name in ("train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py", "pairscale/command/compose.py"):
         (tmp_path / name).write_text("raise SystemExit('a file of somebody else')")
     return tmp_path
 
@@ -188,7 +188,13 @@ def test_commands_work_from_any_folder(foreign):
         assert done.returncode == 0, done.stderr
         assert "name: lstm_tiny" in done.stdout
     rank = subprocess.run(
-        started_by("train.ranks"), cwd=foreign, env=environment(), capture_output=True, text=True, timeout=200, input=""
+        started_by("train.rank"),
+        cwd=foreign,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        input="",
     )
     assert "EOFError" in rank.stderr  # it is ours, and waits for a configuration
     assert {path.name for path in foreign.iterdir()} == {

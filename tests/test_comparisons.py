@@ -10,15 +10,15 @@ from scipy.stats import t as student
 from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from analysis.comparisons import P_VALUES, compare_groups, compare_policies, compare_slopes, slope_difference
 from analysis.config import CurvesConfig
-from analysis.curves import fit_group
-from analysis.designs import slope_weights
-from analysis.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs
-from analysis.judgements import Judgements
-from analysis.p_values import holm
-from analysis.units import units_of
-from corpora.errors import RunError
+from analysis.curves.comparisons import P_VALUES, compare_groups, compare_policies, compare_slopes, slope_difference
+from analysis.curves.designs import slope_weights
+from analysis.curves.fit import fit_group
+from analysis.curves.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs
+from analysis.curves.p_values import holm
+from analysis.curves.units import units_of
+from analysis.study.judgements import Judgements
+from pairscale.errors import RunError
 from tests.made_up_judgements import MadeUpJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)

@@ -14,12 +14,14 @@ from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conf import FOLDER, compose, expected_runs, grid
-from conf.errors import describe
-from conf.help import NO_GROUPS, groups
-from corpora.config import format_size, parse_size, readable_size
-from corpora.errors import ConfigError
-from train.runs import run_id
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.errors import FOLDER, describe
+from pairscale.command.help import NO_GROUPS, groups
+from pairscale.command.sweeps import grid
+from pairscale.errors import ConfigError
+from pairscale.sizes import format_size, parse_size, readable_size
+from train.runs.folder import run_id
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.coverage import coverage_for
-from analysis.curve_exhibits import context_exhibits, coverage_exhibit, curve_exhibits
-from analysis.curve_tables import context_changes, curve_tables, write_curve_tables
-from analysis.intervals import BOOTSTRAP, T_HC3, T_SIZES
-from analysis.judgements import judgements
-from analysis.tables import p_text
+from analysis.curves.coverage import coverage_for
+from analysis.curves.intervals import BOOTSTRAP, T_HC3, T_SIZES
+from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
+from analysis.exhibits.tables.text import p_text
+from analysis.sections.curves import context_exhibits, coverage_exhibit, curve_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.made_up_study import MadeUpStudy
 

@@ -10,11 +10,10 @@ from scipy.stats import f
 from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, UNK_FREE, fit_curves, perplexity_curves
-from analysis.designs import Design, design_of, slope_weights
-from analysis.intervals import (
+from analysis.curves.designs import Design, design_of, slope_weights
+from analysis.curves.fit import ALL_PAIRS, UNK_FREE, fit_curves, perplexity_curves
+from analysis.curves.intervals import (
     BOOTSTRAP,
     NO_INTERVAL,
     T_HC2,
@@ -28,9 +27,10 @@ from analysis.intervals import (
     resampled_accuracies,
     resampled_runs,
 )
-from analysis.judgements import judgements
-from analysis.units import units_of
-from analysis.variance import pair_variance
+from analysis.curves.units import units_of
+from analysis.curves.variance import pair_variance
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from tests.made_up_study import MadeUpStudy
 from tests.one_paradigm import judged_from, overall
 

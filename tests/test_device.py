@@ -9,16 +9,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-import train.device
-from conf import compose
-from corpora.errors import ConfigError, RunError
-from train.device import (
-    available_cores,
-    available_memory,
+import train.loop.device
+from pairscale import machine
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
+from pairscale.machine import available_cores, available_memory, fit_memory, idle_cores
+from train.loop.device import (
     device_of,
     enough_memory,
-    fit_memory,
-    idle_cores,
     set_up_gpu,
     threads_for,
     without_gradients,
@@ -30,7 +28,7 @@ from types import SimpleNamespace
 
 import torch
 
-from train.device import set_up_cpu
+from train.loop.device import set_up_cpu
 
 
 def faults():
@@ -59,8 +57,8 @@ def test_freed_memory_is_kept():
 
 def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
     """What a model of so many parameters computes in, on a machine of 8 cores of which so many are idle."""
-    monkeypatch.setattr(train.device, "idle_cores", lambda: idle)
-    monkeypatch.setattr(train.device, "available_cores", lambda: cores)
+    monkeypatch.setattr(train.loop.device, "idle_cores", lambda: idle)
+    monkeypatch.setattr(train.loop.device, "available_cores", lambda: cores)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
@@ -106,7 +104,7 @@ def test_cores_are_those_of_the_affinity_and_of_the_control_group(monkeypatch, t
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    monkeypatch.setattr(train.device, "CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     assert available_cores() == cores
 
@@ -134,9 +132,9 @@ def test_limits_of_groups_below_the_root_hold(monkeypatch, tmp_path, groups, fil
         (tmp_path / name).write_text(text + "\n")
     (tmp_path / "own").write_text(groups + "\n")
     (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable:   10485760 kB\n")  # 10 GiB
-    monkeypatch.setattr(train.device, "CGROUP", tmp_path)
-    monkeypatch.setattr(train.device, "PROC_CGROUP", tmp_path / "own")
-    monkeypatch.setattr(train.device, "PROC_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "PROC_CGROUP", tmp_path / "own")
+    monkeypatch.setattr(machine, "PROC_MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     assert available_cores() == cores
     assert available_memory() == gib * 2**30
@@ -151,9 +149,9 @@ def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
             "cpu  9 9 9 9\ncpu0 10 0 0 50 0 0 0 0\ncpu1 20 0 0 40 0 0 0 0\ncpu2 5 40 5 5 5 0 0 0\ncpu3 0 0 0 49 0 0 0",
         ]
     )
-    monkeypatch.setattr(train.device, "PROC_STAT", SimpleNamespace(read_text=lambda: next(moments)))
-    monkeypatch.setattr(train.device, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(train.device, "available_cores", lambda: 3)
+    monkeypatch.setattr(machine, "PROC_STAT", SimpleNamespace(read_text=lambda: next(moments)))
+    monkeypatch.setattr(machine, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(machine, "available_cores", lambda: 3)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
     assert idle_cores() == 2
 
@@ -173,9 +171,9 @@ def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
 )
 def test_counters_that_tell_nothing_leave_all_cores(monkeypatch, moments):
     following = iter(moments)
-    monkeypatch.setattr(train.device, "PROC_STAT", SimpleNamespace(read_text=lambda: next(following)))
-    monkeypatch.setattr(train.device, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(train.device, "available_cores", lambda: 2)
+    monkeypatch.setattr(machine, "PROC_STAT", SimpleNamespace(read_text=lambda: next(following)))
+    monkeypatch.setattr(machine, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(machine, "available_cores", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     assert idle_cores() == 2
 

@@ -15,15 +15,15 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.collect import collect
-from analysis.diagnostic_exhibits import diagnostic_exhibits
-from analysis.diagnostic_sentences import methods, warnings
-from analysis.diagnostics import at_largest, diagnosed, over_sizes
-from analysis.judgements import score_labels
-from analysis.statements import published_file
-from corpora.errors import RunError
-from eval.diagnostics import load_diagnostic
+from analysis.exhibits.sentences.diagnostics import methods, warnings
+from analysis.measures.diagnostics import at_largest, diagnosed, over_sizes
+from analysis.published import published_file
+from analysis.sections.diagnostics import diagnostic_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import score_labels
+from eval.diagnostics.questions import load_diagnostic
 from eval.published import read_published
+from pairscale.errors import RunError
 from tests.browser import Opened
 from tests.made_up_answers import WORDS, answer
 from tests.made_up_study import MadeUpStudy

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from conf import compose
-from corpora.errors import ConfigError, InputError
 from eval.config import DiagnosticConfig
-from eval.diagnostics import load_diagnostic
+from eval.diagnostics.questions import load_diagnostic
 from eval.published import COLUMNS, read_published
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 
 FILES = {
     "CPRAG-102": {

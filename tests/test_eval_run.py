@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from conf import compose
-from corpora.errors import RunError
-from eval.benchmarks import drawn_pairs, load_benchmark
+from eval.benchmarks.load import drawn_pairs, load_benchmark
 from eval.estimate import scoring_tokens
-from eval.pairs_run import loaded_benchmark
+from eval.pairs import loaded_benchmark
 from eval.run import score_run, score_study
-from eval.scores import read_items, read_scores, read_tokens, score_path
-from eval.table import accuracy_table
+from eval.scores.files import read_items, read_scores, read_tokens, score_path
+from eval.scores.table import accuracy_table
+from pairscale.command.compose import compose
+from pairscale.errors import RunError
 from tests.commands import completed
 from tests.made_up_models import LSTM, TXL, made_up_model, made_up_run
 

@@ -8,13 +8,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from corpora.config import TokenizerConfig
-from corpora.errors import RunError
-from corpora.files import sha256_file
 from corpora.tokenizers import fit_tokenizer
+from pairscale.errors import RunError
+from pairscale.files import sha256_file
 from train.config import LstmConfig, TxlConfig
-from train.export import load_model, save_model
-from train.models import build_model
-from train.runs import RunFolder
+from train.models.build import build_model
+from train.runs.export import load_model, save_model
+from train.runs.folder import RunFolder
 
 CONFIGS = {
     "lstm": LstmConfig("lstm", None, 6, 8, 2, 0.2, tied=False),

@@ -6,10 +6,11 @@ import json
 import pytest
 import yaml
 
-from conf import FOLDER, compose
-from corpora.errors import InputError
-from eval.benchmarks import load_benchmark
+from eval.benchmarks.load import load_benchmark
 from eval.config import DIAGNOSTICS
+from pairscale.command.compose import compose
+from pairscale.command.errors import FOLDER
+from pairscale.errors import InputError
 
 LANGUAGES = {
     "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "climp": "zh", "generated": "en", "jblimp": "ja",

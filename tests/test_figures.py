@@ -10,23 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.figures import (
-    HUES,
-    accuracy_domain,
-    finished,
-    learning_curves,
-    perplexity_chart,
-    side_by_side,
-    slope_chart,
-    spread_apart,
-    style,
-    write_figure,
-)
-from analysis.judgements import judgements
-from analysis.tables import with_published
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.figures.curves import accuracy_domain, learning_curves, perplexity_chart, slope_chart
+from analysis.exhibits.figures.style import HUES, finished, side_by_side, spread_apart, style, write_figure
+from analysis.exhibits.tables.slopes import with_published
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from tests.made_up_study import MadeUpStudy
 
 TWELVE = {f"phenomenon_{i:02d}": (1, 0.5 + 0.002 * i, 0.001 * i) for i in range(12)}

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpora.errors import WriteError
-from corpora.files import atomic_path, only_process, write_array, write_bytes, write_json, write_text
+from pairscale.errors import WriteError
+from pairscale.files import atomic_path, only_process, write_array, write_bytes, write_json, write_text
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,7 +72,7 @@ def test_arrays_are_those_of_numpy(tmp_path):
 HOLD = """
 import sys, time
 from pathlib import Path
-from corpora.files import only_process
+from pairscale.files import only_process
 with only_process(Path(sys.argv[1]) / ".lock", Path(sys.argv[1])) as alone:
     print(alone, flush=True)
     time.sleep(60)
@@ -105,8 +105,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, command):
     arguments.append("corpus=toy")
     code = "import errno, os, sys\n"
     code += "def refuse(path, *_, **__):\n    raise OSError(errno.EROFS, 'Read-only file system', str(path))\n"
-    code += f"import {command}.__main__ as main, conf.command\nos.mkdir = refuse\nsys.argv[0] = {command!r}\n"
-    code += f"conf.command.main({command!r}, main.run)\n"
+    code += f"import {command}.__main__ as main, pairscale.command.main\nos.mkdir = refuse\nsys.argv[0] = {command!r}\n"
+    code += f"pairscale.command.main.main({command!r}, main.run)\n"
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"pairscale {command}: {tmp_path}/")

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpora.filters
-from conf import compose
-from corpora.errors import ConfigError, StoreError
-from corpora.files import write_json
 from corpora.prepare import Corpus, prepare
 from corpora.samples import Sample
 from corpora.words import count_words
-from train.axes import labels as group_labels
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, StoreError
+from pairscale.files import write_json
 from train.estimate import estimate
 from train.plan import Plan, Planned
 from train.run import train_run
-from train.runs import _numbers, run_id
+from train.runs.axes import labels as group_labels
+from train.runs.folder import _numbers, run_id
 
 SUBJECTS = ["The dog", "A cat", "No fox", "Every bear"]
 VERBS = ["barks", "has ever slept", "never eats", "EVER runs", "saw the lever", "sings for ever and ever"]

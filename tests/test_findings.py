@@ -1,4 +1,4 @@
-"""Sentences say no more than their intervals: each rule of analysis/findings.py on tables made by hand."""
+"""Sentences say no more than their intervals: each rule of analysis/exhibits/sentences/findings.py on tables made by hand."""
 
 import math
 
@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from analysis.curves import Curves
-from analysis.findings import comparisons, findings
-from analysis.tables import slope_table, supported_digits
+from analysis.curves.fit import Curves
+from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.tables.slopes import slope_table
+from analysis.exhibits.tables.text import supported_digits
 
 NAN = math.nan
 WORDS = {"16k": 16_000, "32k": 32_000, "64k": 64_000, "128k": 128_000}

@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from analysis.collect import collect
-from conf import compose
-from corpora.errors import PairscaleError
-from corpora.files import sha256_file, write_json
+from analysis.study.collect import collect
 from corpora.prepare import prepare
 from eval.run import score_study
-from eval.scorers import load_scorer
-from eval.scores import ITEMS_FILE, score_path
+from eval.scorers.load import load_scorer
+from eval.scores.files import ITEMS_FILE, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import PairscaleError
+from pairscale.files import sha256_file, write_json
 from tests.bench.stages import LSTM, SMALL
 from train.run import train_run
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from corpora.errors import ConfigError, InputError
-from corpora.lexicon import Entry, NothingFits, read_table
-from corpora.symbols import MARKS
-from corpora.templates import Exhausted
+from corpora.grammar.lexicon import Entry, NothingFits, read_table
+from corpora.grammar.symbols import MARKS
 from corpora.words import words
-from eval.benchmarks import load_benchmark
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated.making import LEAST_PAIRS
+from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
+from eval.benchmarks.load import load_benchmark
+from eval.benchmarks.template import Exhausted
 from eval.config import BenchmarkConfig
 from eval.generate import write
-from eval.generated import FOLDER, grammar_of, paradigms_of, template_of
-from eval.generated.making import LEAST_PAIRS
-from eval.generated.vocabulary import Vocabulary, read_vocabulary
-from eval.scores import pairs_label
+from eval.scores.files import pairs_label
+from pairscale.errors import ConfigError, InputError
 
 ALL = [(language, name) for language in ("en", "zh") for name in paradigms_of(language)]
 

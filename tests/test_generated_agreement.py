@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from corpora.grammar import Grammar
-from corpora.lexicon import read_table
-from eval.generated import FOLDER, grammar_of, template_of
+from corpora.grammar.engine import Grammar
+from corpora.grammar.lexicon import read_table
+from eval.benchmarks.generated import FOLDER, grammar_of, template_of
 
 SEEDS = (1, 2, 3, 4)
 PAIRS = 40  # of a paradigm and seed

@@ -15,10 +15,10 @@ from pathlib import Path
 import lemminflect
 import pytest
 
-from corpora.grammar import Grammar
-from corpora.lexicon import MISSING_FORM, read_table
-from corpora.templates import Template
-from eval.generated import FOLDER, grammar_of, paradigms_of, template_of
+from corpora.grammar.engine import Grammar
+from corpora.grammar.lexicon import MISSING_FORM, read_table
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
+from eval.benchmarks.template import Template
 
 ENGLISH = FOLDER / "english"
 PUBLISHED = Path(__file__).parents[1] / "analysis" / "published" / "blimp_paradigms.csv"

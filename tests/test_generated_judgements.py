@@ -11,8 +11,8 @@ from functools import cache
 
 import pytest
 
-from corpora.lexicon import read_table
-from eval.generated import FOLDER, grammar_of, template_of
+from corpora.grammar.lexicon import read_table
+from eval.benchmarks.generated import FOLDER, grammar_of, template_of
 from tests.test_generated_english import read, table
 
 PAIRS = 250

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.lexicon import MISSING_FORM, read_table
-from eval.generated import FOLDER, grammar_of, paradigms_of, template_of
+from corpora.grammar.lexicon import MISSING_FORM, read_table
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
 
 MANDARIN = FOLDER / "mandarin"
 PHENOMENA = {

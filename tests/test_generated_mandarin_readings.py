@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from corpora.lexicon import NothingFits
-from eval.generated import grammar_of, paradigms_of, template_of
+from corpora.grammar.lexicon import NothingFits
+from eval.benchmarks.generated import grammar_of, paradigms_of, template_of
 
 
 @cache

@@ -7,19 +7,19 @@ from collections import Counter
 
 import pytest
 
-from conf import compose
-from corpora.errors import ConfigError, StoreError
-from corpora.grammar import Grammar
-from corpora.lexicon import NothingFits
-from corpora.templates import ATTEMPTS, Exhausted, Template
+from corpora.grammar.engine import Grammar
+from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
 from eval.__main__ import run
-from eval.benchmarks import load_benchmark
+from eval.benchmarks.generated import FOLDER, grammar_of, making, template_of
+from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved
+from eval.benchmarks.load import load_benchmark
+from eval.benchmarks.template import ATTEMPTS, Exhausted, Template
 from eval.config import BenchmarkConfig
 from eval.generate import write
-from eval.generated import FOLDER, grammar_of, making, template_of
-from eval.generated.vocabulary import read_vocabulary, resolved
-from eval.scores import pairs_label
+from eval.scores.files import pairs_label
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, StoreError
 
 NAME = "determiner_noun_agreement_1"
 

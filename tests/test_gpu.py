@@ -8,15 +8,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from conf import compose
-from eval.scorers import ModelScorer
+from eval.scorers.own import ModelScorer
+from pairscale.command.compose import compose
 from tests.bench.training import step
 from tests.made_up_models import LSTM, TXL, made_up_model
 from tests.made_up_pretrained import bert, byte_level, gpt2, made, policy, word_pieces
 from tests.test_run import overrides
-from train.device import set_up_gpu, without_gradients
-from train.models import build_model
-from train.module import LanguageModelling
+from train.loop.device import set_up_gpu, without_gradients
+from train.loop.module import LanguageModelling
+from train.models.build import build_model
 from train.run import train_run
 
 pytestmark = [
@@ -86,8 +86,8 @@ def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
-    from eval.causal import CausalScorer
-    from eval.masked import MaskedScorer
+    from eval.scorers.causal import CausalScorer
+    from eval.scorers.masked import MaskedScorer
 
     scorer, network, tokenizer = {
         "causal": (CausalScorer, gpt2, byte_level()),

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from corpora.errors import InputError
-from corpora.grammar import Grammar
-from corpora.lexicon import NothingFits
-from corpora.spelling import English, Mandarin
-from corpora.symbols import Symbol, parse_symbol
-from corpora.templates import Exhausted, Template
+from corpora.grammar.engine import Grammar
+from corpora.grammar.lexicon import NothingFits
+from corpora.grammar.spelling import English, Mandarin
+from corpora.grammar.symbols import Symbol, parse_symbol
+from eval.benchmarks.template import Exhausted, Template
+from pairscale.errors import InputError
 
 SOUNDS = {"hour": True, "honest": True, "university": False, "one": False}
 
@@ -188,8 +188,8 @@ def test_toy_language_is_what_it_was_before_it_shared_its_engine():
     """Digests of text and pairs as they were made when the toy language had an engine of its own."""
     import hashlib
 
-    from conf import compose
     from corpora.toy import documents, pairs
+    from pairscale.command.compose import compose
 
     text, made = hashlib.sha256(), hashlib.sha256()
     for document in documents(compose("corpora", ["corpus=toy", "corpus.words=50000", "corpus.seed=1"]).corpus):

@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
-import conf
-from analysis.collect import collect
 from analysis.status.states import MISSING, run_states
-from conf import asked_runs, compose, expected_runs, points
-from conf.command import main
-from conf.tasks import keep_tasks
-from corpora.errors import ConfigError, RunError
+from analysis.study.collect import collect
+from eval.sweeps import asked_commands, asked_runs, expected_runs, names_a_run, points
+from eval.tasks import keep_tasks
+from pairscale.command.compose import compose
+from pairscale.command.main import main
+from pairscale.errors import ConfigError, RunError
 from tests.made_up_study import MadeUpStudy
-from train.grid import Asked, keep_grid, read_grid
-from train.runs import RunFolder, run_id
+from train.runs.folder import RunFolder, run_id
+from train.runs.grid import Asked, keep_grid, read_grid
 
 GIVEN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
 
@@ -153,7 +153,7 @@ def test_what_is_kept_says_what_a_run_is_and_nothing_of_the_machine(tmp_path):
 
 def test_points_have_the_values_that_name_them():
     """A sweep over nothing but seeds names runs, also in a dry run."""
-    assert [conf.names_a_run(node.hydra) for _, node, _ in points("eval", ["study=mine", "seed=1,2"])] == [True] * 2
+    assert [names_a_run(node.hydra) for _, node, _ in points("eval", ["study=mine", "seed=1,2"])] == [True] * 2
     assert {config.model.name for _, _, config in points("train", ["model=glob(lstm_t*)", "seed=range(1,3)"])} == {
         "lstm_tiny"
     }
@@ -172,11 +172,11 @@ def test_commands_that_are_printed_make_the_runs_of_the_study_again(swept, tmp_p
     """The report printed "python -m eval study=mine": it scores what is there, and trains nothing."""
     begun, _ = swept("eval", *GIVEN, "sample.size=2k,4k", "seed=1,2", "benchmark=toy")
     more, _ = swept("eval", *GIVEN[:3], "recipe.lr=0.1,0.2", "sample.size=2k", "seed=1", "benchmark=toy")
-    commands = conf.asked_commands(tmp_path, "mine")
+    commands = asked_commands(tmp_path, "mine")
     assert len(commands) == 2
     assert set.union(*map(composed_runs, commands)) == {run_id(config) for config in [*begun, *more]}
 
-    of_experiment = conf.asked_commands(tmp_path, "demo")
+    of_experiment = asked_commands(tmp_path, "demo")
     assert of_experiment == ["python -m eval -m experiment=demo"]
     assert composed_runs(of_experiment[0]) == set(expected_runs("demo"))
 
@@ -186,6 +186,6 @@ def test_a_run_of_no_sweep_is_named_beside_the_commands(swept, tmp_path):
     alone = RunFolder.of(compose("train", [*GIVEN, "sample.size=4k", f"paths.runs={tmp_path}"]))
     alone.path.mkdir(parents=True)
     alone.config.write_text("model: {}")
-    sweep, comment = conf.asked_commands(tmp_path, "mine")
+    sweep, comment = asked_commands(tmp_path, "mine")
     assert sweep.startswith("python -m train -m study=mine")
     assert comment == f"# of no sweep; its values: {alone.config}"

@@ -7,14 +7,14 @@ from itertools import chain
 import pytest
 import torch
 
-from analysis.collect import PRETRAINED, collect
-from conf import compose
-from corpora.errors import ConfigError, InputError, PairscaleError, RunError
-from corpora.files import sha256_file
+from analysis.study.collect import PRETRAINED, collect
 from corpora.tokenizers import EOS, UNK
-from eval.pairs_run import loaded_benchmark
+from eval.pairs import loaded_benchmark
 from eval.run import score_study
-from eval.scores import read_scores, score_path
+from eval.scores.files import read_scores, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, PairscaleError, RunError
+from pairscale.files import sha256_file
 from tests.made_up_models import TXL, made_up_model, made_up_run
 from tests.published_models import (
     Corpus,
@@ -26,8 +26,8 @@ from tests.published_models import (
     save,
     txl_logprobs,
 )
-from train.export import load_model
 from train.import_checkpoint.run import import_run
+from train.runs.export import load_model
 
 WORDS = ["The", "cat", "<unk>", "cats", "<eos>", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
 

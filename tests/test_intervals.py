@@ -14,9 +14,9 @@ from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
-from analysis.curves import fit_group
-from analysis.designs import Design, slope_weights
-from analysis.intervals import (
+from analysis.curves.designs import Design, slope_weights
+from analysis.curves.fit import fit_group
+from analysis.curves.intervals import (
     BOOTSTRAP,
     T_HC2,
     T_HC3,
@@ -29,8 +29,8 @@ from analysis.intervals import (
     single_judgements,
     slope_limits,
 )
-from analysis.ranks import rank_limits
-from analysis.variance import (
+from analysis.curves.ranks import rank_limits
+from analysis.curves.variance import (
     cluster_weights,
     judgement_variance,
     pair_variance,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.items import (
+from analysis.measures.items import (
     differing_spans,
     error_sample,
     flipping_pairs,
@@ -18,8 +18,8 @@ from analysis.items import (
     seed_disagreement,
     token_differences,
 )
-from analysis.judgements import Judgements
-from eval.scores import SCORES, TOKENS, write_scores, write_tokens
+from analysis.study.judgements import Judgements
+from eval.scores.files import SCORES, TOKENS, write_scores, write_tokens
 from tests.made_up_study import MadeUpStudy
 
 PAIRS = pd.DataFrame(

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conf import compose
-from corpora.errors import ConfigError, InputError
-from eval.accuracy import accuracies, outcome
-from eval.benchmarks import load_benchmark
-from eval.known_items import REASONS, faulty_note, faulty_pairs, unpublished_questions_note
+from eval.benchmarks.known_items import REASONS, faulty_note, faulty_pairs, unpublished_questions_note
+from eval.benchmarks.load import load_benchmark
 from eval.library import judge
+from eval.scores.accuracy import accuracies, outcome
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_askers import byte_level, scorer
 
 real = pytest.mark.skipif(not os.environ.get("PAIRSCALE_DATA"), reason="needs PAIRSCALE_DATA")
@@ -24,7 +24,7 @@ def table(tmp_path, text, name="own.csv", **values):
 
 
 def test_the_list_holds_no_sentence():
-    root = Path(__file__).parents[1] / "eval"
+    root = Path(__file__).parents[1] / "eval" / "benchmarks"
     known = pd.read_csv(root / "known_items.csv", dtype=str)
     assert set(known["reason"]) == set(REASONS)
     assert known["pair_id"].str.fullmatch(r"\d{1,3}").all()
@@ -56,7 +56,7 @@ def test_the_list_is_true_of_blimp():
 @real
 @pytest.mark.parametrize("name", ["climp", "cprag", "role", "neg"])
 def test_published_benchmarks_are_as_published(name):
-    from eval.diagnostics import load_diagnostic
+    from eval.diagnostics.questions import load_diagnostic
 
     config = compose("eval", [f"benchmark={name}", "method=[]" if name != "climp" else "method=[lp]"]).benchmark
     assert (load_benchmark(config) if name == "climp" else load_diagnostic(config)).notes == ()

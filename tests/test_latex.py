@@ -6,12 +6,12 @@ import subprocess
 import pandas as pd
 import pytest
 
-from analysis.curve_exhibits import curve_exhibits
-from analysis.curve_tables import curve_tables
-from analysis.exhibits import Exhibit
-from analysis.papers import reproduce
-from analysis.report import write_report
-from analysis.tables import latex_table
+from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.tables.curves import curve_tables
+from analysis.exhibits.tables.latex import latex_table
+from analysis.papers.papers import reproduce
+from analysis.report.report import write_report
+from analysis.sections.curves import curve_exhibits
 from tests.test_report import CONFIG, EVIL, section_of
 
 NAMES = (

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 import eval.library
-from conf import compose
-from corpora.errors import ConfigError, InputError
 from eval import judge, load_scorer
 from eval.config import PLAIN
 from eval.run import add_pretrained, score_run
-from eval.scores import read_items, read_scores, score_path
+from eval.scores.files import read_items, read_scores, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_pretrained import byte_level, gpt2, made
 
 METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_mix_p3"]

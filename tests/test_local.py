@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,18 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-import conf.launchers.local
-from conf import _hydra as registered
-from conf import compose, composed
-from conf.command import main
-from conf.launchers import check_all
-from conf.launchers.local import Job, LocalLauncher, _visible_gpus, memory_of
-from conf.launchers.remaining import Remaining, Work
-from corpora.errors import ConfigError, RunError, RunInUse
+import pairscale.command.launchers.local
+from eval import sweeps
+from eval.jobs import job_of, memory_of, training_seconds
+from pairscale.command.compose import compose, composed, registered
+from pairscale.command.launchers import check_all
+from pairscale.command.launchers.jobs import Work
+from pairscale.command.launchers.local import LocalLauncher, _visible_gpus
+from pairscale.command.launchers.remaining import Remaining
+from pairscale.command.main import main
+from pairscale.errors import ConfigError, RunError, RunInUse
 from train.estimate import estimate
-from train.runs import RunFolder, study_runs
+from train.runs.folder import RunFolder, study_runs
 
 ROOT = Path(__file__).parents[1]
 RUN = [
@@ -91,8 +94,8 @@ def swept(tmp_path, monkeypatch, capsys):
         def started(*run):
             return ["sh", "-c", script, "run", *run]
 
-        monkeypatch.setattr(conf.launchers.local, "started_by", started)
-        monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
+        monkeypatch.setattr(pairscale.command.launchers.local, "started_by", started)
+        monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
             main(command, lambda config: None)
@@ -170,7 +173,7 @@ def launcher(**values):
 
 
 def jobs(*words):
-    return [Job(0, [], compose("train", ["corpus=toy", "model=lstm_tiny", *words]))]
+    return [job_of(0, [], compose("train", ["corpus=toy", "model=lstm_tiny", *words]), None)]
 
 
 def test_gpus_are_shared_out_by_turns(monkeypatch):
@@ -182,7 +185,7 @@ def test_gpus_are_shared_out_by_turns(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert _visible_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
     assert "CUDA_VISIBLE_DEVICES" not in launcher(gpus=[]).slots(jobs(), 9).environment(0)
 
 
@@ -208,7 +211,7 @@ def test_more_gpus_for_a_run_than_there_are_is_one_line_at_once():
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
 def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
     slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
     assert (slots.count, slots.gpus) == (4, ())
 
@@ -229,7 +232,7 @@ def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
 )
 def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, values, most, granted, count, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: 0)
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
@@ -240,8 +243,8 @@ def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, value
 @pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])
 def test_no_more_runs_at_a_time_than_memory_holds(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("train.device.available_memory", lambda: 6.5 * 2**30)
-    monkeypatch.setattr(conf.launchers.local, "memory_of", lambda jobs: gib * 2**30)
+    monkeypatch.setattr("train.loop.device.available_memory", lambda: 6.5 * 2**30)
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: gib * 2**30)
     assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
 
 
@@ -253,7 +256,7 @@ def test_the_memory_of_runs_is_that_of_their_plan_or_of_their_weights(tmp_path, 
     assert memory_of(small + large) == expected  # in another process
     (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
     words = ["study=s", "model=hf_causal", f"model.path={tmp_path}"]
-    assert memory_of([Job(0, [], compose("eval", words))]) == 1000
+    assert memory_of([job_of(0, [], compose("eval", words), None)]) == 1000
 
 
 def test_the_values_are_in_conf(tmp_path):
@@ -266,6 +269,10 @@ def test_the_values_are_in_conf(tmp_path):
     )
 
 
+def trained_in(folder):
+    return partial(training_seconds, folder)
+
+
 def finished(folder, words, seconds):
     """A run folder whose training took so many seconds."""
     folder.path.mkdir(parents=True)
@@ -275,14 +282,15 @@ def finished(folder, words, seconds):
 def test_the_time_left_goes_by_words_and_not_by_the_number_of_runs(tmp_path, monkeypatch):
     """Two of the smallest of 16 runs: their mean said 14 x 200 / 2 = 23 minutes of an hour."""
     now = 0.0
-    monkeypatch.setattr("conf.launchers.remaining.time.monotonic", lambda: now)
+    monkeypatch.setattr("pairscale.command.launchers.remaining.time.monotonic", lambda: now)
     sizes = [125_000 * 2**power for power in range(4) for _ in range(4)]
-    works = [Work("m", size * 3.0, RunFolder(tmp_path / str(run))) for run, size in enumerate(sizes)]
+    folders = [RunFolder(tmp_path / str(run)) for run in range(len(sizes))]
+    works = [Work("m", size * 3.0, trained_in(folder)) for size, folder in zip(sizes, folders, strict=True)]
     remaining = Remaining(works, jobs=2)
     assert remaining.left() is None
     for run in (0, 1):  # 100 s to train 375k words, 100 s to start and to score
         remaining.begins(run)
-        finished(works[run].folder, 375_000, 100)
+        finished(folders[run], 375_000, 100)
         remaining.ends(run, 200.0)
     expected = (2 * 200 + 4 * 300 + 4 * 500 + 4 * 900) / 2
     assert remaining.left() == pytest.approx(expected)
@@ -295,7 +303,7 @@ def test_the_time_left_goes_by_words_and_not_by_the_number_of_runs(tmp_path, mon
 
 def test_a_run_that_is_trained_is_only_to_be_scored(tmp_path):
     trained = Work("m", 0.0)
-    remaining = Remaining([trained, Work("m", 1e6, RunFolder(tmp_path)), trained], jobs=1)
+    remaining = Remaining([trained, Work("m", 1e6, trained_in(RunFolder(tmp_path))), trained], jobs=1)
     remaining.ends(0, 30.0)
     assert remaining.left() == pytest.approx(60)  # of the words nothing is known yet
 
@@ -303,7 +311,7 @@ def test_a_run_that_is_trained_is_only_to_be_scored(tmp_path):
 def test_another_model_is_taken_to_be_like_those_that_ended(tmp_path):
     folder = RunFolder(tmp_path / "a")
     finished(folder, 1_000_000, 500)
-    remaining = Remaining([Work("a", 1e6, folder), Work("b", 1e6)], jobs=1)
+    remaining = Remaining([Work("a", 1e6, trained_in(folder)), Work("b", 1e6)], jobs=1)
     remaining.ends(0, 520.0)
     assert remaining.left() == pytest.approx(520)
 
@@ -317,9 +325,8 @@ def test_the_works_of_a_sweep_are_those_of_its_runs(tmp_path):
     with registered():
         made.loader = GlobalHydra.instance().config_loader()
         made.config = made.loader.load_configuration("train", task, RunMode.MULTIRUN)
-        found = made._jobs(jobs)
+        found = sweeps.jobs(made.loader, made.config, jobs)
     assert [job.folder for job in found] == [RunFolder.of(compose("train", words)).path for words in jobs]
-    works = [Work.of(job.config) for job in found]
+    works = [job.work for job in found]
     assert [work.words for work in works] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
     assert len({work.kind for work in works}) == 2
-    assert len({work.folder.path for work in works}) == 8

@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import train.loss
-from train.loss import all_logprobs, cross_entropy, token_logprobs
+import train.models.loss
+from train.models.loss import all_logprobs, cross_entropy, token_logprobs
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def problem():
 
 @pytest.mark.parametrize(("rows", "block"), [(1, 1), (5, 2), (23, 4), (100, 1000)])
 def test_value_and_gradients_equal_autograds(problem, rows, block, monkeypatch):
-    monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", rows * 8 * 31)
-    monkeypatch.setattr(train.loss, "BLOCK_BYTES", block * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "GRADIENT_CHUNK_BYTES", rows * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "BLOCK_BYTES", block * 8 * 31)
     hidden, weight, bias, targets = problem
     ours = cross_entropy(hidden, weight, bias, targets)
     theirs = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
@@ -37,8 +37,8 @@ def test_value_and_gradients_equal_autograds(problem, rows, block, monkeypatch):
 
 @pytest.mark.parametrize(("rows", "block"), [(1, 1), (5, 2), (100, 1000)])
 def test_logprobs_of_all_tokens(problem, rows, block, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", rows * 8 * 31)
-    monkeypatch.setattr(train.loss, "BLOCK_BYTES", block * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", rows * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "BLOCK_BYTES", block * 8 * 31)
     hidden, weight, bias, _ = problem
     expected = F.log_softmax(hidden @ weight.T + bias, dim=-1)
     torch.testing.assert_close(all_logprobs(hidden, weight, bias), expected.detach(), rtol=1e-12, atol=1e-14)
@@ -53,7 +53,7 @@ def test_repeated_targets_are_each_counted(problem):
 
 
 def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", 5 * 8 * 31)
     hidden, weight, bias, targets = problem
     logprobs = token_logprobs(hidden, weight, bias, targets)
     torch.testing.assert_close(logprobs, (hidden @ weight.T + bias).log_softmax(1).gather(1, targets[:, None])[:, 0])
@@ -61,8 +61,8 @@ def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
 
 
 def test_several_tokens_may_follow_one_hidden_state(problem, monkeypatch):
-    monkeypatch.setattr(train.loss, "CHUNK_BYTES", 5 * 8 * 31)
-    monkeypatch.setattr(train.loss, "BLOCK_BYTES", 2 * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", 5 * 8 * 31)
+    monkeypatch.setattr(train.models.loss, "BLOCK_BYTES", 2 * 8 * 31)
     hidden, weight, bias, targets = problem
     rows = torch.sort(torch.randint(len(hidden), (len(targets),), generator=torch.Generator().manual_seed(1))).values
     logprobs = token_logprobs(hidden, weight, bias, targets, rows)
@@ -86,7 +86,7 @@ def test_bf16_keeps_sums_in_float32():
 
 def test_who_reads_the_chunks_keeps_its_own_autocast():
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        for _ in train.loss._product_chunks(torch.ones(3, 2), torch.ones(4, 2), 4 * 4):
+        for _ in train.models.loss._product_chunks(torch.ones(3, 2), torch.ones(4, 2), 4 * 4):
             assert torch.is_autocast_enabled("cpu")
 
 
@@ -123,7 +123,7 @@ def test_memory_stays_far_below_all_logits():
     """4,480 tokens of 50,000 words are 896 MB of logits, of which autograd would hold at least two copies."""
     code = """
 import resource, torch
-from train.loss import cross_entropy
+from train.models.loss import cross_entropy
 hidden, bias = torch.zeros(4480, 8, requires_grad=True), torch.zeros(50_000, requires_grad=True)
 weight, targets = torch.zeros(50_000, 8, requires_grad=True), torch.zeros(4480, dtype=torch.long)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -150,7 +150,7 @@ def test_a_target_too_improbable_for_a_float_has_its_loss():
 @pytest.mark.parametrize("rows", [3, 64])
 def test_bf16_gradients_are_those_of_autocast(rows, monkeypatch):
     """Beside torch's own, under the same autocast: both are within bfloat16's precision of the exact ones."""
-    monkeypatch.setattr(train.loss, "GRADIENT_CHUNK_BYTES", rows * 4 * 50)
+    monkeypatch.setattr(train.models.loss, "GRADIENT_CHUNK_BYTES", rows * 4 * 50)
     torch.manual_seed(0)
     weights = torch.randn(64, 16), torch.randn(50, 16), torch.randn(50)
     targets = torch.randint(50, (64,))

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from conf import compose
-from corpora.errors import ConfigError
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from train.config import LstmConfig
-from train.loss import cross_entropy
-from train.lstm import LstmLanguageModel
-from train.models import build_model, parameter_count
+from train.models.build import build_model, parameter_count
+from train.models.loss import cross_entropy
+from train.models.lstm import LstmLanguageModel
 
 
 def tiny(**values):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conf.command import main
-from corpora.errors import ConfigError, InputError
+from pairscale.command.main import main
+from pairscale.errors import ConfigError, InputError
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from transformers import (
     ReformerForMaskedLM,
 )
 
-from corpora.errors import ConfigError, InputError
-from eval.masked import MaskedScorer
+from eval.scorers.masked import MaskedScorer
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_pretrained import MASKED, bert, byte_level, made, masked_bytes, policy, roberta, word_pieces
 
 

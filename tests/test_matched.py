@@ -8,15 +8,15 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import linregress, norm, t
 
-from analysis.collect import collect
-from analysis.figures import DASHES, HUES, OF_PAIRS, style
-from analysis.intervals import T_SIZES, judgement_floor
-from analysis.judgements import judgements
-from analysis.matched import companions, match, slopes_of_both, vocabulary_share
-from analysis.matched_exhibits import matched_exhibits
-from analysis.units import units_of
-from conf import compose
-from eval.scores import SCORES, read_items, read_metadata, read_scores, score_path, write_items, write_scores
+from analysis.curves.intervals import T_SIZES, judgement_floor
+from analysis.curves.matched_pairs import companions, match, slopes_of_both, vocabulary_share
+from analysis.curves.units import units_of
+from analysis.exhibits.figures.style import DASHES, HUES, OF_PAIRS, style
+from analysis.sections.matched_pairs import matched_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.scores.files import SCORES, read_items, read_metadata, read_scores, score_path, write_items, write_scores
+from pairscale.command.compose import compose
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = compose("analysis", ["study=s"]).analysis

@@ -8,8 +8,7 @@ from scipy.special import expit
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.collect import collect
-from analysis.method_comparison import (
+from analysis.measures.methods import (
     accuracy_by_attractor,
     accuracy_by_difference,
     accuracy_limits,
@@ -24,13 +23,14 @@ from analysis.method_comparison import (
     score_files,
     shuffled_paradigms,
 )
-from analysis.score_exhibits import _attractors
-from conf import compose
-from corpora.errors import RunError
-from eval.accuracy import outcome, tied
-from eval.benchmarks import load_benchmark
+from analysis.sections.methods import _attractors
+from analysis.study.collect import collect
+from eval.benchmarks.load import load_benchmark
 from eval.published import read_published
-from eval.scores import read_scores, score_path, write_scores
+from eval.scores.accuracy import outcome, tied
+from eval.scores.files import read_scores, score_path, write_scores
+from pairscale.command.compose import compose
+from pairscale.errors import RunError
 from tests.made_up_study import MadeUpStudy
 
 
@@ -321,7 +321,7 @@ def test_outcomes_of_pairs_are_means_over_templates(study):
 
 
 def test_a_side_without_a_score_is_a_tie_as_everywhere(study):
-    """As in eval.accuracy.outcome."""
+    """As in eval.scores.accuracy.outcome."""
     run = study.runs.index[0]
     path = score_path(study.folders[run].scores("blimp"), "ab_prompt")
     rows, metadata = read_scores(path)

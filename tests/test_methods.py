@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from corpora.errors import ConfigError, InputError
-from eval.accuracy import outcome, tied
 from eval.config import MethodConfig, PolicyConfig, recorded_policy
-from eval.methods import METHODS, Side, check_method, critical_unk, judge
-from eval.scorers import TokenScores
+from eval.methods.scoring import METHODS, Side, check_method, critical_unk, judge
+from eval.scorers.base import TokenScores
+from eval.scores.accuracy import outcome, tied
+from pairscale.errors import ConfigError, InputError
 
 GOOD = ("The cats sleep .", [-1.0, -2.0, -4.0, -0.5], [0, 0, 0, 0])
 BAD = ("The cats sleeps .", [-1.0, -2.0, -6.0, -0.25], [0, 0, 1, 0])

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import binom
 
-from analysis.designs import Design
-from analysis.mixed_models import COLUMNS, fit_binomial, mixed_slopes
+from analysis.curves.designs import Design
+from analysis.curves.mixed_models import COLUMNS, fit_binomial, mixed_slopes
 from tests.test_comparisons import judged_from
 
 PAIRS = 100

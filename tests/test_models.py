@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.collect import collect
-from analysis.curves import fit_curves
-from analysis.judgements import judgements
-from analysis.models import comparable, curves_beside, models_section, published_beside
-from analysis.studies import combine, common_labels
+from analysis.curves.fit import fit_curves
+from analysis.sections.pretrained_models import comparable, curves_beside, models_section, published_beside
+from analysis.study.collect import collect
+from analysis.study.combine import combine, common_labels
+from analysis.study.judgements import judgements
 from eval.published import read_published
-from eval.scores import read_items, read_scores, score_path, write_scores
+from eval.scores.files import read_items, read_scores, score_path, write_scores
 from tests.browser import Opened
 from tests.made_up_section import CONFIG
 from tests.made_up_study import MadeUpStudy

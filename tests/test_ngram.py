@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 
 import train.lmplz
-from analysis.collect import collect
-from analysis.judgements import judgements, score_labels
-from conf import compose
-from conf.errors import one_line_errors
-from corpora.errors import ConfigError, RunError
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements, score_labels
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
-from eval.cloze import next_words
-from eval.ngram import NgramScorer
+from eval.diagnostics.next_words import next_words
 from eval.run import score_run
-from eval.scorers import load_scorer
+from eval.scorers.load import load_scorer
+from eval.scorers.ngram import NgramScorer
+from pairscale.command.compose import compose
+from pairscale.command.errors import one_line_errors
+from pairscale.errors import ConfigError, RunError
 from tests.commands import completed
 from tests.kneser_ney import KneserNey
 from tests.test_scorers import policy
@@ -30,7 +30,7 @@ from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
 from train.plan import Plan, Planned
 from train.run import train_run
-from train.runs import RunFolder, run_id
+from train.runs.folder import RunFolder, run_id
 
 ROOT = Path(__file__).parents[1]
 WORDS = ["the", "a", "cat", "dog", "bird", "sees", "hears", "near", "that", "sleeps", "barks", "old", "small", "of"]

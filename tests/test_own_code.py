@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
-from corpora.errors import ConfigError, InputError
 from eval.config import PretrainedConfig
-from eval.pretrained import load_pretrained
+from eval.scorers.pretrained import load_pretrained
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_pretrained import own_code, policy, word_pieces
 
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "the"]

@@ -13,17 +13,17 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from analysis.collect import Study
-from analysis.people import People, options, read_people
-from conf import compose
-from corpora.errors import ConfigError, InputError
+from analysis.sections.people import People, options, read_people
+from analysis.study.collect import Study
 from eval.published import read_published
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import JUDGEMENTS, Counted, counted, read_sheets
 from eval.questionnaire.forms import form_digest
-from eval.scores import ITEMS, write_items
+from eval.scores.files import ITEMS, write_items
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 from tests.commands import completed
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 DIGEST = "be" * 32
 EVIL = "</script><script>alert(1)</script>"

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.nn.backends.thnn import _get_thnn_function_backend
 
-from corpora.errors import InputError, PairscaleError
+from pairscale.errors import InputError, PairscaleError
 from tests.published_models import Corpus, RNNModel, importable, randomised, save
 from train.import_checkpoint.contents import read_contents
 from train.import_checkpoint.pickles import Record, TorchFile

@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from conf import compose, expected_runs, points
-from conf.errors import describe
-from corpora.errors import InputError
 from corpora.prepare import prepare
 from eval.__main__ import plan as planned_by_eval
 from eval.__main__ import planned
-from train.batches import Batches
+from eval.sweeps import expected_runs, points
+from pairscale.command.compose import compose
+from pairscale.command.errors import describe
+from pairscale.errors import InputError
 from train.estimate import PROCESS_BYTES, activation_bytes, estimate
-from train.models import build_model
+from train.loop.batches import Batches
+from train.models.build import build_model
 from train.plan import Plan, Planned
-from train.runs import RunFolder, run_id
+from train.runs.folder import RunFolder, run_id
 
 ROOT = Path(__file__).parents[1]
 GIVEN = "dry_run_words_per_s={lstm_tiny:10000,txl_tiny:5000}"
@@ -55,7 +56,7 @@ def test_hours_are_those_of_the_words_and_the_given_speed(paths):
 )
 def test_hours_of_runs_side_by_side_are_those_of_runs_on_cores(paths, monkeypatch, gpus, words, told):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr("train.device.available_cores", lambda: 2)
+    monkeypatch.setattr("train.loop.device.available_cores", lambda: 2)
     plan = Plan()
     for seed in (1, 2, 3):
         config = compose("train", ["experiment=demo", "model=lstm_tiny", f"seed={seed}", GIVEN, *words, *paths])
@@ -196,9 +197,11 @@ def test_one_run_tells_its_corpus_its_memory_with_the_program_and_what_stays_on_
 
 def test_a_program_without_a_model_takes_what_is_said_of_it():
     """Within a third: it depends on the machine."""
-    code = "import train.run, eval.run, pandas, train.lightning_import as first; first.import_lightning()\n"
+    code = "import train.run, eval.run, pandas, train.loop.lightning_import as first; first.import_lightning()\n"
     # Not ru_maxrss, which begins with what the process of the tests took when it forked.
-    code += "import lightning, train.module, re; print(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1])"
+    code += (
+        "import lightning, train.loop.module, re; print(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1])"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) * 1024 == pytest.approx(PROCESS_BYTES, rel=1 / 3)
 

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.predictors import PREDICTORS, accuracy_by_predictor, accuracy_in_bins, quantile_bins, shallow_predictors
-from eval.scores import SCORES, write_scores
+from analysis.measures.predictors import (
+    PREDICTORS,
+    accuracy_by_predictor,
+    accuracy_in_bins,
+    quantile_bins,
+    shallow_predictors,
+)
+from eval.scores.files import SCORES, write_scores
 from tests.made_up_study import MadeUpStudy
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from conf import compose
-from conf.launchers.slurm import _reason
-from corpora.errors import START_AGAIN, RunInUse
+from pairscale.command.compose import compose
+from pairscale.command.launchers.slurm import _reason
+from pairscale.errors import START_AGAIN, RunInUse
 from tests.commands import Command, completed
 from tests.slurm_cluster import TOY, paths, wait_until
-from train.preemption import SIGNALS
-from train.provenance import git_state
+from train.loop.preemption import SIGNALS
 from train.run import train_run
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
+from train.runs.provenance import git_state
 
 ROOT = Path(__file__).parents[1]
 RUN = [*TOY, "seed=1", "recipe.budget.epochs=4", "trainer.progress=false"]
@@ -82,7 +82,7 @@ def test_term_in_a_slurm_job_saves_and_goes_on(store, tmp_path, alone):
 
 def test_the_handler_that_was_there_is_called_after_saving(store, tmp_path, monkeypatch):
     """As submitit's is, which starts the job again; and training leaves all handlers as they were."""
-    from train.module import LanguageModelling
+    from train.loop.module import LanguageModelling
 
     heard, step = [], LanguageModelling.training_step
 
@@ -109,7 +109,7 @@ def test_the_handler_that_was_there_is_called_after_saving(store, tmp_path, monk
 
 
 def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_path, monkeypatch):
-    from train.module import LanguageModelling
+    from train.loop.module import LanguageModelling
 
     heard, end = [], LanguageModelling.on_train_batch_end
 
@@ -137,7 +137,7 @@ def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
 
 
 def test_the_difference_from_the_commit_is_that_of_the_whole_checkout(tmp_path, monkeypatch):
-    import train.provenance
+    import train.runs.provenance
 
     for command in (
         ["init", "-q"],
@@ -148,7 +148,7 @@ def test_the_difference_from_the_commit_is_that_of_the_whole_checkout(tmp_path, 
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1\n")
     subprocess.run(["git", "add", "train", "conf"], cwd=tmp_path, check=True)
-    monkeypatch.setattr(train.provenance, "__file__", str(tmp_path / "train" / "provenance.py"))
+    monkeypatch.setattr(train.runs.provenance, "__file__", str(tmp_path / "train" / "provenance.py"))
     state = git_state.__wrapped__()
     assert "+++ b/train/a.py" in state["difference"]
     assert "+++ b/conf/model/b.yaml" in state["difference"]

@@ -11,13 +11,14 @@ from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
-from conf import compose
-from corpora.errors import ConfigError, InputError, RunError
-from eval.causal import CausalScorer
 from eval.config import PretrainedConfig
-from eval.hf_tokenizers import check_tokenizer, encoded, score_settings
-from eval.pretrained import load_pretrained, revisions
-from eval.scorers import load_scorer, weights_digest
+from eval.scorers.base import weights_digest
+from eval.scorers.causal import CausalScorer
+from eval.scorers.hf_tokenizers import check_tokenizer, encoded, score_settings
+from eval.scorers.load import load_scorer
+from eval.scorers.pretrained import load_pretrained, revisions
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, RunError
 from tests.made_up_pretrained import SENTENCES, byte_level, gpt2, made, policy, word_pieces
 
 
@@ -167,7 +168,7 @@ def test_a_class_of_both_kinds_is_neither_refused_for_the_other(tmp_path):
 
 
 def test_its_run_is_named_by_the_model_alone(tmp_path):
-    from train.runs import run_id
+    from train.runs.folder import run_id
 
     names = {
         run_id(compose("eval", ["model=hf_causal", "model.path=org/gpt", *more]))

@@ -73,7 +73,15 @@ def test_scoring_imports_no_lightning_of_its_own(path):
 
 @pytest.mark.parametrize(
     "module",
-    ["conf", "analysis.config", "train.runs", "train.config", "eval.scores", "eval.cloze_scores", "corpora.config"],
+    [
+        "conf",
+        "analysis.config",
+        "train.runs.folder",
+        "train.config",
+        "eval.scores.files",
+        "eval.diagnostics.files",
+        "corpora.config",
+    ],
 )
 def test_what_reads_configuration_and_files_loads_no_torch(module):
     assert_not_loaded(module, "torch")

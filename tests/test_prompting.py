@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conf import compose
-from corpora.errors import ConfigError, InputError, RunError
-from eval.accuracy import share_of_a
 from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
-from eval.judging import Plan, judge_pairs
-from eval.masked import MaskedScorer
-from eval.prompting import orders
-from eval.scorers import ModelScorer
+from eval.methods.judging import Plan, judge_pairs
+from eval.methods.prompting import orders
+from eval.scorers.masked import MaskedScorer
+from eval.scorers.own import ModelScorer
+from eval.scores.accuracy import share_of_a
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, RunError
 from tests.made_up_askers import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.made_up_models import LSTM, made_up_model
 from tests.made_up_pretrained import policy
@@ -90,7 +90,7 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
 def test_parts_of_the_prompts_read_apart_give_the_same(monkeypatch):
     asked = scorer(byte_level())
     rows, told = judged(asked, yes_no(asked))
-    monkeypatch.setattr("eval.continuations.READ", 3)
+    monkeypatch.setattr("eval.scorers.continuations.READ", 3)
     parted, told_parted = judged(asked, yes_no(asked))
     assert told_parted == told
     pd.testing.assert_frame_equal(parted, rows, rtol=1e-5)
@@ -318,7 +318,7 @@ def test_sure_judgements_do_not_tie():
     ],
 )
 def test_a_chat_template_of_anyones_is_one_line(template, told, monkeypatch):
-    monkeypatch.setattr("eval.continuations.TEMPLATE_SECONDS", 1)
+    monkeypatch.setattr("eval.scorers.continuations.TEMPLATE_SECONDS", 1)
     with pytest.raises(ConfigError, match=rf"m: its chat template .*{told}"):
         yes_no(chatting(template))
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from scipy.stats import norm, pearsonr
 
-from analysis.accuracies import (
+from analysis.measures.accuracies import (
     ADJECTIVE,
     ATTRACTOR,
     REGULARITY,
@@ -26,9 +26,16 @@ from analysis.accuracies import (
     pooled_loss,
     wide,
 )
-from analysis.papers import reproduce
-from analysis.reproduction import number_text
-from analysis.statements import CLIMP_PARADIGMS, blimp_measures, check, check_printed, climp_measures, published_file
+from analysis.papers.papers import reproduce
+from analysis.papers.reproduction import number_text
+from analysis.papers.statements import (
+    CLIMP_PARADIGMS,
+    blimp_measures,
+    check,
+    check_printed,
+    climp_measures,
+)
+from analysis.published import published_file
 from eval.published import read_published
 from tests.browser import Opened
 

@@ -8,14 +8,14 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from conf import compose
-from corpora.errors import ConfigError, InputError
-from eval.benchmarks import Benchmark
+from eval.benchmarks.load import Benchmark
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import counted, read_sheets
 from eval.questionnaire.config import CheckConfig
 from eval.questionnaire.forms import deal, texts_of
 from eval.questionnaire.page import write_page
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 from tests.browser import Opened
 from tests.commands import completed
 from tests.made_up_study import MadeUpStudy

@@ -7,15 +7,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from conf import compose
-from conf.errors import describe
-from corpora.errors import RunError
+from pairscale.command.compose import compose
+from pairscale.command.errors import describe
+from pairscale.errors import RunError
 from tests.commands import completed
 from tests.killed import children_of, killed_after
 from tests.slurm_cluster import wait_until
 from tests.test_run import _same_threads, _text, overrides  # noqa: F401 -- fixtures that apply to all
 from train.run import train_run
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.bptt=20", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
 

@@ -19,10 +19,10 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conf import compose
-from corpora.errors import ConfigError, InputError
-from eval.benchmarks import load_benchmark
+from eval.benchmarks.load import load_benchmark
 from eval.config import BenchmarkConfig, ColumnsConfig
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 

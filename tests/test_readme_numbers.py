@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.tables import slope_table
+from analysis.exhibits.tables.slopes import slope_table
 from tests.committed_results import RESULTS, STUDY, analysed
 from tests.readme_blocks import BLOCK, BLOCKS, README, bench_row, with_results
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from conf import compose
-from train.recipes import build_optimizer, rate_after_validation, scheduled_rate
+from pairscale.command.compose import compose
+from train.loop.recipes import build_optimizer, rate_after_validation, scheduled_rate
 
 
 def test_cosine_is_torchs_cosine_over_the_runs_own_steps():

@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from analysis.collect import collect
-from analysis.judgements import judgements
-from analysis.report import write_report
-from analysis.sentences import warnings
-from eval.scores import score_path
+from analysis.exhibits.sentences.curves import warnings
+from analysis.report.report import write_report
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.scores.files import score_path
 from tests.made_up_section import CONFIG, section_of
 from tests.made_up_study import MadeUpStudy
 

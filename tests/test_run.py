@@ -13,13 +13,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from conf import compose
-from corpora.errors import InputError, RunError
 from eval.run import check_benchmark
+from pairscale.command.compose import compose
+from pairscale.errors import InputError, RunError
 from tests.killed import killed_after
-from train.grid import keep_grid
 from train.run import train_run
-from train.runs import RunFolder, run_id
+from train.runs.folder import RunFolder, run_id
+from train.runs.grid import keep_grid
 
 ROOT = Path(__file__).parents[1]
 SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
@@ -68,8 +68,8 @@ def _same_threads():
 def test_a_command_imports_nothing_that_training_does_not_use_and_leaves_it_to_others(tmp_path):
     code = """
 import sys
-from conf import compose
-from train.grid import keep_grid
+from pairscale.command.compose import compose
+from train.runs.grid import keep_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]), command=True)
 print({"transformers", "scipy", "pandas"} & set(sys.modules))
@@ -85,8 +85,8 @@ print(all([module_available("scipy"), package_available("scipy"), RequirementCac
 def test_from_python_torchmetrics_is_whole_after_training(tmp_path):
     code = """
 import sys
-from conf import compose
-from train.grid import keep_grid
+from pairscale.command.compose import compose
+from train.runs.grid import keep_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]))
 from torchmetrics.text import BERTScore

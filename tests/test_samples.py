@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conf import compose
 from corpora.config import SampleConfig, SplitConfig
-from corpora.documents import Document
-from corpora.errors import ConfigError
 from corpora.prepare import Corpus, prepare
 from corpora.samples import Sample, draw_sample
-from corpora.seeds import permutation
+from corpora.sources.documents import Document
 from corpora.text import TextStore, write_text_store
 from corpora.tokenizers import EOS
 from corpora.words import count_characters, count_words
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
+from pairscale.seeds import permutation
 
 STARTS = ["The dog", "A cat (old) that", "Mr. Fox", 'She said "no", and he', "They didn't say if Dr. No"]
 ENDS = ["barks.", "can't sleep at 10:30.", "left the U.S. in May?", "owns 3,000 well-known dogs' bones!"]

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import yaml
 
-from corpora.errors import RunError
-from corpora.schema import Digest, Finite, FolderName, Positive, load_yaml, parse_json, read_json, read_yaml
+from pairscale.errors import RunError
+from pairscale.schema import Digest, Finite, FolderName, Positive, load_yaml, parse_json, read_json, read_yaml
 
 
 class Part(TypedDict):

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.collect import collect
-from analysis.judgements import judgements
-from analysis.score_exhibits import score_exhibits
-from eval.scores import TOKENS, read_items, read_scores, score_path, write_scores, write_tokens
+from analysis.sections.methods import score_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.scores.files import TOKENS, read_items, read_scores, score_path, write_scores, write_tokens
 from tests.made_up_study import MadeUpStudy
 
 

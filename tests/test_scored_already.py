@@ -6,11 +6,11 @@ import pytest
 import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
-from conf import compose
-from corpora.errors import InputError
-from eval.pairs_run import PairsWork
+from eval.pairs import PairsWork
 from eval.run import add_pretrained, score_run
-from eval.scores import read_metadata, read_scores, score_path, write_scores
+from eval.scores.files import read_metadata, read_scores, score_path, write_scores
+from pairscale.command.compose import compose
+from pairscale.errors import InputError
 from tests.made_up_pretrained import byte_level, gpt2, made
 
 CHAT = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"

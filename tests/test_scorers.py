@@ -8,7 +8,7 @@ import torch
 
 from corpora.tokenizers import EOS, UNK
 from eval.config import PolicyConfig
-from eval.scorers import ModelScorer
+from eval.scorers.own import ModelScorer
 from tests.made_up_models import LSTM, TXL, made_up_model
 
 SENTENCES = [

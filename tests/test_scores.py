@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from corpora.errors import RunError
-from eval.accuracy import accuracies, outcome, stratified_trials, unk_free, wilson
 from eval.config import BenchmarkConfig, PolicyConfig
 from eval.published import read_published
-from eval.scores import (
+from eval.scores.accuracy import accuracies, outcome, stratified_trials, unk_free, wilson
+from eval.scores.files import (
     ITEMS,
     METADATA,
     SCORES,
@@ -27,6 +26,7 @@ from eval.scores import (
     write_items,
     write_scores,
 )
+from pairscale.errors import RunError
 
 ROW = {
     "pair_id": "0", "paradigm": "p", "template": None, "trial": None, "good": -1.5, "bad": float("nan"),

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from analysis.collect import PROBLEMS
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.judgements import Judgements, sized
-from analysis.method_sentences import methods
-from analysis.sentences import extent, in_text, joined, warnings
-from analysis.tables import slope_table, terminal_table
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.sentences.curves import extent, in_text, joined, warnings
+from analysis.exhibits.sentences.methods import methods
+from analysis.exhibits.tables.slopes import slope_table, terminal_table
+from analysis.study.collect import PROBLEMS
+from analysis.study.judgements import Judgements, sized
 from tests.test_findings import curve
 
 PAIRS = 100

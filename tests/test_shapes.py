@@ -10,9 +10,9 @@ from scipy.optimize import approx_fprime, curve_fit
 from scipy.special import expit
 
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.judgements import Judgements
-from analysis.shapes import LINE, aicc, fit_shape, fit_shapes, line, power_law, preferred, shapes_for, sigmoid
+from analysis.curves.fit import fit_curves
+from analysis.curves.shapes import LINE, aicc, fit_shape, fit_shapes, line, power_law, preferred, shapes_for, sigmoid
+from analysis.study.judgements import Judgements
 
 X = np.repeat(np.log2(125_000) + np.arange(8.0), 2)
 NO_PEOPLE = pd.DataFrame(columns=["level", "name", "accuracy"])
@@ -94,7 +94,7 @@ def test_a_fit_at_its_bound_says_so():
 
 
 def test_what_does_not_converge_is_said(monkeypatch):
-    monkeypatch.setattr("analysis.shapes.MOST_EVALUATIONS", 1)
+    monkeypatch.setattr("analysis.curves.shapes.MOST_EVALUATIONS", 1)
     y = 0.5 + 0.3 * expit(1.3 * (X - 20.3)) + np.random.default_rng(0).normal(0, 0.05, len(X))
     fit = fit_shape(sigmoid(X), X, y)
     assert not fit.converged

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from conf import asked_runs, compose, expected_runs
+from eval.sweeps import asked_runs, expected_runs
+from pairscale.command.compose import compose
 from tests.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 pytestmark = pytest.mark.slurm
 
@@ -143,7 +144,7 @@ def test_the_interactive_form_waits_for_all_and_tells_of_failures(cluster, tmp_p
         cluster.run("scancel", "--signal=USR2", *running)
         said, _ = process.communicate(timeout=240)
     assert process.returncode == 2, said
-    assert "failed: sample.size=4M: corpora.errors.ConfigError: sample.size=4M: more words than" in said
+    assert "failed: sample.size=4M: pairscale.errors.ConfigError: sample.size=4M: more words than" in said
     job = running[0].partition("_")[0]
     assert (
         f"job {job}_2 did not begin: sample.size=8k: {elsewhere.path}: another process is at work on this run" in said

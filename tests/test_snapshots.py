@@ -8,20 +8,20 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from conf import compose
-from corpora.errors import ConfigError, RunError
 from eval.__main__ import plan, planned
 from eval.run import score_run
-from eval.scores import read_metadata, read_scores, score_path
+from eval.scores.files import read_metadata, read_scores, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
-from train.batches import Batches
 from train.config import BudgetConfig, RecipeConfig
 from train.estimate import estimate
-from train.export import load_model
-from train.module import LanguageModelling
+from train.loop.batches import Batches
+from train.loop.module import LanguageModelling
+from train.loop.snapshots import Snapshots, load_snapshot, moments
 from train.run import train_run
-from train.runs import RunFolder, run_id
-from train.snapshots import Snapshots, load_snapshot, moments
+from train.runs.export import load_model
+from train.runs.folder import RunFolder, run_id
 
 WITHOUT = [option for option in TRAINED if not option.startswith("trainer.snapshots")]
 RUN = [*SMALL, "sample.size=4k", "model=lstm_tiny", "model.embedding=24", "model.hidden=24", *WITHOUT]

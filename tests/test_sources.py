@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 import zstandard
 
-from conf import compose
-from corpora.documents import Document
-from corpora.errors import ConfigError, InputError
-from corpora.gulordava import published_vocabulary
 from corpora.prepare import prepare
-from corpora.sentences import split_sentences
-from corpora.sources import describe_source, documents
+from corpora.sources.documents import Document
+from corpora.sources.gulordava import published_vocabulary
+from corpora.sources.read import describe_source, documents
+from corpora.sources.sentences import split_sentences
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 
 DOCUMENTS = [["One dog barks.", "Café – naïve 狗."], ["It didn't stop.", "Why?", "\u00a0x  y"]]
 TEXT = "\n".join("".join(f"{sentence}\n" for sentence in document) for document in DOCUMENTS)

@@ -14,12 +14,12 @@ from analysis.status import __main__ as status_command
 from analysis.status.removal import confirmed
 from analysis.status.report import MARKS, grid, report
 from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
-from conf.command import main
-from corpora.files import write_json
-from eval.scores import score_path
+from eval.scores.files import score_path
+from pairscale.command.main import main
+from pairscale.files import write_json
 from tests.made_up_study import MadeUpStudy
-from train.axes import in_order
-from train.grid import Asked, read_grid
+from train.runs.axes import in_order
+from train.runs.grid import Asked, read_grid
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,7 +73,7 @@ def test_a_lock_tells_who_is_at_work_and_not_the_manifest(study):
 def test_looking_at_a_lock_keeps_no_run_from_starting(study):
     """The one who looks holds it for a moment, together with all others who look."""
     _, _, folders, _ = study
-    code = "import sys; from pathlib import Path; from train.runs import RunFolder\n"
+    code = "import sys; from pathlib import Path; from train.runs.folder import RunFolder\n"
     code += "while True: RunFolder(Path(sys.argv[1])).in_use"
     looking = [subprocess.Popen([sys.executable, "-c", code, str(folders[0].path)], cwd=ROOT) for _ in range(2)]
     try:

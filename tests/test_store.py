@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import corpora.prepare
-from conf import compose
 from corpora.config import CorporaConfig, SplitConfig
-from corpora.documents import Document
-from corpora.errors import ConfigError, InputError, StoreError
 from corpora.prepare import Corpus, known_sizes, prepare
 from corpora.samples import ranges
+from corpora.sources.documents import Document
 from corpora.store import write_fitted, write_token_store
 from corpora.text import TextStore, split_of, write_text_store
 from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, StoreError
 
 NOUNS = ["dog", "cat", "café", "fox", "owner", "狗", "farmer", "singer"]
 DOCUMENTS = [

@@ -7,21 +7,21 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analysis.collect import collect
-from analysis.comparisons import compare_slopes
-from analysis.curves import fit_curves
-from analysis.findings import comparisons
-from analysis.judgements import judgements
-from analysis.p_values import holm
-from analysis.studies import combine, common_labels, names_of
-from analysis.study_comparison import common_sizes
-from conf import compose
-from corpora.errors import ConfigError, RunError
-from eval.scores import read_scores, score_path, write_scores
+from analysis.curves.comparisons import compare_slopes
+from analysis.curves.fit import fit_curves
+from analysis.curves.p_values import holm
+from analysis.exhibits.sentences.findings import comparisons
+from analysis.sections.several_studies import common_sizes
+from analysis.study.collect import collect
+from analysis.study.combine import combine, common_labels, names_of
+from analysis.study.judgements import judgements
+from eval.scores.files import read_scores, score_path, write_scores
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
 from tests.made_up_study import PHENOMENA, MadeUpStudy
 from tests.test_collect import as_revisions, rewrite_config
 from tests.test_report import CONFIG, analysis
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 
 def together(runs, *names):

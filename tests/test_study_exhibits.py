@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr
 
-from analysis.accuracies import at_largest_size
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.exhibits import Exhibit
-from analysis.judgements import judgements
-from analysis.report import write_report
-from analysis.study_exhibits import study_exhibits
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.exhibit import Exhibit
+from analysis.measures.accuracies import at_largest_size
+from analysis.report.report import write_report
+from analysis.sections.benchmark import study_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.browser import Opened
 from tests.made_up_section import CONFIG, section_of

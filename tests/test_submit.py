@@ -10,11 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conf import compose, expected_runs, grid
-from corpora.errors import ConfigError
-from eval.scores import SCORES, score_path, write_scores
+from eval.scores.files import SCORES, score_path, write_scores
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.sweeps import grid
+from pairscale.errors import ConfigError
 from tests.made_up_study import MadeUpStudy
-from train.runs import RunFolder, run_id
+from train.runs.folder import RunFolder, run_id
 
 ROOT = Path(__file__).parents[1]
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]

@@ -7,8 +7,10 @@ import pytest
 import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
-from conf import compose, expected_runs, grid
-from train.runs import run_id
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.sweeps import grid
+from train.runs.folder import run_id
 
 SWEEP = yaml.safe_load((Path(__file__).parents[1] / "slurm" / "wandb_sweep.yaml").read_text())
 EXPERIMENT = "blimp_learning_curves"

@@ -10,28 +10,17 @@ import pytest
 from hypothesis import given
 from rich.console import Console
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.judgements import judgements
-from analysis.tables import (
-    accuracy_text,
-    architecture,
-    interval_text,
-    latex_escape,
-    published_perplexity,
-    published_slopes,
-    slope_table,
-    slope_text,
-    terminal_table,
-    title,
-    with_published,
-    write_csv,
-    write_latex,
-)
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.tables.latex import latex_escape, write_csv
+from analysis.exhibits.tables.slopes import architecture, slope_table, terminal_table, with_published, write_latex
+from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, title
+from analysis.published import published_perplexity, published_slopes
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from eval.questionnaire.agreement import agreement_table
-from eval.scores import read_items, read_scores
-from eval.table import accuracy_table, methods_table, trajectory_table
+from eval.scores.files import read_items, read_scores
+from eval.scores.table import accuracy_table, methods_table, trajectory_table
 from tests.made_up_study import MadeUpStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)

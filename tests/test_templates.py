@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 import yaml
 
-from conf import FOLDER, compose
-from corpora.errors import ConfigError, InputError
 from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
-from eval.judging import Plan, judge_pairs, template_reading
-from eval.methods import METHODS
-from eval.scorers import ModelScorer, TokenScores
-from eval.templates import PLACEHOLDERS, Template, templates_of, within
+from eval.methods.judging import Plan, judge_pairs, template_reading
+from eval.methods.scoring import METHODS
+from eval.methods.templates import PLACEHOLDERS, Template, templates_of, within
+from eval.scorers.base import TokenScores
+from eval.scorers.own import ModelScorer
+from pairscale.command.compose import compose
+from pairscale.command.errors import FOLDER
+from pairscale.errors import ConfigError, InputError
 from tests.made_up_askers import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.made_up_models import LSTM, made_up_model
 from tests.made_up_pretrained import policy

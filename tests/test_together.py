@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.files import only_process
+from pairscale.files import only_process
 
 ROOT = Path(__file__).parents[1]
 OVERRIDES = ["corpus=toy", "corpus.words=20000", "sample.size=2k"]
@@ -17,7 +17,7 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import corpora.prepare as p
-from conf import compose
+from pairscale.command.compose import compose
 
 notes, processes, overrides = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 
@@ -97,7 +97,7 @@ def test_a_killed_preparation_is_taken_over(tmp_path):
 
 
 def test_a_long_wait_is_told(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("corpora.files.SAY_SECONDS", 0.2)
+    monkeypatch.setattr("pairscale.files.SAY_SECONDS", 0.2)
     lock = tmp_path / ".text.lock"
     with held(lock, 2), only_process(lock, tmp_path / "text", wait=None) as alone:
         assert alone

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.config import TokenizerConfig
-from corpora.errors import ConfigError, StoreError
 from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 from corpora.words import words
+from pairscale.errors import ConfigError, StoreError
 
 SENTENCES = [
     "The dog doesn't bark.",

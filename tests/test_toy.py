@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.config import SplitConfig, ToyCorpusConfig
-from corpora.errors import InputError
-from corpora.grammar import Choice, Grammar
-from corpora.lexicon import read_table
-from corpora.symbols import Symbol, parse_symbol
-from corpora.templates import Template
+from corpora.grammar.engine import Choice, Grammar
+from corpora.grammar.lexicon import read_table
+from corpora.grammar.symbols import Symbol, parse_symbol
 from corpora.toy import FOLDER, documents, pairs, reserved, toy_grammar, toy_templates
 from corpora.words import count_words
+from eval.benchmarks.template import Template
+from pairscale.errors import InputError
 
 LOCAL = [
     "regular_plural_subject_verb_agreement_1",

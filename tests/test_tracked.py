@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import ALL_PAIRS, fit_curves
-from analysis.intervals import BOOTSTRAP, RUN_BOOTSTRAP, T_HC3
-from analysis.judgements import judgements, score_labels
-from analysis.tables import slope_table
-from analysis.tracked import collect_tracked, project_runs, tracked_judgements
-from conf import compose
-from corpora.errors import ConfigError, RunError
-from eval.record import read_record
-from eval.scores import score_path
-from eval.tracked import track_scores
+from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.intervals import BOOTSTRAP, RUN_BOOTSTRAP, T_HC3
+from analysis.exhibits.tables.slopes import slope_table
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements, score_labels
+from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
+from eval.scores.files import score_path
+from eval.scores.record import read_record
+from eval.wandb import track_scores
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
 from tests.made_up_study import MadeUpStudy
 from tests.offline_wandb import MadeUpApi, OfflineRun, offline_runs
-from train.runs import RunFolder
-from train.tracking import RECORD
+from train.runs.folder import RunFolder
+from train.runs.wandb import RECORD
 
 PROJECT = "someone/pairscale"
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=200, seed=1)
@@ -105,7 +105,7 @@ def project_runs_of(tracked):
 
 def test_five_seeds_are_resampled_over_runs_alone(tmp_path):
     """No W&B here: records as they are written, given as the API gives them."""
-    from eval.record import scored_pairs, write_record
+    from eval.scores.record import scored_pairs, write_record
 
     study = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2, 3, 4, 5))
     folders = study.write(tmp_path)
@@ -166,7 +166,7 @@ def api(monkeypatch, made_up):
     """W&B's API with the tracked runs in its only project; a key and a network are there."""
     served = MadeUpApi(PROJECT, list(made_up[1]))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    monkeypatch.setattr("analysis.tracked.answers", lambda url: True)
+    monkeypatch.setattr("analysis.study.wandb.answers", lambda url: True)
     monkeypatch.setattr("wandb.Api", lambda timeout: served)
     return served
 
@@ -193,7 +193,7 @@ def test_without_project_key_or_network(monkeypatch):
     with pytest.raises(ConfigError, match="no key for W&B; run `wandb login`, or set WANDB_API_KEY"):
         project_runs(PROJECT, None)
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    monkeypatch.setattr("analysis.tracked.answers", lambda url: False)
+    monkeypatch.setattr("analysis.study.wandb.answers", lambda url: False)
     with pytest.raises(RunError, match="does not answer; without a network: python -m analysis study=NAME"):
         project_runs(PROJECT, None)
 
@@ -201,9 +201,9 @@ def test_without_project_key_or_network(monkeypatch):
 COMMAND = """
 import json, sys
 from types import SimpleNamespace
-import analysis.tracked, wandb
+import analysis.study.wandb, wandb
 known = [SimpleNamespace(**run) for run in json.loads(open({runs!r}).read())]
-analysis.tracked.answers = lambda url: True
+analysis.study.wandb.answers = lambda url: True
 wandb.Api = lambda timeout: SimpleNamespace(runs=lambda path, filters, lazy: known)
 import runpy
 sys.argv[0] = "analysis"

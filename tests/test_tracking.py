@@ -11,21 +11,21 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from conf import compose
-from corpora.errors import ConfigError, RunError
-from eval.accuracy import accuracies
-from eval.cloze_measures import measures
-from eval.cloze_scores import read_cloze
-from eval.record import read_record, scored_pairs
+from eval.diagnostics.files import read_cloze
+from eval.diagnostics.measures import measures
 from eval.run import score_run
+from eval.scores.accuracy import accuracies
+from eval.scores.record import read_record, scored_pairs
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
 from tests.commands import completed
 from tests.killed import killed_after
 from tests.made_up_models import LSTM, made_up_model, made_up_run
 from tests.offline_wandb import offline_runs
 from tests.test_diagnostics import write_files
 from train.run import train_run
-from train.runs import RunFolder
-from train.tracking import RECORD, Tracker, _mode, answers, has_key, tracked
+from train.runs.folder import RunFolder
+from train.runs.wandb import RECORD, Tracker, _mode, answers, has_key, tracked
 
 ROOT = Path(__file__).parents[1]
 SMALL = [
@@ -260,7 +260,7 @@ def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp
 def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
     code = (
         "import sys; from conf import compose; from train.run import train_run; from eval.run import score_run;"
-        "import analysis.track, analysis.tracked;"
+        "import analysis.report.wandb, analysis.study.wandb;"
         f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"
     )
@@ -269,8 +269,8 @@ def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
 
 def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
     answered = []
-    monkeypatch.setattr("train.tracking.answers", lambda url: answered.append(url) or False)
-    monkeypatch.setattr("train.tracking._answers", {})
+    monkeypatch.setattr("train.runs.wandb.answers", lambda url: answered.append(url) or False)
+    monkeypatch.setattr("train.runs.wandb._answers", {})
     assert _mode(None) == "offline"
     assert not has_key()
     assert not answered, "without a key nothing is asked of a network"
@@ -284,8 +284,8 @@ def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
     assert _mode(None) == "disabled"
     assert _mode("offline") == "offline"
     monkeypatch.delenv("WANDB_MODE")
-    monkeypatch.setattr("train.tracking._answers", {})
-    monkeypatch.setattr("train.tracking.answers", lambda url: True)
+    monkeypatch.setattr("train.runs.wandb._answers", {})
+    monkeypatch.setattr("train.runs.wandb.answers", lambda url: True)
     assert _mode(None) == "online"
     monkeypatch.delenv("WANDB_API_KEY")
     (tmp_path / "netrc").write_text(f"machine api.wandb.ai login user password {'k' * 40}\n")

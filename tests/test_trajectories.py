@@ -7,14 +7,14 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.judgements import judgements
-from analysis.trajectories import read_trajectories, trajectories, trajectory_exhibit
-from analysis.vocabulary import vocabulary_effects, vocabulary_exhibits
-from corpora.errors import RunError
-from eval.scores import read_scores, score_path, write_scores
+from analysis.curves.fit import fit_curves
+from analysis.sections.trajectories import read_trajectories, trajectories, trajectory_exhibit
+from analysis.sections.unknown_words import vocabulary_effects, vocabulary_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.scores.files import read_scores, score_path, write_scores
+from pairscale.errors import RunError
 from tests.made_up_study import MadeUpStudy
 
 

@@ -6,11 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.trees import forests
+from eval.scorers.trees import forests
 from tests.made_up_models import LSTM, TXL
-from train.lstm import LstmLanguageModel
-from train.models import ancestors
-from train.txl import TransformerXL
+from train.models.base import ancestors
+from train.models.lstm import LstmLanguageModel
+from train.models.txl import TransformerXL
 
 
 def walk(forest, row, place):

@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.errors import ConfigError
+from pairscale.errors import ConfigError
 from train.config import TxlConfig
-from train.loss import cross_entropy
-from train.txl import TransformerXL, distance_scores
+from train.models.loss import cross_entropy
+from train.models.txl import TransformerXL, distance_scores
 
 VOCABULARY = 11
 
@@ -239,8 +239,8 @@ def test_values_out_of_range(values, message):
 
 def test_parameters_of_the_published_base_model():
     """Counted from the sizes that Dai et al. 2019 give for their base model."""
-    from conf import compose
-    from train.models import parameter_count
+    from pairscale.command.compose import compose
+    from train.models.build import parameter_count
 
     config = compose("train", ["model=txl"]).model
     d, inner, width = 410, 2100, 410

@@ -6,16 +6,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.judgements import judgements
-from analysis.untrained import untrained_judgements
-from conf import compose
-from corpora.errors import RunError
-from corpora.seeds import derived_seed
+from analysis.curves.fit import fit_curves
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from analysis.study.untrained import untrained_judgements
+from pairscale.command.compose import compose
+from pairscale.errors import RunError
+from pairscale.seeds import derived_seed
 from tests.made_up_study import MadeUpStudy
-from train.models import build_model
+from train.models.build import build_model
 from train.run import train_run
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)

@@ -6,20 +6,20 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from analysis.collect import collect
-from analysis.judgements import judgements
-from analysis.unavailable import unavailable_exhibits
-from conf import compose
-from corpora.config import parse_size
-from corpora.errors import ConfigError, InputError, RunError
+from analysis.sections.unavailable import unavailable_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from corpora.prepare import prepare
 from corpora.words import words
+from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved, smallest_samples
 from eval.config import BenchmarkConfig
-from eval.generated.vocabulary import read_vocabulary, resolved, smallest_samples
 from eval.questionnaire.run import write_forms
-from eval.scores import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
+from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, RunError
+from pairscale.sizes import parse_size
 from tests.made_up_study import MadeUpStudy
-from train.grid import keep_grid
+from train.runs.grid import keep_grid
 
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]
 

@@ -9,23 +9,23 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from analysis.collect import collect
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves
-from analysis.judgements import judgements
-from conf import compose
-from corpora.errors import ConfigError, RunError
-from eval.accuracy import accuracies, best_template, by_repeat, repeats_text
-from eval.causal import CausalScorer
-from eval.pairs_run import loaded_benchmark
+from analysis.curves.fit import fit_curves
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.methods.voting import draws, vote
+from eval.pairs import loaded_benchmark
 from eval.run import score_run
-from eval.scores import read_metadata, read_scores, score_path, write_scores
-from eval.table import accuracy_table, methods_table
-from eval.voting import draws, vote
+from eval.scorers.causal import CausalScorer
+from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
+from eval.scores.files import read_metadata, read_scores, score_path, write_scores
+from eval.scores.table import accuracy_table, methods_table
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
 from tests.made_up_askers import byte_level, gpt2
 from tests.made_up_models import LSTM, made_up_model, made_up_run
 from tests.made_up_study import MadeUpStudy
-from train.runs import DONE, RunFolder
+from train.runs.folder import DONE, RunFolder
 
 FIVE = list("abcde")
 

@@ -9,22 +9,22 @@ import pandas as pd
 import pytest
 import yaml
 
-from analysis.collect import collect
-from analysis.frequency_exhibits import WORDS, frequency_exhibits
-from analysis.judgements import judgements
-from analysis.statements import published_file
-from analysis.word_frequency import (
+from analysis.measures.word_frequency import (
     accuracy_by_frequency,
     among_most_frequent,
     pair_frequencies,
     pair_words,
 )
-from conf import compose
-from corpora.errors import StoreError
+from analysis.published import published_file
+from analysis.sections.word_frequency import WORDS, frequency_exhibits
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
 from corpora.prepare import prepare
 from corpora.word_counts import Counts, sample_counts
 from corpora.words import words
-from eval.scores import read_items, write_items
+from eval.scores.files import read_items, write_items
+from pairscale.command.compose import compose
+from pairscale.errors import StoreError
 from tests.made_up_study import MadeUpStudy
 
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nltk.tokenize import word_tokenize
 
 from corpora.config import REFERENCES
-from corpora.errors import ConfigError
 from corpora.words import count_characters, count_words, word_spans, words
+from pairscale.errors import ConfigError
 
 # Pieces in which the Treebank rules see something: contractions, marks, quotes, brackets, numbers, stops.
 _PIECES = r"""

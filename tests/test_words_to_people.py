@@ -14,10 +14,10 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
-from analysis.curves import fit_curves, fit_group
-from analysis.shapes import fit_shape, fit_shapes, line, sigmoid
-from analysis.units import units_of
-from analysis.words_to_people import (
+from analysis.curves.fit import fit_curves, fit_group
+from analysis.curves.shapes import fit_shape, fit_shapes, line, sigmoid
+from analysis.curves.units import units_of
+from analysis.curves.words_to_people import (
     COLUMNS,
     ESTIMATED,
     NEVER,

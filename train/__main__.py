@@ -1,7 +1,7 @@
 """`python -m train`: train one run, or with -m a grid of them."""
 
-from conf.command import main
-from corpora.errors import ConfigError
+from pairscale.command.main import main
+from pairscale.errors import ConfigError
 from train.config import RunConfig, UntrainedConfig
 from train.plan import Plan, Planned
 

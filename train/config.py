@@ -9,8 +9,9 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, check_chosen, parse_size
-from corpora.errors import (
+from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, check_chosen
+from pairscale.command.schemas import store_schemas
+from pairscale.errors import (
     ConfigError,
     check_above,
     check_between,
@@ -19,6 +20,7 @@ from corpora.errors import (
     check_seed,
     check_share,
 )
+from pairscale.sizes import parse_size
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
@@ -98,7 +100,7 @@ class TxlConfig(ModelConfig):
     pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # what a block reads is normalised, not what it leaves
     # Numbers of a word, projected to d_model; null: d_model.
     embedding: int | None = field(default=None, metadata=ADDED_LATER)
-    # First ids of the clusters of rarer words (train/adaptive.py).
+    # First ids of the clusters of rarer words (train/models/adaptive.py).
     cutoffs: list[int] = field(default_factory=list, metadata=ADDED_LATER)
     div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embedding // div_val**i numbers a word
     # From the model to the rarer clusters as from them to the model.
@@ -325,11 +327,13 @@ class TrainerConfig:
     """The machine's side of training."""
 
     accelerator: str = MISSING  # auto: a GPU where there is one
-    threads: int | None = None  # null: by the model's size and the idle cores (train/device.py)
+    threads: int | None = None  # null: by the model's size and the idle cores (train/loop/device.py)
     compile: bool = MISSING
     progress: bool = MISSING
-    devices: int = 1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/ranks.py)
-    snapshots: Any = None  # of the weights: how many, or at which words seen (train/snapshots.py); null: none
+    devices: int = (
+        1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/loop/ranks.py)
+    )
+    snapshots: Any = None  # of the weights: how many, or at which words seen (train/loop/snapshots.py); null: none
 
     def __post_init__(self) -> None:
         check_choice("trainer.accelerator", self.accelerator, ACCELERATORS)
@@ -385,3 +389,16 @@ class RunConfig(CorporaConfig):
         if counted != isinstance(self.recipe, CountedConfig):
             told = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"
             raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {told}; leave the recipe away")
+
+
+store_schemas(
+    "model", lstm_schema=LstmConfig, txl_schema=TxlConfig, ngram_schema=NgramConfig, imported_schema=ImportedConfig
+)
+store_schemas(
+    "recipe",
+    sgd_plateau_schema=SgdPlateauConfig,
+    adam_cosine_schema=AdamCosineConfig,
+    counted_schema=CountedConfig,
+    untrained_schema=UntrainedConfig,
+)
+store_schemas("logger", logger_schema=LoggerConfig)

@@ -14,18 +14,18 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
-from corpora.errors import PairscaleError
 from corpora.prepare import corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
-from corpora.progress import clock, working
-from corpora.sources import check_source
-from train.batches import Batches
+from corpora.sources.read import check_source
+from pairscale.errors import PairscaleError
+from pairscale.progress import clock, working
 from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
-from train.device import set_up_cpu, set_up_gpu
-from train.loss import chunk_bytes
-from train.models import build_model, parameter_count
-from train.recipes import build_optimizer
-from train.runs import RunFolder, run_id
-from train.snapshots import moments
+from train.loop.batches import Batches
+from train.loop.device import set_up_cpu, set_up_gpu
+from train.loop.recipes import build_optimizer
+from train.loop.snapshots import moments
+from train.models.build import build_model, parameter_count
+from train.models.loss import chunk_bytes
+from train.runs.folder import RunFolder, run_id
 
 # Used, and said to be guesses, where the corpus is not prepared: of kinds of tokenizers by what a word is, read off the
 # local English (treebank) and the local Chinese, whose words of jieba are 1.73 characters long.
@@ -228,7 +228,7 @@ def activation_bytes(config: RunConfig, vocabulary: int) -> int:
             hidden, _ = model(tokens, state)
     weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     total = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in weights)
-    # The loss (train/loss.py) is left out above: it keeps its gradients, of the hidden states and the output weights.
+    # The loss (train/models/loss.py) is left out above: it keeps its gradients, of the hidden states and the output weights.
     _activation_bytes[key] = total + 4 * hidden.numel() + 4 * vocabulary * hidden.shape[-1]
     return _activation_bytes[key]
 

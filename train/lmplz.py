@@ -22,9 +22,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from corpora.errors import ConfigError, RunError
-from corpora.files import sha256_file
 from pairscale import as_typed
+from pairscale.errors import ConfigError, RunError
+from pairscale.files import sha256_file
 
 VERSION = "0.3.0"  # of the source package `kenlm`
 SHA256 = "c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8"  # of its archive
@@ -170,7 +170,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from conf.errors import one_line_errors
+    from pairscale.command.errors import one_line_errors
 
     shape = argparse.RawDescriptionHelpFormatter
     program = as_typed("python -m train.lmplz")

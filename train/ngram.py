@@ -1,7 +1,7 @@
 """N-gram models: counted and smoothed by KenLM, kept in its binary format, asked one sentence at a time.
 
     model.kenlm   KenLM's trie: n-grams with their log10 probabilities and back-off weights
-    model.json    as of every model (train/export.py), with the number of n-grams of each order
+    model.json    as of every model (train/runs/export.py), with the number of n-grams of each order
     tokenizer/    what corpora.tokenizers saves
 
 The model's words are the tokens of the run's tokenizer, `<unk>` among them as a word like any other, which has been
@@ -32,18 +32,18 @@ import numpy.typing as npt
 from rich.console import Console
 
 from corpora.config import TokenizerConfig
-from corpora.errors import ConfigError, RunError
-from corpora.files import atomic_path, sha256_file, write_json, writing
 from corpora.prepare import HeldOut, SampleTokens, prepare
-from corpora.schema import checked
 from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
+from pairscale.errors import ConfigError, RunError
+from pairscale.files import atomic_path, sha256_file, write_json, writing
+from pairscale.schema import checked
 from train.config import NgramConfig, RunConfig
-from train.export import MODEL_VERSION, check_tokenizer, read_description
 from train.lmplz import VERSION, Programs, find_programs, run_program
-from train.metrics import MetricsFile
-from train.perplexity import Perplexity
-from train.provenance import machine
-from train.runs import AGAIN, DONE, RunFolder, config_digest
+from train.loop.perplexity import Perplexity
+from train.runs.export import MODEL_VERSION, check_tokenizer, read_description
+from train.runs.folder import AGAIN, DONE, RunFolder, config_digest
+from train.runs.metrics import MetricsFile
+from train.runs.provenance import machine
 
 KIND = "ngram"
 LN10 = math.log(10)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from corpora.config import format_size, parse_size, readable_size
 from pairscale import as_typed
-from train.axes import in_order, labels
+from pairscale.sizes import format_size, parse_size, readable_size
 from train.config import RunConfig
+from train.runs.axes import in_order, labels
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -92,7 +92,7 @@ class Plan:
         return labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})
 
     def cells(self) -> list[tuple[str, str, list[Planned]]]:
-        """Runs of one label (train/axes.py) and size, in the order of both."""
+        """Runs of one label (train/runs/axes.py) and size, in the order of both."""
         names, _ = self._labels()
         cells: dict[tuple[str, str], list[Planned]] = {}
         for run in self.runs:
@@ -144,9 +144,10 @@ class Plan:
         """Sums over all runs, and what the figures rest on."""
         import torch
 
-        from corpora.progress import clock
-        from train.device import available_cores, fit_memory, takes_gpu
+        from pairscale.machine import available_cores, fit_memory
+        from pairscale.progress import clock
         from train.estimate import corpus_described
+        from train.loop.device import takes_gpu
 
         found = [run.estimate for run in self.runs]
         done = sum(one.done for one in found)

@@ -15,22 +15,22 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.text import Text
 
-from corpora.config import parse_size, written
-from corpora.errors import ConfigError, InputError, RunError, WriteError
-from corpora.files import write_bytes, write_text
 from corpora.prepare import corpus_folder
-from corpora.seeds import derived_seed
 from corpora.text import text_manifest
+from pairscale.errors import ConfigError, InputError, RunError, WriteError
+from pairscale.files import write_bytes, write_text
+from pairscale.seeds import derived_seed
+from pairscale.sizes import parse_size, written
 from train.config import NgramConfig, RunConfig, TxlConfig
-from train.differences import beside_others
-from train.grid import is_asked_by_a_sweep
-from train.lightning_import import import_lightning
-from train.provenance import git_state, machine, versions
-from train.runs import DONE, FAILED, UNFINISHED, RunFolder, config_digest
-from train.tracking import Tracker, described, track_trained, tracked
+from train.loop.lightning_import import import_lightning
+from train.runs.differences import beside_others
+from train.runs.folder import DONE, FAILED, UNFINISHED, RunFolder, config_digest
+from train.runs.grid import is_asked_by_a_sweep
+from train.runs.provenance import git_state, machine, versions
+from train.runs.wandb import Tracker, described, track_trained, tracked
 
 if TYPE_CHECKING:
-    from train.ranks import Ranks
+    from train.loop.ranks import Ranks
 
 LOG_POINTS = 200  # of the training loss over a run
 
@@ -40,7 +40,7 @@ console = Console(stderr=True, highlight=False)
 def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped.
 
-    `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py). `check` is
+    `command`: this process is one of our own commands, which starts sooner (train/loop/lightning_import.py). `check` is
     called before the work, and raises what would stop whatever comes after training.
 
     Returns its folder, whose manifest says "done". Raises RunError when another process is at work on it or its
@@ -99,7 +99,7 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
 
                     train_ngram(config, folder)
                 else:
-                    from train.ranks import other_ranks
+                    from train.loop.ranks import other_ranks
 
                     with other_ranks(config) as ranks:
                         _train(config, folder, tracker, ranks, command)
@@ -149,7 +149,7 @@ def _now() -> str:
 
 
 def train_rank(config: RunConfig, ranks: Ranks) -> None:
-    """Take part in a run as one of its ranks but the first, which started this process (train/ranks.py)."""
+    """Take part in a run as one of its ranks but the first, which started this process (train/loop/ranks.py)."""
     _train(config, RunFolder.of(config), None, ranks, command=True)
 
 
@@ -161,18 +161,18 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     import torch
 
     from corpora.prepare import prepare
-    from train.batches import Batches
-    from train.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
-    from train.device import device_of, enough_memory, set_up_cpu, set_up_gpu
-    from train.export import KINDS, read_description, save_model
-    from train.loggers import loggers
-    from train.metrics import MetricsFile
-    from train.models import build_model, parameter_count
-    from train.module import LanguageModelling
-    from train.perplexity import Perplexity, evaluate
-    from train.preemption import Preemption
-    from train.progress import TrainingProgress
-    from train.snapshots import Snapshots
+    from train.loop.batches import Batches
+    from train.loop.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
+    from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
+    from train.loop.loggers import loggers
+    from train.loop.module import LanguageModelling
+    from train.loop.perplexity import Perplexity, evaluate
+    from train.loop.preemption import Preemption
+    from train.loop.progress import TrainingProgress
+    from train.loop.snapshots import Snapshots
+    from train.models.build import build_model, parameter_count
+    from train.runs.export import KINDS, read_description, save_model
+    from train.runs.metrics import MetricsFile
 
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its banners say nothing about the run
     device = device_of(config.trainer, ranks.size)

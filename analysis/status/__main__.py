@@ -6,15 +6,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-import conf
 from analysis.config import AnalysisConfig
 from analysis.status.removal import STUDY, confirmed, described, remove_runs, selected
 from analysis.status.report import report
 from analysis.status.states import SCORED, TRAINED, RunState, run_states
-from conf.command import main
-from corpora.errors import ConfigError, RunError
+from eval.sweeps import asked_runs, commands_of
 from pairscale import as_typed
-from train.grid import Asked
+from pairscale.command.main import main
+from pairscale.errors import ConfigError, RunError
+from train.runs.grid import Asked
 
 
 def run(config: AnalysisConfig) -> None:
@@ -26,7 +26,7 @@ def run(config: AnalysisConfig) -> None:
     if config.study is None:
         known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {runs} there are: {', '.join(known) or 'none'}")
-    asked = conf.asked_runs(runs, config.study)
+    asked = asked_runs(runs, config.study)
     states = run_states(runs / config.study, asked)
     if not states:
         raise RunError(f"study={config.study}: no experiment of that name, and no run in {runs / config.study}")
@@ -45,7 +45,7 @@ def run(config: AnalysisConfig) -> None:
     for line in report(runs / config.study, states, console.width, again):
         console.print(line, soft_wrap=True)
     lacking = [asked[state.run] for state in states if state.run in asked and not _is_as_asked(state, asked[state.run])]
-    for command in conf.commands_of(lacking):
+    for command in commands_of(lacking):
         console.print(f"to go on: {as_typed(command)}", soft_wrap=True, markup=False)
 
 

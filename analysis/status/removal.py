@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from analysis.status.states import BROKEN, MISSING, RUNNING, STOPPED, UNSCORED, RunState, scored_on
-from corpora.errors import ConfigError, RunError, RunInUse
-from train.grid import GRID_FOLDER, forget_runs, read_grid
-from train.runs import FAILED, RunFolder
+from pairscale.errors import ConfigError, RunError, RunInUse
+from train.runs.folder import FAILED, RunFolder
+from train.runs.grid import GRID_FOLDER, forget_runs, read_grid
 
 ALL_FAILED, ALL_MISSING, STUDY = "failed", "missing", "study"
 OTHERS = (GRID_FOLDER, "local", "slurm", "multirun.yaml")  # what commands leave in a study's folder beside runs

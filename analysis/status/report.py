@@ -20,10 +20,10 @@ from analysis.status.states import (
     UNSCORED,
     RunState,
 )
-from corpora.config import parse_size, readable_size
-from corpora.progress import clock
 from pairscale import as_typed
-from train.axes import in_order
+from pairscale.progress import clock
+from pairscale.sizes import parse_size, readable_size
+from train.runs.axes import in_order
 
 # One character a run: letters that differ on any terminal, and colours where there are any.
 MARKS = {SCORED: "#", TRAINED: "t", UNSCORED: "!", RUNNING: ">", STOPPED: "~", BROKEN: "x", MISSING: "."}

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from corpora.config import format_size, parse_size
-from corpora.errors import RunError
-from train.axes import labels
-from train.grid import Asked
-from train.runs import DONE, FAILED, RunFolder, TrainingState
+from pairscale.errors import RunError
+from pairscale.sizes import format_size, parse_size
+from train.runs.axes import labels
+from train.runs.folder import DONE, FAILED, RunFolder, TrainingState
+from train.runs.grid import Asked
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
 UNSCORED = "scoring failed"  # of a run whose training is done

@@ -16,10 +16,10 @@ from typing import Any
 import yaml
 
 from corpora.config import ToyCorpusConfig
-from corpora.documents import Document
-from corpora.grammar import Grammar, read_grammar
-from corpora.symbols import Symbol
-from corpora.templates import Template
+from corpora.grammar.engine import Grammar, read_grammar
+from corpora.grammar.symbols import Symbol
+from corpora.sources.documents import Document
+from eval.benchmarks.template import Template
 
 FOLDER = Path(__file__).parent
 RESERVED_SHARE = 8  # one sentence in so many is left to the benchmark

@@ -1,7 +1,7 @@
 """`python -m eval.questionnaire`: pairs of a benchmark as pages for people, and what people chose."""
 
-from conf.command import main
 from eval.config import EvalConfig
+from pairscale.command.main import main
 
 
 def run(config: EvalConfig) -> None:

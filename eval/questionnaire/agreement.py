@@ -12,7 +12,7 @@ from rich.text import Text
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from eval.accuracy import wilson
+from eval.scores.accuracy import wilson
 
 COLUMNS = [
     "level", "name", "paradigms", "pairs", "raters", "judgements", "agreement", "low", "high", "error", "majority",

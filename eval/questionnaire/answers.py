@@ -23,10 +23,10 @@ from typing import Annotated, Any, Literal, TypedDict
 import pandas as pd
 from msgspec import Meta
 
-from corpora.errors import NAME, InputError
-from corpora.schema import Count, Digest, read_json
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import form_digest
+from pairscale.errors import NAME, InputError
+from pairscale.schema import Count, Digest, read_json
 
 SCHEMA, VERSION = "pairscale-answers", 1
 FORMS_FILE = "questionnaire.json"  # what `python -m eval.questionnaire` writes beside its forms
@@ -170,7 +170,7 @@ def counted(
 ) -> Counted:
     """Which sentence people chose in each pair, without the answers that `config` leaves out.
 
-    `pairs`: columns of eval.scores.ITEMS, of the benchmark `name` with this digest. Raises InputError for answers on
+    `pairs`: columns of eval.scores.files.ITEMS, of the benchmark `name` with this digest. Raises InputError for answers on
     other pairs, and where none count.
     """
     known: dict[tuple[str, str], dict[Any, Any]] = {

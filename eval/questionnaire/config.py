@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from corpora.errors import ConfigError, check_between, check_seed
+from pairscale.command.schemas import store_schemas
+from pairscale.errors import ConfigError, check_between, check_seed
 
 
 @dataclass
@@ -71,3 +72,7 @@ class QuestionnaireConfig:
         check_seed("questionnaire.seed", self.seed)
         if not 0 <= self.threshold <= 1:
             raise ConfigError(f"questionnaire.threshold={self.threshold}: must lie between 0 and 1")
+
+
+store_schemas("questionnaire", questionnaire_schema=QuestionnaireConfig)
+store_schemas("questionnaire_text", questionnaire_text_schema=TextConfig)

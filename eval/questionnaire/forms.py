@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from corpora.errors import ConfigError, InputError
-from corpora.files import sha256_json
-from eval.benchmarks import Benchmark, drawn_pairs
+from eval.benchmarks.files import read_yaml
+from eval.benchmarks.load import Benchmark, drawn_pairs
 from eval.questionnaire.config import CheckConfig, QuestionnaireConfig, TextConfig
-from eval.readers import read_yaml
+from pairscale.errors import ConfigError, InputError
+from pairscale.files import sha256_json
 
 
 @dataclass(frozen=True)

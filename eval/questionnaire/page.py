@@ -8,11 +8,11 @@ from typing import Any
 
 import jinja2
 
-from corpora.files import write_text
-from eval.benchmarks import Benchmark
+from eval.benchmarks.load import Benchmark
 from eval.questionnaire.answers import SCHEMA, VERSION
 from eval.questionnaire.config import TextConfig
 from eval.questionnaire.forms import Form
+from pairscale.files import write_text
 
 _SPOKEN = ("progress", "downloaded", "again_question")  # texts that the page's script fills or says
 

@@ -10,17 +10,17 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from corpora.errors import ConfigError, InputError
-from corpora.files import write_json
-from corpora.schema import read_json
-from eval.benchmarks import Benchmark, load_benchmark
+from eval.benchmarks.generated.vocabulary import resolved
+from eval.benchmarks.load import Benchmark, load_benchmark
 from eval.config import DiagnosticConfig, EvalConfig
-from eval.generated.vocabulary import resolved
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import FORMS_FILE, counted, read_sheets
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import Form, deal, texts_of
 from eval.questionnaire.page import write_page
+from pairscale.errors import ConfigError, InputError
+from pairscale.files import write_json
+from pairscale.schema import read_json
 
 FORMS_VERSION = 1
 

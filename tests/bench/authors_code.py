@@ -24,10 +24,10 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from conf import compose
 from corpora.tokenizers import UNK
-from train.export import load_model
+from pairscale.command.compose import compose
 from train.import_checkpoint.run import import_run
+from train.runs.export import load_model
 
 WORDS = 400
 SEGMENT = 12

@@ -23,15 +23,15 @@ sys.exit(code)
 """
 SAMPLE = """
 import sys
-from conf import compose
+from pairscale.command.compose import compose
 from corpora.prepare import prepare
 sample = prepare(compose("train", sys.argv[1:])).sample()
 print(sample.words, int(sample.tokens[-1]))
 """
 LIBRARIES = """
 import gc
-gc.set_threshold(50_000, 20, 20)  # as conf.command.main does, and at its end
-from train.lightning_import import import_lightning
+gc.set_threshold(50_000, 20, 20)  # as pairscale.command.main.main does, and at its end
+from train.loop.lightning_import import import_lightning
 import_lightning()
 gc.freeze()
 """

@@ -26,11 +26,11 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.comparisons import slope_difference
 from analysis.config import CurvesConfig
-from analysis.coverage import DESIGN, FILE, counts_text
-from analysis.curves import CHANCE, GroupFit, fit_group, of_judgements, onset, spread_limits
-from analysis.intervals import (
+from analysis.curves.comparisons import slope_difference
+from analysis.curves.coverage import DESIGN, FILE, counts_text
+from analysis.curves.fit import CHANCE, GroupFit, fit_group, of_judgements, onset, spread_limits
+from analysis.curves.intervals import (
     BOOTSTRAP,
     T_HC2,
     T_HC3,
@@ -42,8 +42,8 @@ from analysis.intervals import (
     slope_limits,
     t_limits,
 )
-from analysis.words_to_people import line_reaches, slope_quantile
-from corpora.files import write_text
+from analysis.curves.words_to_people import line_reaches, slope_quantile
+from pairscale.files import write_text
 from tests.made_up_judgements import MadeUpJudgements
 
 PEOPLE = 0.93  # their true accuracy in each unit

@@ -22,14 +22,14 @@ from scipy.stats import t as student
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.config import CurvesConfig
-from analysis.designs import Design
-from analysis.judgements import Judgements
-from analysis.method_comparison import crossed_mean
-from analysis.mixed_models import fit_binomial
-from analysis.units import units_of
-from analysis.words_to_people import PublishedPeople, people_accuracy, words_to_people
-from corpora.files import write_text
-from eval.accuracy import stratified_trials, wilson
+from analysis.curves.designs import Design
+from analysis.curves.mixed_models import fit_binomial
+from analysis.curves.units import units_of
+from analysis.curves.words_to_people import PublishedPeople, people_accuracy, words_to_people
+from analysis.measures.methods import crossed_mean
+from analysis.study.judgements import Judgements
+from eval.scores.accuracy import stratified_trials, wilson
+from pairscale.files import write_text
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage_estimates.csv"
 COLUMNS = ["quantity", "design", "interval", "studies", "covered", "told"]

@@ -248,7 +248,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first trial of each kind; the next ones count up")
     parser.add_argument("--stages", nargs="+", help="beginnings of their names (default: all)")
     given = parser.parse_args()
-    from corpora.errors import ConfigError
+    from pairscale.errors import ConfigError
     from train.lmplz import find_programs
 
     try:

@@ -9,8 +9,8 @@ import argparse
 import random
 import time
 
-from corpora.errors import InputError
-from eval.generated import LANGUAGES, grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import LANGUAGES, grammar_of, paradigms_of, template_of
+from pairscale.errors import InputError
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import torch
 
 from tests.bench.training import PRECISIONS, step
 from tests.bench.turns import OURS, Case, repeated
-from train.device import set_up_cpu
+from train.loop.device import set_up_cpu
 
 ALONE = "one at a time"
 PER_GPU = (3, 6)

@@ -38,21 +38,22 @@ from transformers import (
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import eval.causal
-from conf import compose
-from corpora.progress import track
-from corpora.sources import lines
+import eval.scorers.causal
+from corpora.sources.lines import lines
 from corpora.toy import documents
-from eval.benchmarks import load_benchmark
-from eval.causal import CausalScorer
-from eval.hf_tokenizers import encoded
+from eval.benchmarks.load import load_benchmark
 from eval.library import judge
-from eval.masked import MaskedScorer
-from eval.pretrained import load_pretrained
-from eval.scorers import ModelScorer, load_scorer
-from eval.templates import templates_of
-from eval.trees import forests
-from train.device import set_up_cpu
+from eval.methods.templates import templates_of
+from eval.scorers.causal import CausalScorer
+from eval.scorers.hf_tokenizers import encoded
+from eval.scorers.load import load_scorer
+from eval.scorers.masked import MaskedScorer
+from eval.scorers.own import ModelScorer
+from eval.scorers.pretrained import load_pretrained
+from eval.scorers.trees import forests
+from pairscale.command.compose import compose
+from pairscale.progress import track
+from train.loop.device import set_up_cpu
 
 PARADIGMS = [
     "adjunct_island", "anaphor_number_agreement", "determiner_noun_agreement_1", "ellipsis_n_bar_1",
@@ -248,7 +249,7 @@ def print_bound(scorer: CausalScorer, sentences: list[str]) -> float:
     texts = [np.asarray([scorer.begin, *ids]) for _, (ids, _) in encoded(scorer.tokenizer, different)]
     total = sum(len(text) - 1 for text in texts)
     told, bounds = [], []
-    for name, capacity in (("one tree of all", total + 1), ("our trees", eval.causal.TREE_TOKENS)):
+    for name, capacity in (("one tree of all", total + 1), ("our trees", eval.scorers.causal.TREE_TOKENS)):
         batches = list(forests(texts, np.ones(len(texts), np.int64), capacity, max(capacity, scorer.batch_tokens)))
         read = sum(int((batch.parents >= 0).sum()) + len(batch.tokens) for batch in batches)
         softmaxes = sum(len(np.unique(batch.rows)) for batch in batches)

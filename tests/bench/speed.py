@@ -39,7 +39,7 @@ if str(ROOT) not in sys.path:  # started as a script
 
 from conf import compose  # noqa: E402
 from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
-from eval.scorers import ModelScorer  # noqa: E402
+from eval.scorers.own import ModelScorer  # noqa: E402
 from tests.bench.commands import Took, helps, overhead, preparation  # noqa: E402
 from tests.bench.packed import packed_cases  # noqa: E402
 from tests.bench.training import (  # noqa: E402
@@ -52,9 +52,9 @@ from tests.bench.training import (  # noqa: E402
     zipf,
 )
 from tests.bench.turns import OURS, Case, Way, repeated  # noqa: E402
-from train.device import set_up_cpu  # noqa: E402
-from train.export import LoadedModel  # noqa: E402
-from train.models import build_model  # noqa: E402
+from train.loop.device import set_up_cpu  # noqa: E402
+from train.models.build import build_model  # noqa: E402
+from train.runs.export import LoadedModel  # noqa: E402
 
 PARTS = ("published", "tiny", "packed", "scoring", "commands", "corpus")
 SENTENCES = 1_000

@@ -21,8 +21,8 @@ for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": 
 CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
 PRELOADED = (
     "torch", "lightning", "conf", "corpora.__main__", "corpora.prepare", "corpora.toy", "train.__main__",
-    "train.run", "train.module", "train.checkpoints", "train.export", "train.ngram", "eval.__main__", "eval.run",
-    "eval.judging", "eval.voting", "eval.ngram", "analysis.__main__", "analysis.run", "corpora.run",
+    "train.run", "train.loop.module", "train.loop.checkpoints", "train.runs.export", "train.ngram", "eval.__main__", "eval.run",
+    "eval.methods.judging", "eval.methods.voting", "eval.scorers.ngram", "analysis.__main__", "analysis.run", "corpora.run",
 )  # fmt: skip
 VOLATILE = {
     "started",
@@ -106,7 +106,7 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
         setattr(os, name, counted(name, getattr(os, name)))
     package, *sys.argv[1:] = command
     sys.argv[0] = package
-    from conf.command import main
+    from pairscale.command.main import main
 
     try:
         main(package, importlib.import_module(f"{package}.__main__").run)

@@ -16,9 +16,9 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from conf import expected_runs
+from eval.sweeps import expected_runs
 from tests.slurm_cluster import ROOT, SMALL_JOBS, TOY, Cluster, paths, wait_until
-from train.runs import RunFolder
+from train.runs.folder import RunFolder
 
 GRID = ["model=lstm_tiny,txl_tiny", "sample.size=4k,8k,16k", "seed=1,2,3,4"]
 TIMES = ["words_per_s", "wall_s"]

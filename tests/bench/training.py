@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from conf import compose
+from pairscale.command.compose import compose
 from tests.bench.limit import products_alone
 from tests.bench.references import AUTHORS
 from tests.bench.turns import OURS, Case, Way, repeated
-from train.device import set_up_gpu
-from train.models import build_model
-from train.recipes import build_optimizer
+from train.loop.device import set_up_gpu
+from train.loop.recipes import build_optimizer
+from train.models.build import build_model
 
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 

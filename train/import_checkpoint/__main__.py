@@ -1,8 +1,8 @@
 """`python -m train.import_checkpoint`: turn a published checkpoint into a run folder, without running its pickle."""
 
-from conf.command import main
+from pairscale.command.main import main
 from train.config import RunConfig
-from train.runs import run_id
+from train.runs.folder import run_id
 
 
 def run(config: RunConfig) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from corpora.errors import InputError
+from pairscale.errors import InputError
 from train.config import ModelConfig
 from train.import_checkpoint.pickles import Record, TorchFile
 

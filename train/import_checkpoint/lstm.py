@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from corpora.errors import ConfigError, InputError
+from pairscale.errors import ConfigError, InputError
 from train.config import ImportedConfig, LstmConfig
 from train.import_checkpoint.contents import Contents, Imported
 from train.import_checkpoint.vocabulary import Vocabulary

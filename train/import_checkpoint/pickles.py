@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from corpora.errors import InputError
+from pairscale.errors import InputError
 
 MAX_PICKLE = 64 * 2**20  # bytes: the structure alone, without the numbers; a vocabulary of a million words takes 40 MB
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C

@@ -9,17 +9,17 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.text import Text
 
-from corpora.errors import ConfigError, InputError, RunError
-from corpora.files import sha256_file, write_text
+from pairscale.errors import ConfigError, InputError, RunError
+from pairscale.files import sha256_file, write_text
 from train.config import ImportedConfig, RunConfig
-from train.export import save_model
 from train.import_checkpoint.contents import Contents, read_contents
 from train.import_checkpoint.lstm import read_lstm
 from train.import_checkpoint.transformer_xl import read_txl
 from train.import_checkpoint.vocabulary import read_vocabulary
-from train.models import build_model
-from train.provenance import git_state, versions
-from train.runs import DONE, RunFolder, config_digest
+from train.models.build import build_model
+from train.runs.export import save_model
+from train.runs.folder import DONE, RunFolder, config_digest
+from train.runs.provenance import git_state, versions
 
 LSTM = "colorlessgreenRNNs"
 TXL = "transformer-xl/pytorch"

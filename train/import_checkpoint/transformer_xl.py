@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from corpora.errors import ConfigError, InputError
+from pairscale.errors import ConfigError, InputError
 from train.config import ImportedConfig, TxlConfig
 from train.import_checkpoint.contents import Contents, Imported
 from train.import_checkpoint.vocabulary import Vocabulary

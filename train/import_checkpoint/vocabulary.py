@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.config import TokenizerConfig
-from corpora.errors import InputError
 from corpora.tokenizers import ListTokenizer
+from pairscale.errors import InputError
 from train.config import ImportedConfig
 from train.import_checkpoint.pickles import Record, TorchFile, is_pickled
 

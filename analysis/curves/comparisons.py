@@ -1,0 +1,259 @@
+"""Differences between groups in slope, and between two ways of scoring the same runs in accuracy, with tests.
+
+Groups are whatever differs within a study: models, tokenizers, any ablation. P values of one family are corrected for
+their number (Holm 1979); the whole is a family of its own, apart from its parts. That two slopes do not differ is a
+finding of its own, by a test of equivalence; it never follows from a large p value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from analysis.config import CurvesConfig
+from analysis.curves.designs import Design, design_of, sample_digests
+from analysis.curves.fit import GroupFit, fit_group
+from analysis.curves.intervals import (
+    NO_INTERVAL,
+    SAME_TEXT,
+    T_SIZES,
+    at_least,
+    contrast_variance,
+    floored,
+    interval_method,
+    run_terms,
+    t_limits,
+    with_pairs,
+)
+from analysis.curves.p_values import equivalence, holm, two_sided
+from analysis.curves.units import Units, paradigm_accuracies, units_of
+from analysis.curves.variance import Array, Numbers, pair_variance, shared_text_variance
+from analysis.study.judgements import Judgements
+from pairscale.errors import RunError
+
+FAMILIES = {
+    "overall": "pairs of groups",
+    "phenomenon": "pairs of groups x phenomena",
+    "paradigm": "pairs of groups x paradigms",
+}
+P_VALUES = {"p": "p_holm", "p_new_pairs": "p_new_pairs_holm", "p_tost": "p_equivalent"}
+SLOPE_COLUMNS = [
+    "group", "other", "level", "name", "difference", "low", "high", "p", "p_holm", "low_new_pairs", "high_new_pairs",
+    "p_new_pairs", "p_new_pairs_holm", "margin", "p_tost", "p_equivalent", "sizes", "from_size", "to_size", "runs",
+    "paired", "pairs", "family", "method", "note",
+]  # fmt: skip
+
+
+def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
+    """Slopes of every two groups of the study, in each unit; of several studies, of two groups of different ones.
+
+    Over the sizes that both groups have, and no others. One row per pair of groups and unit: group, other, level, name,
+    difference (slope of group minus that of other, accuracy per doubling), low, high, p (these pairs), p_holm,
+    low_new_pairs, high_new_pairs, p_new_pairs, p_new_pairs_holm, margin, p_tost and p_equivalent (two one-sided tests
+    that the difference lies within the margin, config.equivalence_margin; the second by Holm), sizes (that both have),
+    from_size, to_size, runs (of both, at these), paired (whether runs of one size, seed and text are compared with each
+    other), pairs (of runs), family (what p values are corrected for the number of), method, note (why there is no
+    test).
+
+    Variances over runs are those of the two slopes (analysis.curves.intervals, by the smallest number of runs that either
+    group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to both
+    slopes is subtracted before it is squared. Others are independent: degrees of freedom by Welch 1947 and by
+    Satterthwaite 1946. A pair is judged by both groups: its slopes are subtracted before their variance is taken.
+    """
+    units = units_of(judged.pairs)
+    studies = judged.runs.groupby("group")["study"].agg(frozenset)
+    all_of = frozenset().union(*studies)
+    groups = list(judged.runs["group"].unique())
+    parts = []
+    for a, b in combinations(groups, 2):
+        if len(all_of) > 1 and studies[a] == studies[b]:
+            continue  # what one study says by itself is in its own report, corrected for its own number of tests
+        parts.append(compare_groups(judged, (str(a), str(b)), units, config))
+    if not parts:
+        return pd.DataFrame(columns=SLOPE_COLUMNS)
+    return _corrected(pd.concat(parts, ignore_index=True))[SLOPE_COLUMNS]
+
+
+def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, config: CurvesConfig) -> pd.DataFrame:
+    """Rows of `compare_slopes` of two groups, p values not corrected."""
+    runs = judged.runs
+    of_size = [runs[runs["group"] == group].groupby("size")["sample_words"].mean() for group in groups]
+    common = of_size[0][of_size[0].index.isin(of_size[1].index)].sort_values().index
+    rows = [np.flatnonzero((runs["group"] == group) & runs["size"].isin(common)) for group in groups]
+    ends = {"from_size": common[0], "to_size": common[-1]} if len(common) else {"from_size": "", "to_size": ""}
+    named = units.table.assign(
+        group=groups[0], other=groups[1], sizes=len(common), **ends, runs=len(rows[0]) + len(rows[1]),
+        margin=config.equivalence_margin,
+    )  # fmt: skip
+    if len(common) < 2:
+        told = f"only {common[0]} is a size of both" if len(common) else "no size of both"
+        lone = [
+            f"{group}: one size only: no slope" for group, sizes in zip(groups, of_size, strict=True) if len(sizes) < 2
+        ]
+        none = dict.fromkeys(["difference", *P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], np.nan)
+        note = "; ".join(lone) or f"{told}: no slopes to compare"
+        return named.assign(**none, paired=False, pairs=0, method=NO_INTERVAL, note=note)
+    designs = [design_of(runs.iloc[of]) for of in rows]
+    fewest = int(np.argmin([design.counts.min() for design in designs]))
+    outcomes = [judged.outcome[of] for of in rows]
+    a, b = fits = [
+        fit_group(group, of, outcome, design, units, config.interval, designs[fewest])
+        for group, of, outcome, design in zip(groups, rows, outcomes, designs, strict=True)
+    ]
+    shared = same_draws(runs.iloc[rows[0]], runs.iloc[rows[1]], fits)
+    found = slope_difference(a, b, outcomes[0], outcomes[1], units, config, shared)
+    notes = "; ".join(f"{fit.group}: {fit.note}" for fit in fits if fit.note)
+    methods = " / ".join(dict.fromkeys(fit.method for fit in fits))
+    paired = bool((shared >= 0).any())
+    draws = [{*_draws(runs.iloc[of])} - {None} for of in rows]
+    pairs = len(draws[0] & draws[1]) if paired else 0
+    return named.assign(**found, paired=paired, pairs=pairs, method=methods, note=notes)
+
+
+def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:
+    """(J,) of each cluster of the second group's runs (Design.cluster), the first's of the same text and seed, or -1.
+
+    The text is the sample's digest in a run's manifest, which also holds the corpus's. A seed of nested samples is one
+    draw, so seeds are paired if any of their runs are, though one may lack others.
+    """
+    keys = [_draws(runs) for runs in (first, second)]
+    found = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
+    of_first = {key: int(cluster) for key, cluster in zip(keys[0], fits[0].design.cluster, strict=True) if key}
+    for j in range(len(found)):
+        of_cluster = [keys[1][r] for r in np.flatnonzero(fits[1].design.cluster == j)]
+        clusters = {of_first[key] for key in of_cluster if key in of_first}
+        found[j] = clusters.pop() if len(clusters) == 1 else -1
+    if fits[0].design.nested != fits[1].design.nested:
+        found[:] = -1
+    return found
+
+
+def _draws(runs: pd.DataFrame) -> list[tuple[str, int, str] | None]:
+    """Size, seed and digest of the sample of each run; None where no sample is recorded."""
+    named = zip(runs["size"], runs["seed"], sample_digests(runs), strict=True)
+    return [(str(size), int(seed), digest) if digest else None for size, seed, digest in named]
+
+
+def slope_difference(
+    a: GroupFit, b: GroupFit, outcome_a: Array, outcome_b: Array, units: Units, config: CurvesConfig, shared: Numbers
+) -> dict[str, Array]:
+    """difference, low, high, p, the same of new pairs too, and p_tost, each (U,); outcomes (R, P) of the groups' runs.
+
+    `shared` of `same_draws`. NaN limits where one of the slopes has none.
+    """
+    difference = a.line.slope - b.line.slope
+    found: dict[str, Array] = {"difference": difference}
+    if NO_INTERVAL in (a.method, b.method):
+        none = np.full(len(difference), np.nan)
+        return found | dict.fromkeys([*P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], none)
+    both_y = np.concatenate([a.y, b.y])
+    terms = run_terms(a.method, a.design, a.design.contrast).minus(
+        run_terms(b.method, b.design, b.design.contrast), shared
+    )
+    floor = a.errors.floor + b.errors.floor
+    degrees = terms.degrees(both_y)
+    text = shared_text(a, b, shared)
+    unfloored = terms.variance(both_y)
+    of_p, of_limits = (floored(unfloored, degrees, floor, level) for level in (0.95, config.confidence))
+    runs = np.maximum(of_p, of_limits) + text
+    of_pair = a.design.contrast @ outcome_a - b.design.contrast @ outcome_b
+    pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
+    both, degrees_both = with_pairs(runs, degrees, floor, pairs, units)
+    for suffix, variance, free in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
+        error = np.sqrt(variance)
+        found[f"low{suffix}"], found[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
+        found[f"p{suffix}"] = two_sided(difference, error, free)
+    least = floored(unfloored, degrees, floor, 0.9) + text  # one-sided tests at 5%: limits of 90%
+    found["p_tost"] = equivalence(difference, np.sqrt(least), degrees, config.equivalence_margin)
+    limits = at_least((found["low_new_pairs"], found["high_new_pairs"]), (found["low"], found["high"]))
+    found["low_new_pairs"], found["high_new_pairs"] = limits
+    found["p_new_pairs"] = np.maximum(found["p_new_pairs"], found["p"])
+    return found
+
+
+def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
+    """(U,) variance of the difference by what overlapping samples hide: of differences where all runs are paired."""
+    rows = shared[b.design.cluster]
+    if a.design.nested or a.design.overlap is None or (rows < 0).any() or len(rows) < len(a.y):
+        return a.errors.text + b.errors.text
+    change = a.y[rows] - b.y
+    return shared_text_variance(b.design.contrast, change, b.design.size, a.design.overlap[rows])
+
+
+def _corrected(table: pd.DataFrame) -> pd.DataFrame:
+    """`table` with family and p values by Holm: each level is a family."""
+    table = table.assign(family=table["level"].map(FAMILIES))
+    for name, corrected in P_VALUES.items():
+        if name in table:
+            table[corrected] = np.nan
+            for level in FAMILIES:
+                of = (table["level"] == level).to_numpy()
+                table.loc[of, corrected] = holm(table.loc[of, name].to_numpy(dtype=float))
+    return table
+
+
+def compare_policies(
+    first: Judgements, second: Judgements, confidence: float, by: Sequence[str] = ("group",)
+) -> pd.DataFrame:
+    """What another policy changes (what stands before a sentence, `context`, say): the same runs scored in two ways.
+
+    One row per group (of `first`; with by=("group", "size") per group and size, smallest first) and unit: group, size
+    ("all" where runs of all sizes are taken together), level, name, runs, first, second (mean accuracies), difference
+    (second minus first), low, high, p, p_holm (over these rows of one level), note. Sizes weigh equally, however many
+    runs each has. The variance of the difference over new runs is that of a mean of the sizes' changes, estimated as
+    that of a slope is (analysis.curves.intervals.contrast_variance): at one size it is the paired t test over runs; nested
+    seeds are one draw each; text that samples share is in it. Raises RunError where the two judge other pairs, or have
+    no run in common.
+    """
+    common = [run for run in first.runs.index if run in second.runs.index]
+    if not common:
+        raise RunError(f"{first.label} and {second.label}: no run was scored under both")
+    keys = ["phenomenon", "paradigm", "pair_id"]
+    if not first.pairs[keys].equals(second.pairs[keys]):
+        raise RunError(f"{first.label} and {second.label}: not the same pairs, so they cannot be compared run by run")
+    units = units_of(first.pairs)
+    outcomes = [judged.outcome[judged.runs.index.get_indexer(pd.Index(common))] for judged in (first, second)]
+    described = first.runs.loc[common].sort_values("sample_words", kind="stable")
+    place = {group: number for number, group in enumerate(first.runs["group"].unique())}
+    rows = []
+    for cell, of_cell in sorted(described.groupby(list(by), sort=False), key=lambda item: place[item[0][0]]):
+        at = pd.Index(common).get_indexer(of_cell.index)
+        design = design_of(of_cell)
+        before, after = (outcome[at].astype(np.float64) for outcome in outcomes)
+        weights = design.weights / len(design.counts)
+        means = {
+            name: weights @ paradigm_accuracies(outcome, units.bounds) @ units.weights
+            for name, outcome in (("first", before), ("second", after), ("difference", after - before))
+        }
+        error, degrees, note = mean_error(design, weights, after - before, units)
+        low, high = t_limits(means["difference"], error, degrees, confidence)
+        p = two_sided(means["difference"], error, degrees)
+        named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
+        rows.append(units.table.assign(**named, runs=len(at), **means, low=low, high=high, p=p, note=note))
+    columns = ["group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm"]
+    columns.append("note")
+    return _corrected(pd.concat(rows, ignore_index=True))[columns]
+
+
+def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:
+    """Standard error of the sizes' mean change over new runs, its degrees of freedom, each (U,), and why it has none.
+
+    `weights` (R,) make the mean, `change` (R, P) is the difference of outcomes. NaN where the runs show no error.
+    """
+    method, note = interval_method(design, "t")
+    if len(design.x) == 1:
+        note = "one run: no interval"
+    elif len(design.counts) == 1 and not design.trajectory:  # a mean needs no second size
+        if design.overlap is not None and design.overlap.max() > SAME_TEXT:
+            note = "runs on the same text: no interval"
+        else:
+            method, note = T_SIZES, ""
+    if method == NO_INTERVAL:
+        none = np.full(units.weights.shape[1], np.nan)
+        return none, none, note
+    y = paradigm_accuracies(change, units.bounds) @ units.weights
+    variance, degrees, *_ = contrast_variance(method, weights, y, change, design, units)
+    return np.sqrt(variance), degrees, note

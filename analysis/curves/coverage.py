@@ -1,0 +1,44 @@
+"""How often intervals held the truth in simulated studies, of designs like a study's (tests/bench/coverage.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from analysis.curves.designs import design_of
+from analysis.curves.intervals import OVERLAP_LIMIT
+
+FILE = Path(__file__).parents[1] / "results" / "coverage.csv"
+DESIGN = ["design", "runs", "samples", "pairs"]  # columns that name a design: runs of each size, from the smallest
+
+
+def counts_text(counts: Iterable[int]) -> str:
+    """Runs of each size, from the smallest: "5,5,3"."""
+    return ",".join(str(int(count)) for count in counts)
+
+
+def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
+    """Rows of coverage.csv of intervals in use, for designs with as many runs at each size as some group of `runs`.
+
+    `runs`: rows of Study.runs; `slopes`: Curves.slopes of them. The slopes of the simulated design must have had the
+    interval that the group's have; samples must be nested, overlap by more than OVERLAP_LIMIT, or be independent, as
+    there. No rows where nothing like this study was simulated.
+    """
+    with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
+        table = pd.read_csv(file, dtype={"runs": str})
+    methods = slopes.drop_duplicates("group").set_index("group")["method"]
+    studied = set()
+    for group, of_group in runs.groupby("group", sort=False):
+        design = design_of(of_group)
+        overlaps = design.overlap is not None and bool((design.overlap > OVERLAP_LIMIT).any())
+        samples = "nested" if design.nested else "overlapping" if overlaps else "independent"
+        studied.add((counts_text(design.counts), samples, methods[group]))
+    used = table["used"] & (table["none"] < 1)
+    keys = zip(table["runs"], table["samples"], table["interval"], strict=True)
+    alike = used & (table["quantity"] == "slope") & np.array([key in studied for key in keys], dtype=bool)
+    kept: pd.DataFrame = table[used & table["design"].isin(table.loc[alike, "design"])]
+    return kept.reset_index(drop=True)

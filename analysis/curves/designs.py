@@ -1,0 +1,99 @@
+"""The design of runs: sizes, seeds, what was drawn as one, and the weights that make a slope of their accuracies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.curves.variance import Array, Numbers
+
+
+@dataclass(frozen=True)
+class Design:
+    """The runs of a group, each field (R,): log2 of words, number of the size (0 = smallest) and of the seed."""
+
+    x: Array
+    size: Numbers
+    seed: Numbers
+    nested: bool  # small samples are parts of the larger ones of their seed: a seed is one draw
+    trajectory: bool = False  # the points are checkpoints of one training: one draw, so there is nothing to resample
+    overlap: Array | None = None  # (R,) share of text that samples of the run's size have in common; None: none
+
+    @property
+    def cluster(self) -> Numbers:
+        """(R,) number of what was drawn as one: the run, or the seed with all of its runs."""
+        return self.seed if self.nested else np.arange(len(self.x))
+
+    @property
+    def stratum(self) -> Numbers:
+        """(J,) within which clusters are drawn: the size of a run; seeds are of one stratum."""
+        return np.zeros(self.seed.max() + 1, dtype=np.intp) if self.nested else self.size
+
+    @property
+    def counts(self) -> Numbers:
+        """(S,) runs of each size."""
+        return np.bincount(self.size)
+
+    @property
+    def weights(self) -> Array:
+        """(R,) of the regression: those of a size add up to 1."""
+        return 1 / self.counts[self.size]
+
+    @property
+    def contrast(self) -> Array:
+        """(R,) c, so that c @ y is the slope; NaN for one size."""
+        weights: Array = slope_weights(self.x, self.weights[None])[0]
+        return weights
+
+    def of(self, rows: npt.NDArray[np.bool_]) -> Design:
+        """The design of some of the runs: `rows` (R,)."""
+        size, seed = (np.unique(of[rows], return_inverse=True)[1].astype(np.intp) for of in (self.size, self.seed))
+        overlap = None if self.overlap is None else self.overlap[rows]
+        return Design(self.x[rows], size, seed, self.nested, self.trajectory, overlap)
+
+
+def design_of(runs: pd.DataFrame) -> Design:
+    """Return the design of one group's runs (rows of Study.runs).
+
+    Runs of a size with the same sample (a fixed sample.seed) have all of their text in common, whatever the share that
+    two samples drawn apart would have.
+    """
+    words = runs.groupby("size")["sample_words"].mean().sort_values()
+    size = pd.Series(range(len(words)), index=words.index)
+    seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
+    x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
+    overlap = runs["overlap"].fillna(0).to_numpy(dtype=np.float64) if "overlap" in runs else None
+    sample = pd.Series(sample_digests(runs), index=runs.index, dtype=object)
+    same = (sample.notna() & pd.DataFrame({"size": runs["size"], "sample": sample}).duplicated(keep=False)).to_numpy()
+    if same.any():
+        overlap = np.where(same, 1.0, 0.0 if overlap is None else overlap)
+    numbers = np.asarray(size[runs["size"]], dtype=np.intp)
+    return Design(x, numbers, seeds, bool(runs["nested"].all()), is_trajectory(runs), overlap)
+
+
+def is_trajectory(runs: pd.DataFrame) -> bool:
+    """True if some of a group's runs (rows of Study.runs) are checkpoints of the same training."""
+    return "training" in runs and bool(runs["training"].duplicated().any())
+
+
+def slope_weights(x: Array, weights: Array) -> Array:
+    """(R,) x and (B, R) weights of runs -> (B, R) c, so that c @ y is the slope of the weighted least-squares line.
+
+    NaN where all the weight lies on one x.
+    """
+    centred = x - (weights @ x / weights.sum(axis=1))[:, None]
+    spread = (weights * centred**2).sum(axis=1, keepdims=True)
+    slopes: Array = weights * centred / np.where(spread > 1e-12, spread, np.nan)
+    return slopes
+
+
+def sample_digests(runs: pd.DataFrame) -> list[str | None]:
+    """Return the digest of each run's sample, from its manifest; None where no sample is recorded."""
+    samples = [
+        (manifest.get("corpus") or {}).get("sample") or {} if isinstance(manifest, dict) else {}
+        for manifest in (runs["manifest"] if "manifest" in runs else [None] * len(runs))
+    ]
+    return [str(sample["digest"]) if sample.get("digest") else None for sample in samples]

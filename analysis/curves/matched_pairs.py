@@ -1,0 +1,197 @@
+"""Two sets of pairs of the same paradigms, judged by the same runs: frozen pairs beside generated ones, pairs of any
+words beside pairs of words that the training text of every run holds.
+
+They are made comparable first: only paradigms that both have, and of each as many pairs of each length in both. Then
+both get curves, and since the runs are the same the difference of their slopes is that of the runs' differences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from analysis.config import CurvesConfig
+from analysis.curves.fit import ALL_PAIRS, GroupFit, fit_curves, fit_groups, slope_tables
+from analysis.curves.intervals import NO_INTERVAL, run_terms
+from analysis.curves.units import units_of
+from analysis.curves.variance import Array
+from analysis.curves.words_to_people import fieller
+from analysis.study.collect import Study
+from analysis.study.judgements import Judgements
+from eval.scores.files import read_scores, score_path
+
+GENERATED = "generated"
+FROZEN = ("blimp", "climp")
+_VOCABULARY = re.compile(r"(study|run)-k\d+|words-.+")  # the part of a label that says what words its pairs are made of
+SHARES = ["group", "level", "name", "from_words", "to_words", "runs", "slope_any", "slope_known", "share", "low",
+          "high", "bounded"]  # fmt: skip
+MIN_PAIRS = 50  # of a paradigm, matched, for it to be compared
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Judgements by the same runs, in one order, on as many pairs of each length in each paradigm.
+
+    paradigms: rows paradigm, phenomenon, first, second (pairs that each has), matched (pairs of each that are compared;
+    0 where fewer than MIN_PAIRS could be matched).
+    """
+
+    first: Judgements
+    second: Judgements
+    paradigms: pd.DataFrame
+
+
+def is_restricted(label: str) -> bool:
+    """Whether a label is that of generated pairs of known words alone."""
+    return any(_VOCABULARY.fullmatch(part) for part in label.split("+"))
+
+
+def companions(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Which scores may be compared (`match`): frozen pairs with generated ones, any words with known words."""
+    generated = [label for label in labels if label.partition("+")[0] == GENERATED]
+    frozen = [label for label in labels if label.partition("+")[0] in FROZEN]
+    any_words = [label for label in generated if not is_restricted(label)]
+    known = [label for label in generated if is_restricted(label)]
+    return [*product(frozen, generated), *product(any_words, known)]
+
+
+def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Matched | None:
+    """The part of both that can be compared; None where they have no run, no paradigm or no policy in common, or where
+    judgements of single pairs are not known.
+
+    Of pairs of one length (words of both sentences) in a paradigm, those that are too many are left out at random.
+    """
+    runs = [run for run in first.runs.index if run in second.runs.index]
+    common = sorted(set(first.pairs["paradigm"]) & set(second.pairs["paradigm"]))
+    alike = all(first.policies[group] == second.policies[group] for group in first.policies if group in second.policies)
+    if not runs or not common or not alike or first.of_paradigms or second.of_paradigms:
+        return None
+    both = [_with_lengths(study, judged, runs[0]) for judged in (first, second)]
+    rng = np.random.default_rng(seed)
+    chosen = [np.zeros(len(pairs), dtype=bool) for pairs in both]
+    rows = []
+    for paradigm in common:
+        parts = [pairs[pairs["paradigm"] == paradigm] for pairs in both]
+        lengths = [part["words"].value_counts() for part in parts]
+        number = pd.concat(lengths, axis=1, keys=("first", "second")).fillna(0).min(axis=1).astype(int)
+        matched = int(number.sum())
+        row = {"paradigm": paradigm, "phenomenon": parts[0]["phenomenon"].iloc[0]}
+        rows.append({**row, "first": len(parts[0]), "second": len(parts[1]), "matched": matched})
+        if matched < MIN_PAIRS:
+            rows[-1]["matched"] = 0
+            continue
+        for part, mask in zip(parts, chosen, strict=True):
+            for words, of_length in part.groupby("words"):
+                mask[rng.choice(of_length.index.to_numpy(), number[words], replace=False)] = True
+    if not chosen[0].any():
+        return None
+    phenomenon = {row["paradigm"]: row["phenomenon"] for row in rows}
+    kept = [_of_runs(judged, runs).select(mask) for judged, mask in zip((first, second), chosen, strict=True)]
+    named = kept[1].pairs.assign(phenomenon=kept[1].pairs["paradigm"].map(phenomenon))
+    order = named.sort_values(["phenomenon", "paradigm"], kind="stable").index.to_numpy()
+    kept[1] = replace(kept[1], pairs=named.loc[order].reset_index(drop=True), outcome=kept[1].outcome[:, order],
+                      tie=kept[1].tie[:, order], unk=kept[1].unk[:, order])  # fmt: skip
+    return Matched(kept[0], kept[1], pd.DataFrame(rows))
+
+
+def _with_lengths(study: Study, judged: Judgements, run: str) -> pd.DataFrame:
+    """`judged.pairs` and the words of both sentences, which are the same whoever scores them."""
+    scores, _ = read_scores(score_path(study.folders[run].scores(judged.label), judged.method))
+    words = scores.assign(words=scores["good_words"] + scores["bad_words"]).drop_duplicates(["paradigm", "pair_id"])
+    return judged.pairs.merge(words[["paradigm", "pair_id", "words"]], on=["paradigm", "pair_id"], how="left")
+
+
+def _of_runs(judged: Judgements, runs: Sequence[str]) -> Judgements:
+    rows = judged.runs.index.get_indexer(pd.Index(runs))
+    cut = {name: getattr(judged, name)[rows] for name in ("outcome", "tie", "unk")}
+    return replace(judged, runs=judged.runs.loc[list(runs)], **cut)
+
+
+def _change(a: Judgements, b: Judgements) -> Judgements:
+    """Outcomes of `a` minus those of `b`.
+
+    Both have the same number of pairs in each paradigm, so their means differ by the mean of these; which pair is
+    subtracted from which is chance, so the variance of these over pairs is the sum of both.
+    """
+    return replace(a, outcome=a.outcome - b.outcome, unk=np.zeros_like(a.unk))
+
+
+def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
+    """Slopes on both sets of pairs, and by how much the second is steeper.
+
+    One row per group and unit: group, level, name, paradigms, n_pairs (of each set), runs, sizes, accuracy_first,
+    accuracy_second (means over sizes), slope_first, slope_second (accuracy per doubling), difference, low, high (these
+    pairs, paired by run), low_new_pairs, high_new_pairs (both sets drawn anew), method (of the intervals).
+    """
+    both = [fit_curves(judged, config) for judged in (matched.first, matched.second)]
+    change = _change(matched.second, matched.first)
+    units = replace(units_of(matched.first.pairs), differences=True)
+    fits = fit_groups(change, units, config.interval)
+    keys = ["group", "level", "name"]
+    table = pd.concat(slope_tables(change, fits, units, config)).rename(columns={"slope": "difference"})
+    for name, curves in zip(("first", "second"), both, strict=True):
+        of_all = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
+        table = table.merge(of_all[[*keys, "slope"]].rename(columns={"slope": f"slope_{name}"}), on=keys)
+        at = curves.accuracies[curves.accuracies["pairs"] == ALL_PAIRS]
+        means = at.groupby(keys, sort=False)["accuracy"].mean().rename(f"accuracy_{name}")
+        table = table.merge(means, left_on=keys, right_index=True)
+    columns = ["paradigms", "n_pairs", "runs", "sizes", "accuracy_first", "accuracy_second", "slope_first"]
+    columns += ["slope_second", "difference", "low", "high", "low_new_pairs", "high_new_pairs", "method"]
+    return table[[*keys, *columns]]
+
+
+def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
+    """What share of the early slope on pairs of any words (the first set) is gone where all are known (the second).
+
+    Early: the smaller half of the sizes of a group, two at least; a group of one size is left out. One row per group,
+    the whole and each phenomenon: group, level, name, from_words, to_words, runs, slope_any, slope_known, share (1 -
+    slope_known / slope_any), low, high (Fieller 1954, with the covariance of the two slopes over runs), bounded (False:
+    the slope on any words cannot be told from none, so that a share of it says nothing, and there are no limits).
+    """
+    by_group = [runs for _, runs in matched.first.runs.groupby("group", sort=False) if runs["size"].nunique() > 1]
+    early = [run for runs in by_group for run in _smaller_half(runs).index]
+    if not early:
+        return pd.DataFrame(columns=SHARES)
+    any_words, known = (_of_runs(judged, early) for judged in (matched.first, matched.second))
+    units = units_of(any_words.pairs)
+    fits = [fit_groups(judged, units, config.interval) for judged in (any_words, known)]
+    fits.append(fit_groups(_change(any_words, known), replace(units, differences=True), config.interval))
+    rows = []
+    for of_any, of_known, lost in zip(*fits, strict=True):
+        words = any_words.runs["sample_words"].iloc[of_any.rows]
+        variances = [fit.errors.runs**2 for fit in (lost, of_any)]
+        covariance = slope_covariance(lost, of_any)
+        quantile = np.asarray(student.ppf(0.5 + config.confidence / 2, lost.errors.degrees))
+        slopes = lost.line.slope, of_any.line.slope
+        low, high, bounded = fieller(*slopes, (variances[0], variances[1], covariance), quantile)
+        rows.append(
+            units.table.assign(
+                group=of_any.group, from_words=words.min(), to_words=words.max(), runs=len(words), slope_any=slopes[1],
+                slope_known=of_known.line.slope, share=slopes[0] / np.where(slopes[1] == 0, np.nan, slopes[1]),
+                low=np.where(bounded, low, np.nan), high=np.where(bounded, high, np.nan), bounded=bounded,
+            )
+        )  # fmt: skip
+    table = pd.concat(rows, ignore_index=True)
+    table = table[table["level"] != "paradigm"].reset_index(drop=True)
+    return table[SHARES]
+
+
+def slope_covariance(first: GroupFit, second: GroupFit) -> Array:
+    """(U,) covariance over runs of two slopes of the same runs; where variances have a floor the correlation stays."""
+    if first.method == NO_INTERVAL:
+        return np.full(first.y.shape[1], np.nan)
+    terms = run_terms(first.method, first.design, first.design.contrast)
+    spread = np.sqrt(terms.variance(first.y) * terms.variance(second.y))
+    correlation = terms.covariance(terms, first.y, second.y) / np.where(spread > 0, spread, np.inf)
+    return np.asarray(correlation * first.errors.runs * second.errors.runs)
+
+
+def _smaller_half(runs: pd.DataFrame) -> pd.DataFrame:
+    sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+    return runs[runs["size"].isin(sizes[: max(2, -(-len(sizes) // 2))])]

@@ -1,0 +1,289 @@
+"""Shapes of a learning curve beside the line: sigmoids and a power law of the words, fitted by bounded least squares.
+
+x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sigmoid; a power law of the words towards a
+ceiling is the usual law of scaling. Shapes are compared by AICc (Hurvich and Tsai 1989), the residual variance counted
+as a parameter. With fewer than six sizes they cannot be told apart, and none is fitted; nor is one to checkpoints of a
+single training, whose deviations from any curve depend on each other (AICc takes them to be independent).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+from scipy.special import expit, logit
+
+from analysis.curves.fit import fit_groups
+from analysis.curves.intervals import fit_lines
+from analysis.curves.units import units_of
+from analysis.curves.variance import Array
+from analysis.study.judgements import Judgements
+
+MIN_SIZES = 6
+CHANCE = 0.5
+LINE = "line"
+STARTS = 3  # of each fit: the best points of as many parts of a grid
+TOLERANCE, MOST_EVALUATIONS = 1e-12, 400
+AT_BOUND = 1e-4  # share of a parameter's range from its bound at which the fit is said to lie there
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A curve of four parameters, of which those that are None in `fixed` are fitted, within `bounds`.
+
+    sigmoid: chance + (ceiling - chance) / (1 + exp(-rate (x - midpoint))), rate per doubling.
+    power law: ceiling - gap * 2^(-rate (x - origin)), which is ceiling - gap * (words / first words)^-rate; origin is
+    the smallest size's x. line: intercept + slope (x - origin).
+    """
+
+    name: str
+    kind: str  # sigmoid | power law | line
+    fixed: tuple[float | None, ...]
+    origin: float
+    bounds: tuple[tuple[float, float], ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters, in order; the first two enter linearly."""
+        names = {"sigmoid": ("chance", "ceiling", "rate", "midpoint"), "power law": ("ceiling", "gap", "rate")}
+        return names.get(self.kind, ("intercept", "slope"))
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        return tuple(i for i, value in enumerate(self.fixed) if value is None)
+
+    def full(self, free: Array) -> list[float]:
+        """All parameters, from the free ones."""
+        values = list(self.fixed)
+        for i, value in zip(self.free, free, strict=True):
+            values[i] = float(value)
+        return [math.nan if value is None else value for value in values]
+
+    def at(self, x: Array, free: Array) -> Array:
+        """Accuracies at x."""
+        p = self.full(free)
+        first, second = self._basis(x, *p[2:])
+        return p[0] * first + p[1] * second
+
+    def gradient(self, x: Array, free: Array) -> Array:
+        """(len(x), free parameters) derivatives of `at`."""
+        p = self.full(free)
+        columns = list(self._basis(x, *p[2:]))
+        if self.kind == "sigmoid":
+            slope = (p[1] - p[0]) * columns[1] * columns[0]
+            columns += [slope * (x - p[3]), -slope * p[2]]
+        elif self.kind == "power law":
+            columns.append(p[1] * columns[1] * (-math.log(2)) * (x - self.origin))
+        return np.stack([columns[i] for i in self.free], axis=-1)
+
+    def _basis(self, x: Array, *nonlinear: float) -> tuple[Array, Array]:
+        """What the first two parameters are multiplied with."""
+        if self.kind == "sigmoid":
+            rise = expit(nonlinear[0] * (x - nonlinear[1]))
+            return 1 - rise, rise
+        if self.kind == "power law":
+            return np.ones_like(x), -np.exp2(-nonlinear[0] * (x - self.origin))
+        return np.ones_like(x), x - self.origin
+
+    def can_reach(self, accuracy: float) -> bool:
+        """False if a fixed ceiling keeps the curve below an accuracy, whatever its free parameters are."""
+        ceiling = {"sigmoid": 1, "power law": 0}.get(self.kind)
+        limit = None if ceiling is None else self.fixed[ceiling]
+        return limit is None or limit > accuracy
+
+    def reaches(self, accuracy: float, free: Array) -> float:
+        """The x at which the curve takes a value; inf where it stays below, NaN where it stays above or falls to it."""
+        p = self.full(free)
+        if self.kind == "line":
+            return self.origin + (accuracy - p[0]) / p[1] if p[1] > 0 else math.inf
+        low, ceiling = (p[0], p[1]) if self.kind == "sigmoid" else (-math.inf if p[1] > 0 else math.inf, p[0])
+        if ceiling <= low:
+            return math.nan if ceiling >= accuracy else math.inf
+        if not low < accuracy < ceiling:
+            return math.inf if accuracy >= ceiling else math.nan
+        if self.kind == "sigmoid":
+            return p[3] + float(logit((accuracy - low) / (ceiling - low))) / p[2]
+        return self.origin - math.log2((ceiling - accuracy) / p[1]) / p[2]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted shape: free parameters, sum of squares, and what has to be said about it."""
+
+    shape: Shape
+    free: Array
+    squares: float
+    runs: int
+    converged: bool
+    note: str
+
+    @property
+    def aicc(self) -> float:
+        return aicc(self.squares, self.runs, len(self.free) + 1) if self.converged else math.nan
+
+
+def aicc(squares: float, runs: int, parameters: int) -> float:
+    """AICc of a least-squares fit with normal residuals; `parameters` counts the residual variance. NaN: too few runs.
+
+    -2 log L + 2k + 2k(k + 1) / (n - k - 1) (Hurvich and Tsai 1989; Burnham and Anderson 2002, section 2.4).
+    """
+    if runs - parameters - 1 <= 0:
+        return math.nan
+    likelihood = -math.inf if squares <= 0 else runs * (math.log(2 * math.pi * squares / runs) + 1)
+    return likelihood + 2 * parameters + 2 * parameters * (parameters + 1) / (runs - parameters - 1)
+
+
+def sigmoid(x: Array, chance: float | None = None, ceiling: float | None = None, name: str = "sigmoid") -> Shape:
+    """A sigmoid for curves measured at `x`: chance and ceiling lie between 0 and 1 or are as given.
+
+    Midpoints up to two spans of the sizes away, rates from 5 (a step) down to a tenth of what one span could show.
+    """
+    low, high = float(x.min()), float(x.max())
+    span = high - low
+    bounds = ((0.0, 1.0), (0.0, 1.0), (0.1 / span, max(5.0, 20 / span)), (low - 2 * span, high + 2 * span))
+    return Shape(name, "sigmoid", (chance, ceiling, None, None), low, bounds)
+
+
+def power_law(x: Array, ceiling: float | None = None, name: str = "power law") -> Shape:
+    """A power law of the words for curves measured at `x`: its ceiling lies between 0 and 1, or is as given."""
+    low, span = float(x.min()), float(np.ptp(x))
+    return Shape(name, "power law", (ceiling, None, None), low, ((0.0, 1.0), (-1.0, 1.0), (0.02 / span, 5.0)))
+
+
+def line(x: Array) -> Shape:
+    return Shape(LINE, "line", (None, None), float(x.min()), ((-math.inf, math.inf), (-math.inf, math.inf)))
+
+
+def fit_shape(shape: Shape, x: Array, y: Array, weights: Array | None = None) -> Fit:
+    """Least squares of (R,) accuracies at (R,) log2(words): from the best points of a grid, within the bounds.
+
+    `weights` (R,) of the squares, of which only the ratios matter; None: equal. Squares are those of weights that have
+    the mean 1, so that AICc is that of runs whose variances are inverse to their weights, but for a constant that all
+    shapes share. A fit with a parameter at its bound is one of a simpler curve (a step, a straight piece); it says so.
+    """
+    weights = np.ones(len(x)) if weights is None else weights / weights.mean()
+    if shape.kind == "line":
+        straight = fit_lines(x, y[:, None], weights)
+        slope = float(straight.slope[0])
+        free = np.array([straight.intercept[0] + slope * shape.origin, slope])
+        return Fit(shape, free, float((weights * (y - shape.at(x, free)) ** 2).sum()), len(x), True, "")
+    low, high = (np.array([shape.bounds[i][side] for i in shape.free]) for side in (0, 1))
+    best, failed = None, ""
+    scale, inside = np.minimum(high - low, 1.0), 1e-9 * (high - low)
+    root = np.sqrt(weights)
+    for start in _starts(shape, x, y, root):
+        found = least_squares(
+            partial(_residuals, shape, x, y, root), np.clip(start, low + inside, high - inside),
+            jac=partial(_gradient, shape, x, root), bounds=(low, high), x_scale=scale, max_nfev=MOST_EVALUATIONS,
+            xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
+        )  # fmt: skip
+        if found.status <= 0:
+            failed = found.message
+        elif best is None or found.cost < best.cost:
+            best = found
+    if best is None:
+        return Fit(shape, np.full(len(low), math.nan), math.nan, len(x), False, f"did not converge: {failed}")
+    margin = AT_BOUND * (high - low)
+    held = [shape.parameters[i] for k, i in enumerate(shape.free) if (best.x - low < margin)[k]]
+    held += [shape.parameters[i] for k, i in enumerate(shape.free) if (high - best.x < margin)[k]]
+    note = f"at the bound of its {' and '.join(held)}" if held else ""
+    return Fit(shape, best.x, float(2 * best.cost), len(x), True, note)
+
+
+def _residuals(shape: Shape, x: Array, y: Array, root: Array, free: Array) -> Array:
+    return root * (shape.at(x, free) - y)
+
+
+def _gradient(shape: Shape, x: Array, root: Array, free: Array) -> Array:
+    return root[:, None] * shape.gradient(x, free)
+
+
+def _starts(shape: Shape, x: Array, y: Array, root: Array) -> list[Array]:
+    """The best points of a grid over what enters nonlinearly, one of each part of the rates; the rest by regression."""
+    rates = np.geomspace(*shape.bounds[2], 3 * STARTS)
+    grid = rates[:, None]
+    if shape.kind == "sigmoid":
+        middles = np.linspace(*shape.bounds[3], 21)
+        grid = np.stack([np.repeat(rates, len(middles)), np.tile(middles, len(rates))], axis=1)
+    basis = root * np.stack([np.stack(shape._basis(x, *point)) for point in grid])  # (G, 2, R)
+    y = root * y
+    linear = np.array([[math.nan if value is None else value for value in shape.fixed[:2]]] * len(grid))
+    open_ = [i for i in (0, 1) if shape.fixed[i] is None]
+    target = y - np.einsum("gi,gir->gr", np.nan_to_num(linear), basis)
+    if open_:
+        part = basis[:, open_]
+        normal = part @ part.swapaxes(1, 2) + 1e-9 * np.eye(len(open_))
+        linear[:, open_] = np.linalg.solve(normal, np.einsum("gir,gr->gi", part, target)[..., None])[..., 0]
+    for i in open_:
+        linear[:, i] = np.clip(linear[:, i], *shape.bounds[i])
+    squares = ((y - np.einsum("gi,gir->gr", linear, basis)) ** 2).sum(axis=1)
+    points = np.concatenate([linear, grid], axis=1)[:, list(shape.free)]
+    starts = []
+    for of in np.array_split(rates, STARTS):
+        (there,) = np.nonzero((grid[:, 0] >= of[0]) & (grid[:, 0] <= of[-1]))
+        starts.append(points[there[squares[there].argmin()]])
+    return starts
+
+
+def shapes_for(x: Array, people: float | None) -> list[Shape]:
+    """The shapes that are compared; `people`: accuracy of people, where it is known."""
+    shapes = [line(x), sigmoid(x, CHANCE, 1.0, "sigmoid from .5 to 1"), sigmoid(x), power_law(x)]
+    if people is not None and people > CHANCE:
+        shapes.insert(2, sigmoid(x, CHANCE, people, "sigmoid from .5 to people"))
+    return shapes
+
+
+def preferred(fits: Sequence[Fit]) -> Fit | None:
+    """The fit of the lowest AICc; None where none has one."""
+    compared = [fit for fit in fits if not math.isnan(fit.aicc)]
+    return min(compared, key=lambda fit: fit.aicc) if compared else None
+
+
+def fit_shapes(
+    judged: Judgements, people: pd.DataFrame, levels: Sequence[str] = ("overall", "phenomenon", "paradigm")
+) -> pd.DataFrame:
+    """All shapes in all units of the levels asked for, of the groups that have MIN_SIZES sizes or more.
+
+    `people`: level, name, accuracy (analysis.curves.words_to_people.people_accuracy). One row per group, unit and shape:
+    group, level, name, shape, chance, ceiling, rate, midpoint (log2 words), gap, intercept (at the smallest size),
+    slope, runs, sizes, parameters (with the variance), squares, aicc, above (AICc above the lowest), preferred,
+    converged, note.
+    """
+    units = units_of(judged.pairs)
+    known = people.set_index(["level", "name"])["accuracy"].to_dict()
+    rows = []
+    for fit in fit_groups(judged, units, "t"):
+        sizes = len(np.unique(fit.design.size))
+        if sizes < MIN_SIZES or fit.design.trajectory:
+            continue
+        for u, unit in enumerate(units.table.to_dict("records")):
+            if unit["level"] not in levels:
+                continue
+            fits = [
+                fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights)
+                for shape in shapes_for(fit.design.x, known.get((unit["level"], unit["name"])))
+            ]
+            best = preferred(fits)
+            for of in fits:
+                rows.append(
+                    {
+                        "group": fit.group, "level": unit["level"], "name": unit["name"], "shape": of.shape.name,
+                        **dict(zip(of.shape.parameters, of.shape.full(of.free), strict=True)),
+                        "runs": of.runs, "sizes": sizes, "parameters": len(of.free) + 1, "squares": of.squares,
+                        "aicc": of.aicc, "above": of.aicc - best.aicc if best else math.nan,
+                        "preferred": of is best, "converged": of.converged, "note": of.note or _few(of),
+                    }
+                )  # fmt: skip
+    columns = ["group", "level", "name", "shape", "chance", "ceiling", "rate", "midpoint", "gap", "intercept", "slope"]
+    columns += ["runs", "sizes", "parameters", "squares", "aicc", "above", "preferred", "converged", "note"]
+    return pd.DataFrame(rows).reindex(columns=columns)
+
+
+def _few(fit: Fit) -> str:
+    told = f"not compared: {fit.runs} runs are too few for {len(fit.free) + 1} parameters"
+    return told if fit.converged and math.isnan(fit.aicc) else ""

@@ -1,0 +1,61 @@
+"""What gets a curve: the whole, phenomena and paradigms, as means over paradigms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from analysis.curves.variance import Array, Numbers
+
+
+@dataclass(frozen=True)
+class Units:
+    """What gets a curve: `weights` (K, U) turn accuracies of K paradigms into those of U units, as means."""
+
+    bounds: Numbers  # (K + 1,) where each paradigm starts among the pairs, and their number
+    table: pd.DataFrame  # U rows: level, name, phenomenon, paradigms, n_pairs
+    weights: Array
+    rows_are_pairs: bool = True  # False: judgements of single pairs are not known, a row is a paradigm
+    differences: bool = False  # True: what is averaged lies between -1 and 1, not between 0 and 1
+
+    @cached_property
+    def pairs(self) -> Array:
+        """(K,) pairs of each paradigm."""
+        of = self.table["level"] == "paradigm"
+        return np.asarray(self.table.loc[of, "n_pairs"], dtype=np.float64)
+
+    @cached_property
+    def pair_degrees(self) -> Array:
+        """(U,) degrees of freedom of a variance over pairs within paradigms."""
+        free = self.table["n_pairs"].to_numpy() - self.table["paradigms"].to_numpy()
+        return np.asarray(np.maximum(free, 1), dtype=np.float64)
+
+
+def units_of(pairs: pd.DataFrame) -> Units:
+    """Overall, phenomena and paradigms of `pairs`, which are sorted by phenomenon and paradigm.
+
+    A phenomenon and the whole are means over their paradigms. Rows may stand for several pairs (column n_pairs).
+    """
+    counted = pairs if "n_pairs" in pairs else pairs.assign(n_pairs=1)
+    paradigms = counted.groupby(["phenomenon", "paradigm"], as_index=False, sort=True).agg(n_pairs=("n_pairs", "sum"))
+    rows = pairs.groupby(["phenomenon", "paradigm"], sort=True).size().to_numpy()
+    phenomenon = paradigms["phenomenon"].to_numpy(dtype=str)
+    members = [("overall", "overall", "", np.ones(len(paradigms), dtype=bool))]
+    members += [("phenomenon", name, name, phenomenon == name) for name in np.unique(phenomenon)]
+    for k, name in enumerate(paradigms["paradigm"]):
+        members.append(("paradigm", name, phenomenon[k], np.arange(len(paradigms)) == k))
+    counts = paradigms["n_pairs"].to_numpy()
+    table = [
+        {"level": level, "name": name, "phenomenon": part, "paradigms": int(of.sum()), "n_pairs": int(counts[of].sum())}
+        for level, name, part, of in members
+    ]
+    weights = np.stack([of / of.sum() for *_, of in members], axis=1)
+    return Units(np.append(0, np.cumsum(rows)), pd.DataFrame(table), weights, "n_pairs" not in pairs)
+
+
+def paradigm_accuracies(outcome: Array, bounds: Numbers) -> Array:
+    """(R, P) outcomes -> (R, K) means within paradigms, float64."""
+    return np.add.reduceat(outcome, bounds[:-1], axis=1, dtype=np.float64) / np.diff(bounds)

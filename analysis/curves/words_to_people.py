@@ -1,0 +1,385 @@
+"""How much text it would take to reach people: from the line by Fieller's theorem, from another shape by its profile.
+
+Everything is on the scale of log2(words), and nothing says that a curve goes on as it began. People judged few pairs,
+and judgements of one pair go together: the sampling error of their accuracy holds that clustering (`PublishedPeople`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import brentq, least_squares
+from scipy.stats import t as student
+
+from analysis.config import CurvesConfig
+from analysis.curves.designs import Design
+from analysis.curves.fit import GroupFit, fit_groups
+from analysis.curves.intervals import NO_INTERVAL, contrast_variance, run_terms, slope_limits
+from analysis.curves.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
+from analysis.curves.units import Units, units_of
+from analysis.curves.variance import Array
+from analysis.published import published_file
+from analysis.study.judgements import Judgements
+
+PEOPLE = "people"
+AS_GOOD = 2.0  # AICc above the lowest up to which a shape is as good (Burnham and Anderson 2002, section 2.6)
+BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: more is only said to be more
+REACHED, ESTIMATED, UNBOUNDED, NEVER, NO_ESTIMATE = "reached", "estimated", "unbounded", "never", "none"
+COLUMNS = [
+    "group", "level", "name", "fit", "people", "people_error", "last_words", "last_accuracy", "words", "low", "high",
+    "status", "text", "note",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PublishedPeople:
+    """How the authors of a benchmark asked people about each paradigm (analysis/published/people.csv).
+
+    pairs: how many pairs of the paradigm; judgements: how many people judged each of them; correlation: intraclass
+    correlation of two judgements of one pair. What one person's judgements have in common is not published, and is in
+    no error here.
+    """
+
+    pairs: int
+    judgements: int
+    correlation: float
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a share over that of as many independent judgements: 1 + (m - 1) rho (Kish 1965, 5.4)."""
+        return 1 + (self.judgements - 1) * self.correlation
+
+
+def published_people(benchmark: str, correlation: float | None = None) -> PublishedPeople | None:
+    """How people were asked, with another intraclass correlation if one is given; None where nothing is published."""
+    rows = published_file("people")
+    rows = rows[rows["benchmark"] == benchmark]
+    if rows.empty:
+        return None
+    pairs, judgements, published = rows[["pairs", "judgements", "correlation"]].iloc[0]
+    return PublishedPeople(int(pairs), int(judgements), float(published if correlation is None else correlation))
+
+
+def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, asked: PublishedPeople | None) -> pd.DataFrame:
+    """Accuracy of people in each unit that it is published for: level, name, accuracy, error (standard error).
+
+    `published`: eval.published.read_published; `units`: Units.table. Accuracies are means over the paradigms that are
+    there, where those are published, else as published. The variance of a share p of n judgements is the design effect
+    times p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a mean over
+    paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
+    phenomenon. NaN errors where it is not known how people were asked.
+    """
+    of_people = published[published["model"] == PEOPLE]
+    people = dict(zip(zip(of_people["level"], of_people["name"], strict=True), of_people["accuracy"], strict=True))
+    n = math.nan if asked is None else float(asked.pairs * asked.judgements)
+    paradigms = units[units["level"] == "paradigm"]
+    known = np.array([people.get(("paradigm", name), math.nan) for name in paradigms["name"]])
+    stand_in = np.array([people.get(("phenomenon", name), math.nan) for name in paradigms["phenomenon"]])
+    share = (n * np.where(np.isnan(known), stand_in, known) + 2) / (n + 4)
+    variance = share * (1 - share) / (n + 4) * (1.0 if asked is None else asked.design_effect)
+    rows = []
+    for unit in units.to_dict("records"):
+        level, name = unit["level"], unit["name"]
+        column = {"overall": None, "phenomenon": "phenomenon", "paradigm": "name"}[level]
+        of = np.full(len(paradigms), True) if column is None else (paradigms[column] == name).to_numpy()
+        accuracy = people.get((level, name), math.nan) if np.isnan(known[of]).any() else float(known[of].mean())
+        if not math.isnan(accuracy):
+            error = math.sqrt(variance[of].sum()) / int(of.sum())
+            rows.append({"level": level, "name": name, "accuracy": accuracy, "error": error})
+    return pd.DataFrame(rows, columns=["level", "name", "accuracy", "error"])
+
+
+def fieller(
+    numerator: Array, denominator: Array, variances: tuple[Array, Array, Array], quantile: Array
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Limits of numerator / denominator, each (U,), and whether the set between them is bounded (Fieller 1954).
+
+    `variances`: of the numerator, of the denominator, and their covariance. The set of ratios r for which
+    numerator - r denominator is within `quantile` of its standard errors of 0. Where the denominator is not certain not
+    to be 0 the set has no bounds: it is all but what lies between the two limits, or everything (NaN).
+    """
+    top, bottom, covariance = variances
+    a = denominator**2 - quantile**2 * bottom
+    b = numerator * denominator - quantile**2 * covariance
+    c = numerator**2 - quantile**2 * top
+    root = np.sqrt(np.where(b**2 - a * c >= 0, b**2 - a * c, np.nan))
+    ends = np.stack([b - root, b + root]) / np.where(a == 0, np.nan, a)
+    return ends.min(axis=0), ends.max(axis=0), np.asarray(a > 0)
+
+
+def mean_and_slope(fit: GroupFit, outcome: Array, units: Units) -> tuple[Array, Array, Array]:
+    """(U,) variances over runs of a group's mean accuracy and of its slope, and their covariance; `outcome` (R, P).
+
+    As the slope's interval takes them; where a variance has a floor the correlation stays.
+    """
+    design, slope = fit.design, fit.errors.runs**2
+    if fit.method == NO_INTERVAL:
+        return slope, slope, slope
+    weights = design.weights / len(design.counts), design.contrast
+    mean, *_ = contrast_variance(fit.method, weights[0], fit.y, outcome, design, units)
+    of_mean, of_slope = (run_terms(fit.method, design, c) for c in weights)
+    spread = np.sqrt(of_mean.variance(fit.y) * of_slope.variance(fit.y))
+    correlation = of_mean.covariance(of_slope, fit.y, fit.y) / np.where(spread > 0, spread, np.inf)
+    return mean, slope, correlation * np.sqrt(mean * slope)
+
+
+def slope_quantile(fit: GroupFit, units: Units, config: CurvesConfig) -> Array:
+    """(U,) standard errors from the slope to its limit on the side of 0, so that both say the same of its direction.
+
+    Student's quantile for t intervals; that of the resampled slopes for the bootstrap.
+    """
+    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, fit.design, units, config, None)
+    slope = fit.line.slope
+    return np.asarray(np.where(slope > 0, slope - low, high - slope) / fit.errors.runs)
+
+
+def line_reaches(
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, quantile: Array
+) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
+    """log2(words) at which the lines reach people, limits, and whether the set is between (`fieller`); each (U,).
+
+    `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs;
+    `quantile` (U,) of `slope_quantile`, as if people's error were known no better than the slope's.
+    """
+    centre = float(fit.design.weights @ fit.design.x) / len(fit.design.counts)
+    numerator = people - fit.line.intercept - fit.line.slope * centre
+    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    # The mean of the runs is subtracted, so its covariance with the slope changes sign.
+    low, high, bounded = fieller(numerator, fit.line.slope, (error**2 + mean, slope, -covariance), quantile)
+    slopes = np.where(fit.line.slope == 0, np.nan, fit.line.slope)
+    return centre + numerator / slopes, centre + low, centre + high, bounded
+
+
+def above_people(
+    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, quantile: Array
+) -> npt.NDArray[np.bool_]:
+    """(U,) True if the line certainly lies above people at the largest size; arguments as of `line_reaches`."""
+    design = fit.design
+    centre = float(design.weights @ design.x) / len(design.counts)
+    ahead = float(design.x[design.size == design.size.max()].mean()) - centre
+    fitted = fit.line.intercept + fit.line.slope * (centre + ahead)
+    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
+    return np.asarray(fitted - people > quantile * np.sqrt(variance))
+
+
+def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:
+    """Words at which each group's curve reaches people, overall and in each phenomenon: for these pairs.
+
+    `people` as of `people_accuracy`. One row per group and unit for the line, and one for the shape that AICc prefers
+    where the line is not as good, among those that can reach people (six sizes or more; not of a trajectory): group,
+    level, name, fit, people, people_error, last_words (largest size), last_accuracy (of the fit there), words, low,
+    high (NaN: not known, inf: no limit), status, text, note. status: reached (at the largest size, by the fit),
+    estimated, unbounded (the slope's interval holds 0, or the profile has no end), never (the slope's interval lies
+    below 0, or the profile holds no text of up to 1e20 words), none (no interval, or no slope).
+    """
+    units = units_of(judged.pairs)
+    wanted = people[people["level"] != "paradigm"]
+    known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in wanted.to_dict("records")}
+    rows = []
+    for fit in fit_groups(judged, units, config.interval):
+        of_line = _from_lines(fit, judged.outcome[fit.rows], units, known, config)
+        compared = len(np.unique(fit.design.size)) >= MIN_SIZES and not fit.design.trajectory
+        for u, row in of_line.items():
+            rows.append({"group": fit.group, **row})
+            if compared:
+                at = row["people"]
+                shapes = [shape for shape in shapes_for(fit.design.x, None) if shape.can_reach(at)]
+                fits = [fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights) for shape in shapes]
+                best = preferred(fits)
+                if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
+                    other = _from_shape(best, fit.design, fit.y[:, u], at, row["people_error"], config.confidence)
+                    kept = ("level", "name", "people", "people_error", "last_words")
+                    rows.append({"group": fit.group, **{key: row[key] for key in kept}, **other})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _from_lines(
+    fit: GroupFit, outcome: Array, units: Units, known: dict[tuple[str, str], tuple[float, float]], config: CurvesConfig
+) -> dict[int, dict[str, Any]]:
+    """Rows of the line, by the number of the unit."""
+    x, slope = fit.design.x, fit.line.slope
+    last = float(x[fit.design.size == fit.design.size.max()].mean())
+    keys = [(unit["level"], unit["name"]) for unit in units.table.to_dict("records")]
+    accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
+    quantile = slope_quantile(fit, units, config)
+    reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), quantile)
+    above = above_people(fit, outcome, units, accuracy, np.nan_to_num(error), quantile)
+    sure = np.abs(slope) > quantile * fit.errors.runs  # the slope's interval lies on one side of 0
+    rows = {}
+    for u, key in enumerate(keys):
+        if key not in known:
+            continue
+        fitted = float(fit.line.intercept[u] + slope[u] * last)
+        reach = float(reaches[u]) if slope[u] > 0 else math.inf
+        limits = [float(low[u]), float(high[u])]
+        note = [] if np.isfinite(error[u]) else ["people's accuracy is taken to be exact"]
+        if math.isnan(slope[u]):
+            status, reach, limits, note = NO_ESTIMATE, math.nan, [math.nan, math.nan], [fit.note]
+        elif math.isnan(fit.errors.runs[u]):
+            status, limits = REACHED if fitted >= accuracy[u] else NO_ESTIMATE, [math.nan, math.nan]
+            note.append(fit.note)
+        elif fitted >= accuracy[u] and (bounded[u] or above[u]):
+            status = REACHED
+            if not bounded[u]:
+                reach, limits = math.nan, [math.nan, math.nan]
+        elif fitted >= accuracy[u]:  # neither the level nor the slope is known well enough
+            status, limits = UNBOUNDED, [math.nan, math.inf]
+        elif sure[u] and slope[u] < 0:
+            status, reach, limits = NEVER, math.inf, [math.inf, math.inf]
+            note.append("accuracy falls")
+        elif not sure[u]:
+            # All ratios but those between the limits: with a rising line, those above the upper one.
+            status, limits = UNBOUNDED, [limits[1] if low[u] < x.mean() < high[u] else math.nan, math.inf]
+        else:
+            status = ESTIMATED
+        found = dict(zip(("words", "low", "high"), map(words_at, (reach, *limits)), strict=True))
+        if status == REACHED and not slope[u] > 0:
+            found["words"] = math.nan
+        row = {
+            "level": key[0], "name": key[1], "fit": LINE, "people": accuracy[u], "people_error": error[u],
+            "last_words": words_at(last), "last_accuracy": fitted, **found, "status": status, "note": "; ".join(note),
+        }  # fmt: skip
+        rows[u] = {**row, "text": described(row)}
+    return rows
+
+
+def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float, confidence: float) -> dict[str, Any]:
+    """The row of another shape than the line.
+
+    An estimated ceiling below people's accuracy is no "never" while the profile still holds a curve that reaches them.
+    """
+    x = design.x
+    last = float(x.max())
+    fitted = float(fit.shape.at(np.array([last]), fit.free)[0])
+    reach = fit.shape.reaches(people, fit.free)
+    note = [fit.note] if fit.note else []
+    if design.nested:
+        low = high = math.nan
+        note.append("no limits: the profile takes runs to be independent, and those of a seed share their text")
+        status = REACHED if fitted >= people else ESTIMATED if math.isfinite(reach) else NO_ESTIMATE
+    else:
+        low, high = profile_limits(fit, x, y, people, error, confidence, design.weights)
+        if fitted >= people:
+            status = REACHED
+        elif math.isinf(low):
+            status = NEVER
+            note.append("the ceiling lies below people")
+        else:
+            status = ESTIMATED if math.isfinite(high) else UNBOUNDED
+    limits = dict(zip(("words", "low", "high"), map(words_at, (reach, low, high)), strict=True))
+    row = {"fit": fit.shape.name, "last_accuracy": fitted, **limits, "status": status, "note": "; ".join(note)}
+    return {**row, "text": described(row)}
+
+
+def profile_limits(
+    fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float, weights: Array | None = None
+) -> tuple[float, float]:
+    """The smallest and the largest log2(words) at which the curve may reach people, by its profile.
+
+    At each x the shape is fitted again, people's accuracy being one more observation, of its own error, of the curve
+    there; x is held possible while the sum of squares over the residual variance grows by less than the square of
+    Student's quantile (Bates and Watts 1988, section 6.1). Of a line that is Fieller's set. Looked for from a span of
+    the sizes below them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
+
+    `weights` (R,) of the fit's squares make sizes weigh equally and say nothing of the runs' variance, which is taken
+    to be the same for all: the sum of squares is divided by what makes the variance of the curve at x that of the
+    weighted fit (a sandwich), as for composite likelihoods (Varin, Reid and Firth 2011, section 2.3), with the degrees
+    of freedom of Bell and McCaffrey 2002. With equal weights that is the residual variance.
+    """
+    weights = np.ones(len(x)) if weights is None else weights / weights.mean()
+    root = np.sqrt(weights)
+    jacobian = fit.shape.gradient(x, fit.free)
+    inverse = np.linalg.pinv(jacobian.T @ (weights[:, None] * jacobian))
+    apart = np.eye(len(x)) - jacobian @ inverse @ (jacobian.T * weights)
+    products = apart.T @ (weights[:, None] * apart)
+    freedom = float(np.trace(products) ** 2 / (products**2).sum())
+    spread_of_runs = fit.squares / float(np.trace(products))
+    meat = inverse @ (jacobian.T @ (weights[:, None] ** 2 * jacobian)) @ inverse
+    limit = float(student.ppf(0.5 + confidence / 2, freedom)) ** 2
+    spread = max(0.0 if math.isnan(error) else error, 1e-4)  # a constraint is an observation with hardly any error
+    low, high = ([fit.shape.bounds[i][side] for i in fit.shape.free] for side in (0, 1))
+
+    def variance(at: float) -> float:
+        there = fit.shape.gradient(np.array([at]), fit.free)[0]
+        plain = float(there @ inverse @ there)
+        return spread_of_runs * (float(there @ meat @ there) / plain if plain > 0 else 1.0)
+
+    def residuals(at: float, of: float, free: Array) -> Array:
+        ours = root * (fit.shape.at(x, free) - y) / math.sqrt(of)
+        return np.append(ours, (fit.shape.at(np.array([at]), free) - people) / spread)
+
+    def gradient(at: float, of: float, free: Array) -> Array:
+        ours = root[:, None] * fit.shape.gradient(x, free) / math.sqrt(of)
+        return np.vstack([ours, fit.shape.gradient(np.array([at]), free) / spread])
+
+    def excess(at: float) -> float:
+        costs, of = [], variance(at)
+        for start in (fit.free, last["free"]):
+            found = least_squares(
+                partial(residuals, at, of), np.clip(start, low, high), jac=partial(gradient, at, of),
+                bounds=(low, high), max_nfev=200,
+            )  # fmt: skip
+            costs.append(2 * found.cost)
+            if costs[-1] == min(costs):
+                last["free"] = found.x
+        return min(costs) - fit.squares / of - limit
+
+    last = {"free": fit.free}
+    furthest = math.log2(BEYOND)
+    reach = fit.shape.reaches(people, fit.free)
+    grid = np.unique(np.append(np.linspace(2 * x.min() - x.max(), furthest, 25), x))
+    if math.isfinite(reach) and grid[0] < reach < furthest:
+        grid = np.unique(np.append(grid, reach))
+    values = np.array([excess(at) for at in grid])
+    (possible,) = np.nonzero(values <= 0)
+    if not len(possible):
+        return (math.inf, math.inf) if not reach < furthest else (reach, reach)
+    ends = []
+    for edge, step in ((possible[0], -1), (possible[-1], 1)):
+        if not 0 <= edge + step < len(grid):
+            ends.append(-math.inf if step < 0 else math.inf)
+        else:
+            inner, outer = sorted((float(grid[edge]), float(grid[edge + step])))
+            ends.append(brentq(excess, inner, outer, xtol=1e-3))
+    return ends[0], ends[1]
+
+
+def words_at(x: float) -> float:
+    """log2(words) -> words; inf where that is no number any more."""
+    return math.nan if math.isnan(x) else 2.0**x if x < 1000 else math.inf
+
+
+def words_text(words: float) -> str:
+    """2.4M, 3.1e14, beyond 1e20"""
+    if math.isnan(words):
+        return "not known"
+    if words > BEYOND:
+        return "beyond 1e20"
+    for letter, unit in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if unit <= float(f"{words:.2g}") < 1000 * unit:
+            return f"{float(f'{words / unit:.2g}'):g}{letter}"
+    return f"{words:.1e}".replace("e+", "e") if words >= 1e12 else f"{words:.0f}"
+
+
+def described(row: dict[str, Any]) -> str:
+    """The row's result in words."""
+    words, low, high = (float(str(row[key])) for key in ("words", "low", "high"))
+    match row["status"]:
+        case "reached":
+            limits = "" if math.isnan(low) else f" ({words_text(low)} to {words_text(high)})"
+            return "reached" if math.isnan(words) else f"reached at {words_text(words)}{limits}"
+        case "estimated":
+            return words_text(words) + ("" if math.isnan(low) else f" ({words_text(low)} to {words_text(high)})")
+        case "unbounded":
+            least = words_text(low) if low > BEYOND else f"at least {words_text(low)}"
+            return f"unbounded, {least}" if low > 1 else "unbounded"
+        case "never":
+            return "never" if math.isinf(low) else f"never; at least {words_text(low)} if at all"
+    return "no interval" if math.isfinite(words) else "no estimate"

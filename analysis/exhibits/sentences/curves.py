@@ -1,0 +1,184 @@
+"""Warnings and extent in sentences, computed and never typed in.
+
+Findings are in analysis/exhibits/sentences/findings.py, the paragraph on methods is in analysis/exhibits/sentences/methods.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.curves.designs import design_of
+from analysis.curves.intervals import (
+    OVERLAP_LIMIT,
+    SAME_TEXT,
+)
+from analysis.exhibits.tables.text import accuracy_text, title
+from analysis.study.judgements import Judgements, sized, unit_of
+from pairscale.sizes import readable_size
+
+# Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are of some
+# .01 per doubling: a share of ties that falls by .01 a doubling makes one as large, and pairs with <unk> change an
+# accuracy by a part of their share alone.
+UNK_LIMIT = 0.05
+TIE_LIMIT = 0.01
+TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
+
+
+def joined(words: Sequence[str]) -> str:
+    """a, b and c"""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def plural(number: int, noun: str) -> str:
+    """1 run, 2 runs"""
+    plurals = {"phenomenon": "phenomena"}
+    return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
+
+
+def beside(models: Sequence[str], asked: bool) -> str:
+    """Who else stands in a table of accuracies: those named as eval.published does; people published, or `asked`."""
+    others = "models that were trained on other and mostly more text" if set(models) - {"people"} else ""
+    if not asked:
+        return f"published accuracies of people and of {others}" if others else ""
+    people = "people who answered a questionnaire" if "people" in models else ""
+    return joined([*filter(None, [people, others and f"published accuracies of {others}"])])
+
+
+def extent(runs: pd.DataFrame) -> str:
+    """How much there is: "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
+    unit = unit_of(runs)
+    sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+    groups = plural(runs["group"].nunique(), "curve")
+    if len(sizes) > 1:
+        span = f"{plural(len(sizes), 'size')} from {readable_size(sizes[0])} to {sized(sizes[-1], unit)}"
+    else:
+        span = f"one size, {sized(sizes[0], unit)}"
+    seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
+    return f"{plural(len(runs), 'run')}: {groups}, {span}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
+
+
+def in_text(name: str) -> str:
+    """A phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
+    shown = title(name)
+    return shown if shown[:2].isupper() and shown[:2].isalpha() else shown[:1].lower() + shown[1:]
+
+
+def left_out(problems: pd.DataFrame, where: str) -> list[str]:
+    """How many runs are not in the curves or tables, by status; nothing where all are."""
+    if problems.empty:
+        return []
+    counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
+    return [f"{plural(len(problems), 'run')} not in these {where}: {counts} (listed under provenance)."]
+
+
+def warnings(judged: Judgements, ties: str) -> list[str]:
+    """What a reader has to know before believing the curves; what could carry their results comes first."""
+    return [
+        *left_out(judged.problems, "curves"),
+        *_unknown_words_carry(judged),
+        *_ties_carry(judged, ties),
+        *_unequal_ranges(judged.runs),
+        *judged.notes,
+        *_shared_text(judged.runs),
+    ]
+
+
+def _shares(judged: Judgements, what: npt.NDArray[Any]) -> pd.Series:
+    """Mean share of pairs by group and size, smallest size first; `what`: judged.unk or judged.tie."""
+    shares = judged.runs[["group", "size", "sample_words"]].assign(share=judged.share(what))
+    return shares.sort_values("sample_words", kind="stable").groupby(["group", "size"], sort=False)["share"].mean()
+
+
+def _extremes(shares: pd.Series, unit: str) -> str:
+    """ "11% to 25% (most in lstm_tiny at 16k words)" """
+    low, high = (f"{share:.0%}" for share in (shares.min(), shares.max()))
+    if low == high:
+        return high
+    group, size = shares.index[int(shares.argmax())]
+    return f"{low} to {high} (most in {group} at {sized(size, unit)})"
+
+
+def _unknown_words_carry(judged: Judgements) -> list[str]:
+    shares = _shares(judged, judged.unk)
+    if shares.max() < UNK_LIMIT:
+        return []
+    unequal = judged.unequal.reindex(judged.runs.index).astype(float).max()
+    more = f"; in up to {unequal:.0%} one sentence holds more of them than the other" if unequal > 0 else ""
+    return [
+        f"Unknown words could carry these results: {_extremes(shares, judged.unit)} of the pairs hold <unk>{more}. "
+        + unknown_words(judged)
+    ]
+
+
+def _ties_carry(judged: Judgements, ties: str) -> list[str]:
+    shares = _shares(judged, judged.tie)
+    if shares.max() < TIE_LIMIT:
+        return []
+    counted = TIE_COUNTS[ties]
+    if ties != "half":
+        change = f"{accuracy_text(shares.max() / 2)} {'higher' if ties == 'wrong' else 'lower'}"
+        counted += f" (counted half, accuracies would be up to {change})"
+    return [
+        f"Ties could carry these results: {_extremes(shares, judged.unit)} of the pairs have two equal scores, and "
+        f"each {counted}."
+    ]
+
+
+def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
+    """Curves over other sizes than others have."""
+    unit = unit_of(runs)
+    ordered = runs.sort_values("sample_words", kind="stable")
+    sizes = {str(group): tuple(dict.fromkeys(of["size"])) for group, of in ordered.groupby("group", sort=False)}
+    if len(set(sizes.values())) < 2:
+        return []
+    told = joined([
+        f"{group} has {plural(len(of), 'size')}, {readable_size(of[0])} to {sized(of[-1], unit)}" if len(of) > 1
+        else f"{group} has one, {sized(of[0], unit)}"
+        for group, of in sizes.items()
+    ])  # fmt: skip
+    return [f"Curves cover different sizes, so that their slopes do not compare as they stand: {told}."]
+
+
+def _shared_text(runs: pd.DataFrame) -> list[str]:
+    """Runs of one size that share text, or all of it."""
+    unit = unit_of(runs)
+    shares: dict[str, float] = {}
+    same = []
+    for group, of_group in runs.sort_values("sample_words").groupby("group", sort=False):
+        overlap = design_of(of_group).overlap
+        of_group = of_group.assign(overlap=0.0 if overlap is None else overlap)
+        for size, of_size in of_group.groupby("size", sort=False):
+            share = float(of_size["overlap"].max())
+            if len(of_size) > 1 and share > SAME_TEXT:
+                same.append(f"{group} at {sized(str(size), unit)}")
+            elif len(of_size) > 1 and share > OVERLAP_LIMIT:
+                shares[str(size)] = max(share, shares.get(str(size), 0.0))
+    texts = []
+    if shares:
+        where = joined([f"{share:.0%} at {sized(size, unit)}" for size, share in shares.items()])
+        texts.append(
+            f"Samples of one size share much of their text ({where}), so runs there differ less than runs on new text "
+            "would: bands, and intervals of slopes where there are any, are widened for that."
+        )
+    if same:
+        texts.append(
+            f"Some runs of one size were trained on the very same text ({joined(same)}): nothing shows what new "
+            "samples would change, so these curves have no intervals of slopes."
+        )
+    return texts
+
+
+def unknown_words(judged: Judgements) -> str:
+    """One sentence on how many pairs are left without <unk>."""
+    if judged.of_paradigms and judged.unk.any():
+        return "Which pairs hold <unk> was not tracked, only how many do in each run."
+    if not judged.unk.any():
+        return "No pair holds an unknown word in any run, so all pairs are pairs without <unk>."
+    left = int(judged.unk_free.sum())
+    if not left:
+        return "Every pair holds <unk> in some run: there is nothing to compare without it."
+    return f"{left:,} of {len(judged.pairs):,} pairs hold no <unk> in any of the runs compared."

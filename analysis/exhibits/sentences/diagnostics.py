@@ -1,0 +1,66 @@
+"""What the numbers of a diagnostic say, in sentences: extent, warnings and methods, computed and never typed in."""
+
+from __future__ import annotations
+
+from analysis.exhibits.sentences import curves as sentences
+from analysis.exhibits.sentences.curves import joined, plural
+from analysis.measures.diagnostics import CONSTRAINTS, Diagnosed
+
+_NAMES = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
+_ASKS = {
+    "cprag": "which noun ends the second of two sentences, as the first one lets people infer",
+    "role": "which verb fits who did it to whom, as word order alone tells",
+    "neg": "whether a model minds a negation",
+}
+
+
+def extent(found: Diagnosed) -> str:
+    """What it asks, and of how many runs."""
+    placed = found.runs[found.runs["sample_words"].notna()]
+    beside = len(found.runs) - len(placed)
+    parts = [sentences.extent(placed)] if len(placed) else []
+    parts += [f"{plural(beside, 'model')} that came trained on a text of unknown size"] if beside else []
+    return f"{_NAMES[found.benchmark]} asks {_ASKS[found.benchmark]} (Ettinger 2020). {'; '.join(parts)}."
+
+
+def warnings(found: Diagnosed) -> list[str]:
+    """What a reader has to know before believing the tables."""
+    told = [*sentences.left_out(found.problems, "tables"), *found.notes]
+    lacking = found.lacking[found.lacking["words"] > 0]
+    for group, words, items in lacking[["group", "words", "items"]].itertuples(index=False, name=None):
+        told.append(
+            f"{group} cannot express {plural(words, 'word')} of {plural(items, 'item')} (at its largest "
+            "size); they count as wrong, and the table of all measures has the shares without them."
+        )
+    return told
+
+
+def methods(found: Diagnosed) -> list[str]:
+    """The methods paragraph, for a paper."""
+    rows = found.measured[(found.measured["run"] == found.runs.index[0]) & (found.measured["level"] == "sensitivity")]
+    parts = ~rows["name"].isin(CONSTRAINTS.values()) & ~rows["name"].str.endswith(" both")  # those are there already
+    items = int(rows.loc[parts, "items"].sum())
+    masked = [group for group, policy in found.policies.items() if policy.get("pll")]
+    others = [group for group in found.policies if group not in masked]
+    text = []
+    if others:
+        text.append(
+            f"{joined(others)}: after the begin symbol and the context, the probability of a word is that of all "
+            "of its tokens, left to right."
+        )
+    if masked:
+        fill = {found.policies[group]["pll"] for group in masked}
+        how = {"within_word_l2r": "filled in from the left", "original": "each hidden alone"}
+        text.append(
+            f"{joined(masked)}: a mask stands where the word is asked for, and a full stop after it (Ettinger 2020, "
+            f"section 6); a word of several tokens has as many masks, {joined([how[name] for name in sorted(fill)])}."
+        )
+    before = {policy.get("context", "none") for policy in found.policies.values()}
+    if before != {"none"}:
+        text.append(f"What stands before each context: {joined(sorted(before))}.")
+    text.append(
+        "Ranks and most probable words are over whole words: tokens that begin a word and are no marks. A tie is no "
+        f"preference. There are few items ({items} comparisons for the sensitivities), so intervals over new items are "
+        "wide whatever the runs; those over runs say nothing about other items. No curve is fitted over sizes."
+    )
+    return text

@@ -1,0 +1,272 @@
+"""Findings in sentences, computed and never typed in; a sentence says no more than its interval.
+
+"rises" stands where the interval of a slope lies above 0 and "falls" where it lies below; anything else is "no change
+that N runs can show". Two sizes are a difference. "Steepest" needs intervals that part, "differ" a corrected p value,
+and "do not differ" an equivalence test.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from scipy.stats import pearsonr
+
+from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
+from analysis.curves.p_values import ALPHA
+from analysis.exhibits.sentences.curves import in_text, joined, plural
+from analysis.exhibits.tables.text import accuracy_text, direction, interval_text, slope_text, supported_digits
+from analysis.study.judgements import sized
+from pairscale.sizes import readable_size
+
+UNCORRECTED = "not corrected for multiple comparisons"
+LISTED = 6  # phenomena that a sentence names, unless they fall: those are all named
+STEEPEST = 3  # phenomena that may be steepest together
+LEAST_NAMES = 4  # phenomena from which slopes are ranked and correlated
+COMPARED = 6  # differences between curves that sentences tell; the table has all
+Finding = tuple[str, str]  # about which curve or curves, and what
+
+
+def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
+    """Main results on all pairs, by curve; then what the slopes of two curves have in common.
+
+    `unit`: what sizes count ("words"). `confidence`: of the intervals in `curves`.
+    """
+    slopes = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
+    at = curves.accuracies
+    at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
+    interval = f"{confidence:.0%} interval"
+    free = curves.slopes[(curves.slopes["pairs"] == UNK_FREE) & (curves.slopes["level"] == "overall")]
+    of_curves = [
+        (str(group), _curve(rows, at[at["group"] == group], free[free["group"] == group], unit, interval))
+        for group, rows in slopes.groupby("group", sort=False)
+    ]
+    return [*of_curves, *_correlation(slopes, confidence)]
+
+
+def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, interval: str) -> str:
+    """What one curve shows: `rows` of Curves.slopes, `free` that of pairs without <unk>, `at` of Curves.accuracies."""
+    whole = rows[rows["level"] == "overall"].iloc[0]
+    phenomena = rows[rows["level"] == "phenomenon"]
+    first, last = at.iloc[0], at.iloc[-1]
+    small, large = (sized(end["size"], unit) for end in (first, last))
+    before, after = f"{accuracy_text(first['accuracy'])} at {small}", f"{accuracy_text(last['accuracy'])} at {large}"
+    if math.isnan(whole["slope"]):
+        return f"overall accuracy {before}; {whole['note']}."
+    span = f"{readable_size(first['size'])} to {large}"
+    if whole["sizes"] == 2:
+        doublings = math.log2(last["words"] / first["words"])
+        overall = _difference(whole, doublings, f"{before}, {after}", interval)
+        up, down = f"is higher at {large}", f"is lower at {large}"
+        without = _without_unk(free, doublings, "", ("is higher by", "is lower by"), interval)
+        return " ".join([overall, *without, *_by_direction(phenomena, up, down, interval)])
+    return " ".join(
+        [
+            _slope(whole, span, f"{before}, {after}", interval),
+            *_without_unk(free, 1, " per doubling", ("rises by", "falls by"), interval),
+            *_by_direction(phenomena, "rises", "falls", interval),
+            *_steepest(phenomena, interval),
+            *_rejected(phenomena, span),
+        ]
+    )
+
+
+def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
+    """The sentences on the overall slope; `span`: its range of sizes."""
+    slope, limits = _numbers(whole["slope"], whole["low"], whole["high"])
+    rate = f"{slope} per doubling of the text"
+    if not limits:
+        text = f"overall accuracy: {ends}; {rate} over {span}, without an interval"
+        return f"{text}{_reason(whole)}, so that nothing shows whether it changes."
+    verb = direction(whole["low"], whole["high"])
+    if verb:
+        text = f"overall accuracy {verb} over {span}: {rate} ({interval} {limits}); {ends}."
+    else:
+        text = (
+            f"overall accuracy: no change over {span} that {plural(int(whole['runs']), 'run')} can show "
+            f"({rate}, {interval} {limits}); {ends}."
+        )
+    p = whole["lack_of_fit"]
+    if p < ALPHA:
+        text += (
+            f" A straight line is rejected (lack of fit, {p_is(p)}), so that {slope} is an average over {span}, not "
+            "the rate at any size."
+        )
+    return text
+
+
+def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) -> str:
+    """The sentence on the overall difference between two sizes, `doublings` apart."""
+    change, limits = _numbers(*(float(whole[name]) * doublings for name in ("slope", "low", "high")))
+    if not limits:
+        return (
+            f"overall accuracy: {ends}: a difference of {change} without an interval{_reason(whole)}, so that nothing "
+            "shows whether it changes."
+        )
+    if direction(whole["low"], whole["high"]):
+        return f"overall accuracy: {ends}: a difference of {change} ({interval} {limits})."
+    runs = plural(int(whole["runs"]), "run")
+    return f"overall accuracy: {ends}: no difference that {runs} can show ({change}, {interval} {limits})."
+
+
+def _without_unk(free: pd.DataFrame, doublings: float, per: str, verbs: tuple[str, str], interval: str) -> list[str]:
+    """The overall change on the pairs without <unk>, where some pairs hold it and some do not; `verbs`: up, down."""
+    sentences = []
+    for _, row in free.iterrows():
+        low, high = float(row["low"]) * doublings, float(row["high"]) * doublings
+        change, limits = _numbers(float(row["slope"]) * doublings, low, high)
+        pairs = f"On the {int(row['n_pairs']):,} pairs without <unk>"
+        if not limits:
+            sentences.append(f"{pairs}: {change}{per}, without an interval.")
+        elif direction(low, high):
+            verb = verbs[0] if low > 0 else verbs[1]
+            sentences.append(f"{pairs} it {verb} {change.lstrip('+-')}{per} ({interval} {limits}).")
+        else:
+            runs = plural(int(row["runs"]), "run")
+            sentences.append(f"{pairs}: no change that {runs} can show ({change}{per}, {interval} {limits}).")
+    return sentences
+
+
+def _reason(whole: pd.Series) -> str:
+    return f" ({whole['note']})" if whole["note"] else ""
+
+
+def _numbers(value: float, low: float, high: float) -> tuple[str, str]:
+    """A slope or difference and its limits with the digits that these support; no limits where they are not known."""
+    digits = 3 if math.isnan(low) else supported_digits(low, high)
+    return slope_text(value, digits=digits), interval_text(low, high, dash="", digits=digits)
+
+
+def _by_direction(phenomena: pd.DataFrame, up: str, down: str, interval: str) -> list[str]:
+    """In which phenomena accuracy goes up, goes down, or shows no change."""
+    known = phenomena[phenomena["low"].notna()].sort_values("slope", ascending=False)
+    if known.empty:
+        return []
+    rising, falling = known[known["low"] > 0], known[known["high"] < 0]
+    flat = known.drop(rising.index).drop(falling.index)
+    parts = [f"{up} in {_counted(rising, len(known))}", *([f"{down} in {_counted(falling)}"] if len(falling) else [])]
+    if len(flat):
+        runs = plural(int(flat["runs"].max()), "run")
+        parts.append(f"shows no change that {runs} can show in {_counted(flat)}")
+    return [f"Accuracy {'; it '.join(parts)} (by {interval}s, {UNCORRECTED})."]
+
+
+def _counted(rows: pd.DataFrame, of: int | None = None) -> str:
+    """3 of 12 phenomena (a, b and c); falls are named however many they are."""
+    number = f"{len(rows)} of {plural(of, 'phenomenon')}" if of else str(len(rows))
+    falls = len(rows) and bool((rows["high"] < 0).all())
+    return number + (f" ({_names(rows)})" if falls or 0 < len(rows) <= LISTED else "")
+
+
+def _names(rows: pd.DataFrame) -> str:
+    return joined([in_text(name) for name in rows["name"]])
+
+
+def _steepest(phenomena: pd.DataFrame, interval: str) -> list[str]:
+    """The phenomena that are steepest by their ranks' intervals, and whose own intervals lie above those of all others.
+
+    Ranks are intervals of all phenomena at once; few runs leave them open where single intervals part.
+    """
+    known = phenomena[phenomena["low"].notna()].sort_values("slope", ascending=False)
+    if len(known) < LEAST_NAMES:
+        return []
+    for number in range(1, STEEPEST + 1):
+        top, others = known.iloc[:number], known.iloc[number:]
+        parted = top["low"].min() > max(0, others["high"].max())
+        if parted and top["rank_high"].max() <= number:
+            are = "its interval lies" if number == 1 else "their intervals lie"
+            names = joined([f"{in_text(row['name'])} ({_with_limits(row, interval)})" for _, row in top.iterrows()])
+            return [f"Steepest: {names}; {are} above all others."]
+    return []
+
+
+def _with_limits(row: pd.Series, interval: str) -> str:
+    slope, limits = _numbers(row["slope"], row["low"], row["high"])
+    return f"{slope}, {interval} {limits}"
+
+
+def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
+    """The phenomena whose accuracies do not lie on a line."""
+    bent = phenomena[phenomena["lack_of_fit"] < ALPHA]
+    if bent.empty:
+        return []
+    are = "its slope is an average" if len(bent) == 1 else "their slopes are averages"
+    return [
+        f"A straight line is rejected (lack of fit, p < {ALPHA:g}, {UNCORRECTED}) in {_names(bent)}: {are} over "
+        f"{span}.".replace("0.05", ".05")
+    ]
+
+
+def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
+    """How the slopes of phenomena of two curves correlate, where there are two, of three sizes or more."""
+    phenomena = slopes[(slopes["level"] == "phenomenon") & (slopes["sizes"] > 2) & slopes["low"].notna()]
+    wide = phenomena.pivot(index="name", columns="group", values="slope").dropna()
+    if wide.shape[1] != 2 or len(wide) < LEAST_NAMES or not (wide.std() > 0).all():
+        return []
+    result = pearsonr(*wide.to_numpy().T)
+    low, high = (float(limit) for limit in result.confidence_interval(confidence))
+    limits = f"r = {_r(result.statistic)}, {confidence:.0%} interval [{_r(low)}, {_r(high)}]"
+    over = f"over {plural(len(wide), 'phenomenon')}"
+    shown = (
+        f"{over} their slopes correlate" if low > 0 or high < 0 else f"{over} it is open whether their slopes correlate"
+    )
+    return [(joined([str(group) for group in wide]), f"{shown} ({limits}).")]
+
+
+def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, confidence: float) -> list[Finding]:
+    """What the overall slopes of every two curves differ by, the surest first.
+
+    `differences`: compare_slopes; `slopes`: Curves.slopes, for the curves that are not straight.
+    """
+    rows = differences[(differences["level"] == "overall") & differences["p_holm"].notna()].sort_values("p_holm")
+    number = plural(len(rows), "comparison")
+    whole = slopes[(slopes["pairs"] == ALL_PAIRS) & (slopes["level"] == "overall")]
+    bent = set(whole.loc[whole["lack_of_fit"] < ALPHA, "group"])
+    sentences = [
+        (f"{row['group']} and {row['other']}", _compared(row, bent, number, unit, f"{confidence:.0%} interval"))
+        for _, row in rows.head(COMPARED).iterrows()
+    ]
+    if len(rows) > COMPARED:
+        further = plural(len(rows) - COMPARED, "further comparison")
+        sentences.append(("And", f"{further}, less sure, in the table of slopes compared."))
+    return sentences
+
+
+def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: str) -> str:
+    """Over the sizes that both curves have; `bent`: groups whose line is rejected.
+
+    "differ" needs Holm's p value and an interval without 0; "do not differ" the equivalence test and an interval within
+    its margin: two one-sided tests at 5% go with a 90% interval, and the one shown may reach further.
+    """
+    difference, limits = _numbers(row["difference"], row["low"], row["high"])
+    holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
+    numbers = f"({difference} per doubling, {interval} {limits}; {holm})"
+    span = f"{readable_size(row['from_size'])} to {sized(row['to_size'], unit)}"
+    over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
+    what = "overall differences" if row["sizes"] == 2 else "overall slopes"
+    within = -row["margin"] < row["low"] and row["high"] < row["margin"]
+    if row["p_holm"] < ALPHA and direction(row["low"], row["high"]):
+        text = f"their {what} differ {over} {numbers}."
+    elif row["p_equivalent"] < ALPHA and within:
+        text = (
+            f"their {what} do not differ by more than {accuracy_text(row['margin'])} per doubling {over} "
+            f"(equivalence test, {p_is(row['p_equivalent'])}) {numbers}."
+        )
+    else:
+        text = f"whether their {what} differ {over} is open {numbers}."
+    curved = [group for group in (row["group"], row["other"]) if group in bent]
+    if curved and row["sizes"] > 2:
+        text += (
+            f" A straight line is rejected for {joined(curved)}, so this compares average slopes over {span}, not the "
+            "rates at any size."
+        )
+    return text
+
+
+def _r(value: float) -> str:
+    return f"{value:.2f}".replace("0.", ".", 1)
+
+
+def p_is(value: float) -> str:
+    """p = .034; p < .001"""
+    return "p < .001" if value < 0.001 else f"p = {value:.3f}".replace("0.", ".", 1)

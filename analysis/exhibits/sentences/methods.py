@@ -1,0 +1,252 @@
+"""The paragraph on methods: what was judged, fitted and tested in a report, and nothing that was not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from analysis.config import CurvesConfig
+from analysis.curves.designs import Design, design_of
+from analysis.curves.fit import ALL_PAIRS, CHANCE_BASELINE, UNK_FREE, Curves
+from analysis.curves.intervals import (
+    BOOTSTRAP,
+    NO_INTERVAL,
+    RUN_BOOTSTRAP,
+    T_HC2,
+    T_HC3,
+    T_SEEDS,
+    T_SIZES,
+)
+from analysis.curves.p_values import ALPHA
+from analysis.curves.words_to_people import published_people
+from analysis.exhibits.sentences.curves import TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
+from analysis.exhibits.tables.text import accuracy_text
+from analysis.study.judgements import Judgements
+
+_OVER = (
+    "Each pair is judged with {0}, and what it adds to accuracy is the mean over them: all accuracies are means over "
+    "{0}, and a pair is one unit wherever pairs are resampled."
+)
+
+
+def judging(judged: Judgements, ties: str) -> list[str]:
+    """How scores became judgements and accuracies, for a paper."""
+    paradigms = judged.pairs["paradigm"].nunique()
+    return [
+        f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
+        f"{TIE_COUNTS[ties]}. {judged.label} has {plural(judged.n_pairs, 'pair')} in {plural(paradigms, 'paradigm')}; "
+        "accuracies of phenomena and of the whole are means over paradigms.",
+        *([_OVER.format(judged.over)] if judged.over else []),
+        *_policies(judged),
+    ]
+
+
+def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
+    """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
+    whole = curves.slopes[(curves.slopes["pairs"] == ALL_PAIRS) & (curves.slopes["level"] == "overall")]
+    designs = {str(group): design_of(runs) for group, runs in judged.runs.groupby("group", sort=False)}
+    text = [*judging(judged, ties), *_lines(judged, whole), *_interval_methods(whole, designs, config)]
+    people = published_people(judged.label.partition("+")[0], config.people_correlation)
+    if people and people.design_effect > 1:
+        text.append(
+            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair "
+            f"to go together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
+        )
+    if UNK_FREE in set(curves.slopes["pairs"]):
+        text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
+    text += [*_bands(curves, whole, designs), *_tests(whole, config)]
+    text.append(
+        f"Shares of pairs are warned of, at any size, from {UNK_LIMIT:.0%} with <unk>, and from {TIE_LIMIT:.0%} with "
+        "two equal scores."
+    )
+    return text
+
+
+def _alpha() -> str:
+    return f"{ALPHA:g}".removeprefix("0")
+
+
+def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
+    """The fit of the lines; `whole`: rows of Curves.slopes, one a group."""
+    sizes = whole.loc[whole["slope"].notna(), "sizes"]
+    if sizes.empty:
+        return ["With one size, accuracies have no slope."]
+    if judged.unit == "tokens":
+        words = "the tokens that a checkpoint was trained on"
+    else:
+        references = joined(sorted(judged.runs["reference"].unique()))
+        words = (
+            f"its distinct training {judged.unit} (of the reference tokenizer, {references}, not the model's tokens)"
+        )
+    text = [
+        f"Curves are least-squares lines of a run's accuracy on log2 of {words}: the slope is the accuracy gained per "
+        "doubling. Sizes weigh equally, however many runs of each are finished. Lines are fitted to the sizes studied "
+        "only: nothing here says that they go on, and accuracy cannot exceed 1."
+    ]
+    if (sizes == 2).any():
+        text.append("Of two sizes the slope is their difference per doubling.")
+    return text
+
+
+def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -> list[str]:
+    """The bands around the sizes' means, and the onset that is read from them."""
+    counts = {count for design in designs.values() for count in design.counts}
+    if max(counts) < 2:
+        return ["No size has two runs, so none has a band, and no curve an onset."]
+    lone = "; a size of one run has none" if 1 in counts else ""
+    two = ", so that two runs give a wide band" if 2 in counts else ""
+    text = [
+        "Bands are Wilson's limits, with Student's quantile, of the mean over new runs for these pairs: the variance "
+        f"is that of the runs of the size itself, and no less than chance in single judgements gives{two}{lone}."
+    ]
+    if whole["slope"].notna().any():
+        text.append(
+            "Onset is the smallest size studied from which on the lower bound of these bands exceeds "
+            f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below."
+        )
+    return text
+
+
+def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
+    """Tests of lines and of differences between them, where there are any."""
+    text = []
+    if whole["lack_of_fit"].notna().any():
+        text.append(
+            f"A line is rejected where the test of its lack of fit (Brunner, Dette and Munk 1997) has p < {_alpha()}."
+        )
+    if (whole["method"] != NO_INTERVAL).sum() > 1:
+        text.append(
+            "Curves are compared over the sizes that both have, with the errors that the curve with the fewest runs at "
+            "a size needs, and run by run where both trained on the same text with the same seed. They differ where "
+            "Holm's p < "
+            f"{_alpha()}, and do not differ where both the interval and two one-sided tests, by Holm too, place the "
+            f"difference within {accuracy_text(config.equivalence_margin)} per doubling."
+        )
+    return text
+
+
+_STUDENT = "the ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)"
+_T_INTERVALS = {
+    (T_SIZES, False): "t intervals in which each size has the spread of its own runs (degrees of freedom by "
+    "Satterthwaite)",
+    (T_HC3, False): "t intervals with HC3 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has two "
+    "runs",
+    (T_HC2, False): "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one "
+    "run",
+    (T_HC2, True): "t intervals with CR2 errors by seed (Pustejovsky and Tipton 2018), as samples are nested and some "
+    "size has one run",
+    (T_SEEDS, True): "t intervals over seeds (CR2, Pustejovsky and Tipton 2018), as samples are nested and the runs of "
+    "a seed share their text",
+}
+
+
+def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config: CurvesConfig) -> list[str]:
+    """How the intervals of slopes were made; `whole`: rows of Curves.slopes, one a group."""
+    groups: dict[tuple[str, bool], list[str]] = {}
+    for group, method in whole[["group", "method"]].itertuples(index=False):
+        if method != NO_INTERVAL:
+            groups.setdefault((method, designs[group].nested), []).append(group)
+    without = whole[whole["method"] == NO_INTERVAL].groupby("note", sort=False)["group"].agg(list)
+    none = "; ".join(f"{joined(names)} ({note})" for note, names in without.items())
+    text = [f"Without an interval: {none}."] if none else []
+    if not groups:
+        return text
+    about = (
+        f"{config.confidence:.0%} intervals say where the slope would lie with new samples of text and new "
+        "initialisations, for these pairs"
+    )
+    new_pairs = "; those for new pairs too, with new pairs of the same paradigms as well"
+    details = [about + (new_pairs if whole["low_new_pairs"].notna().any() else "") + "."]
+    resampled = {key: names for key, names in groups.items() if key not in _T_INTERVALS}
+    for key, names in groups.items():
+        if key in _T_INTERVALS:
+            details.append(f"{'They' if len(groups) == 1 else f'Those of {joined(names)}'} are {_T_INTERVALS[key]}.")
+    if resampled:
+        names = [name for of_key in resampled.values() for name in of_key]
+        subject = "They" if len(resampled) == len(groups) else f"Those of {joined(names)}"
+        details += _bootstrap(
+            subject, {nested for _, nested in resampled}, RUN_BOOTSTRAP in {m for m, _ in groups}, config
+        )
+    if len(resampled) < len(groups):
+        details += _t_details(groups, whole, config)
+    overlaps = [designs[name].overlap for names in groups.values() for name in names]
+    if any(overlap is not None and overlap.max() > 0.005 for overlap in overlaps):
+        details.append("Variances over runs are raised for the text that samples of one size have in common.")
+    details.append("No variance over runs is taken to be less than what chance in single judgements gives.")
+    return [" ".join(details), *text]
+
+
+def _bootstrap(subject: str, nested: set[bool], of_runs: bool, config: CurvesConfig) -> list[str]:
+    """Sentences on the bootstrap; `of_runs`: judgements of single pairs are not known."""
+    drawn = {
+        frozenset({False}): "Runs are drawn within their size",
+        frozenset({True}): "Seeds are drawn with all of their runs, as samples are nested",
+    }.get(frozenset(nested), "Runs are drawn within their size, and whole seeds where samples are nested")
+    pairs, error = (
+        ("", "the standard error over runs")
+        if of_runs
+        else (
+            "; for new pairs too, pairs are drawn within their paradigm, in one draw shared by all runs",
+            "a standard error that counts chance in single judgements once",
+        )
+    )
+    return [
+        f"{subject} are from a {'bootstrap over runs' if of_runs else 'crossed bootstrap'} ({config.resamples:,} "
+        f"resamples, seed {config.seed}). {drawn}{pairs}. Limits are percentiles, scaled to {error} and widened by "
+        f"{_STUDENT}."
+    ]
+
+
+def _t_details(
+    groups: Mapping[tuple[str, bool], Sequence[str]], whole: pd.DataFrame, config: CurvesConfig
+) -> list[str]:
+    """Sentences on t intervals, whichever errors they have: why they were used, and for new pairs too."""
+    text = []
+    robust = [name for name, method in (("HC2", T_HC2), ("HC3", T_HC3)) if (method, False) in groups]
+    robust += ["CR2"] if (T_HC2, True) in groups else []
+    if robust:
+        text.append(f"Errors by {joined(robust)} also hold the distance of a bent curve from its line.")
+    if config.interval == "t":
+        text.append("They were chosen over a bootstrap (analysis.interval=t).")
+    else:
+        text.append("A bootstrap needs five runs at each size.")
+    of_t = whole[~whole["method"].isin([BOOTSTRAP, RUN_BOOTSTRAP, NO_INTERVAL])]
+    if of_t["low_new_pairs"].notna().any():
+        text.append(
+            "For new pairs too, t intervals add the variance of pairs' own slopes within paradigms, without the chance "
+            "in single judgements that the spread between runs holds already."
+        )
+    return text
+
+
+def _baselines(curves: Curves) -> str:
+    """What an onset is above, by group where it differs."""
+    named = curves.slopes[["group", "onset_baseline"]].drop_duplicates()
+    told = {name: str(name).replace(CHANCE_BASELINE, "chance (.5)") for name in named["onset_baseline"]}
+    if len(told) == 1:
+        return next(iter(told.values()))
+    return joined([f"{told[name]} ({group})" for group, name in named.itertuples(index=False)])
+
+
+_HIDDEN = {
+    "original": "each token is hidden alone (Salazar et al. 2020)",
+    "within_word_l2r": "each token is hidden with those after it in its word (Kauf and Ivanova 2023)",
+}
+
+
+def _policies(judged: Judgements) -> list[str]:
+    told: dict[str, list[str]] = {}
+    for group, policy in judged.policies.items():
+        ends = "is" if policy["score_eos"] else "is not"
+        eos = f"{policy['context_tokens']} <eos>"
+        before = {"none": "nothing but the begin symbol", "eos": eos, "text": "a fixed text"}[policy["context"]]
+        unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
+        text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
+        if judged.method == "pll":
+            text += f", and {_HIDDEN[policy.get('pll') or 'within_word_l2r']}"
+        told.setdefault(text, []).append(group)
+    what = f"What {judged.method} reads of a pair is" if judged.over else "Sentences are"
+    if len(told) == 1:
+        return [f"{what} scored alone: {next(iter(told))}."]
+    return [f"{what} scored alone. {joined(groups)}: {text}." for text, groups in told.items()]

@@ -1,0 +1,65 @@
+"""What `python -m analysis` writes of a benchmark's curves beside their slopes: each table as CSV, under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.config import CurvesConfig
+from analysis.curves.comparisons import compare_policies, compare_slopes
+from analysis.curves.mixed_models import mixed_slopes
+from analysis.curves.shapes import fit_shapes
+from analysis.curves.units import units_of
+from analysis.curves.words_to_people import people_accuracy, published_people, words_to_people
+from analysis.exhibits.tables.latex import write_csv
+from analysis.study.judgements import Judgements
+
+
+def curve_tables(
+    judged: Judgements, published: pd.DataFrame, config: CurvesConfig, people: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
+    """words-to-people, shapes (rows from six sizes on), slope-differences (from two groups on) and mixed-model.
+
+    `published`: eval.published.read_published of the benchmark. `people`: accuracies of others than the published
+    people, as people_accuracy gives them. The logits of the mixed model need judgements of pairs.
+    """
+    benchmark = judged.label.partition("+")[0]
+    if people is None:
+        asked = published_people(benchmark, config.people_correlation)
+        people = people_accuracy(published, units_of(judged.pairs).table, asked)
+    tables = {
+        "words-to-people": words_to_people(judged, config, people),
+        "shapes": fit_shapes(judged, people),
+        "slope-differences": compare_slopes(judged, config),
+    }
+    if not judged.of_paradigms:
+        tables["mixed-model"] = mixed_slopes(judged, config.confidence)
+    return tables
+
+
+def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict[str, pd.DataFrame]:
+    """By label, of those scored with something before each sentence: what that changes (compare_policies).
+
+    Runs of all sizes together, and after them the whole at each size. `judged`: by label ("blimp",
+    "blimp+context-eos-32"); compared is with the label that lacks just that.
+    """
+    found = {}
+    for label, of in judged.items():
+        parts = label.split("+")
+        without = "+".join(part for part in parts if not part.startswith("context-"))
+        if without != label and without in judged:
+            together = compare_policies(judged[without], of, confidence)
+            at_sizes = compare_policies(judged[without], of, confidence, by=("group", "size"))
+            found[label] = pd.concat([together, at_sizes[at_sizes["level"] == "overall"]], ignore_index=True)
+    return found
+
+
+def write_curve_tables(folder: Path, judged: Judgements, tables: Mapping[str, pd.DataFrame], method: str) -> None:
+    """Write the tables of one benchmark that have rows; other methods than `lp` have files of their own."""
+    name = judged.label if method == "lp" else f"{judged.label}-{method}"
+    for table, rows in tables.items():
+        if len(rows):
+            told = rows.assign(scores=judged.method, benchmark_digest=judged.digest[:16])
+            write_csv(folder / f"{name}-{table}.csv", told)

@@ -1,0 +1,179 @@
+"""LaTeX tables that fit a page of a journal, and CSV files that no spreadsheet runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pairscale.files import write_text
+
+LONG = 45  # lines of a table that fits one page
+
+
+LINE = 84  # characters of a small line in a journal of one column, capitals among them
+
+
+LONG_TEXT = 22  # characters from which on a text may be broken into lines
+
+
+LEAST_TEXT = 14  # characters of a line of a text that is broken
+
+
+BREAK = "\\\\"
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "\N{MINUS SIGN}": r"\ensuremath{-}", "\N{PLUS-MINUS SIGN}": r"\ensuremath{\pm}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}", "\N{LESS-THAN OR EQUAL TO}": r"\ensuremath{\leq}",
+    "\N{GREATER-THAN OR EQUAL TO}": r"\ensuremath{\geq}",
+}  # fmt: skip
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> None:
+    """Write a table so that no spreadsheet takes a cell for a formula: text that starts with = + - @ gets a '."""
+    guarded = table.copy()
+    for column in guarded.select_dtypes(exclude="number"):
+        guarded[column] = guarded[column].map(_guard)
+    guarded.columns = pd.Index([_guard(column) for column in guarded.columns])
+    write_text(path, guarded.to_csv(index=False, lineterminator="\n"))
+
+
+def _guard(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def latex_escape(text: str) -> str:
+    """Text that LaTeX shows as it is."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def latex_table(
+    head: Sequence[str],
+    blocks: Sequence[tuple[str, Sequence[Sequence[str]]]],
+    caption: str,
+    label: str,
+    numeric: Sequence[bool] | None = None,
+) -> str:
+    """A table (booktabs): one that floats, or runs over pages where it has more than LONG lines.
+
+    `head` and cells are LaTeX already; caption, label and names of blocks are text. blocks: name ("": none is shown)
+    and rows. numeric: columns that stand to the right; all but the first if None. To be narrow enough for a page,
+    headings of numbers are broken at spaces, and columns of long text share what room there is; what is still too wide
+    takes the first of _FORMS that holds it.
+    """
+    numeric = [False] + [True] * (len(head) - 1) if numeric is None else numeric
+    rows = [row for _, of in blocks for row in of]
+    form, columns = _fitted(head, rows, numeric)
+    long = form.sideways or len(rows) * (2 if "p{" in columns else 1) > LONG  # a broken text takes two lines or more
+    heading = [_heading(name, form.upright) if right else name for name, right in zip(head, numeric, strict=True)]
+    named = f"\\caption{{{latex_escape(caption)}}}\n\\label{{{re.sub(r'[^A-Za-z0-9:-]', '-', label)}}}"
+    body = ["\\toprule", " & ".join(heading) + " \\\\"]
+    for number, (name, of) in enumerate(blocks):
+        body.append("\\midrule")
+        if long and number == 0:
+            body.append("\\endhead")
+        if name:
+            body.append(f"\\multicolumn{{{len(head)}}}{{l}}{{\\emph{{{latex_escape(name)}}}}} \\\\")
+        body += [" & ".join(row) + " \\\\" for row in of]
+    body.append("\\bottomrule")
+    size = f"\\{form.size}\n\\setlength{{\\tabcolsep}}{{3pt}}"
+    if long:
+        parts = [
+            "{" + size,
+            f"\\begin{{longtable}}{{{columns}}}",
+            named + " \\tabularnewline",
+            *body,
+            "\\end{longtable}}",
+        ]
+    else:
+        tabular = [f"\\begin{{tabular}}{{{columns}}}", *body, "\\end{tabular}"]
+        parts = ["\\begin{table}", "\\centering", named, size, *tabular, "\\end{table}"]
+    packages = ["array", "booktabs", *(["longtable"] if long else []), *([] if form.upright else ["graphicx"])]
+    if form.sideways:
+        parts, packages = ["\\begin{landscape}", *parts, "\\end{landscape}"], [*packages, "pdflscape"]
+    return "\n".join([f"% needs \\usepackage{{{','.join(packages)}}}", *parts, ""])
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a table is set: its type, how many characters a line holds, whether headings of numbers stand upright, and
+    whether the page lies on its side."""
+
+    size: str
+    line: int
+    upright: bool = False
+    sideways: bool = False
+
+
+# In a journal of one column (LaTeX's article), from the easiest to read to the narrowest.
+_FORMS = (
+    _Form("footnotesize", LINE, upright=True),
+    _Form("footnotesize", LINE),
+    _Form("scriptsize", 96),
+    _Form("footnotesize", 134, sideways=True),
+    _Form("scriptsize", 152, sideways=True),
+)
+
+
+_BETWEEN = 2  # characters between columns
+
+
+_SIDE = 2  # characters that a heading on its side is wide
+
+
+def _heading(name: str, upright: bool) -> str:
+    """A heading of numbers: broken at spaces, or turned on its side."""
+    if not upright:
+        return f"\\rotatebox{{90}}{{{name}}}"
+    return f"\\shortstack[r]{{{name.replace(' ', BREAK)}}}" if " " in name else name
+
+
+def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> tuple[_Form, str]:
+    """The first form that is wide enough, else the last, and the columns: l, r, or p with a share of the line for text
+    that would not fit beside the others.
+    """
+    head, rows = [_as_set(name) for name in head], [[_as_set(text) for text in row] for row in rows]
+    texts = [max([len(row[i]) for row in rows], default=0) for i in range(len(head))]
+    for form in _FORMS:
+        heads = [
+            (max(map(len, name.split(" "))) if form.upright else _SIDE) if right else len(name)
+            for name, right in zip(head, numeric, strict=True)
+        ]
+        need = [max(pair) for pair in zip(texts, heads, strict=True)]
+        least = list(need)
+        if sum(need) + _BETWEEN * len(need) > form.line:
+            for i, right in enumerate(numeric):
+                if not right and need[i] > LONG_TEXT:
+                    pieces = re.split(r"[ -]", " ".join([head[i], *(row[i] for row in rows)]))
+                    least[i] = max(LEAST_TEXT, *map(len, pieces))
+        room = form.line - sum(least) - _BETWEEN * len(need)
+        if room >= 0:
+            break
+    wanted = sum(need) - sum(least)
+    wide = [least[i] + max(0, room) * (need[i] - least[i]) / max(1, wanted) for i in range(len(need))]
+    paragraph = ">{{\\raggedright\\arraybackslash}}p{{{:.3f}\\linewidth}}"
+    columns = [
+        paragraph.format(0.95 * wide[i] / form.line) if least[i] < need[i] else "r" if right else "l"
+        for i, right in enumerate(numeric)
+    ]
+    return form, "".join(columns)
+
+
+def _as_set(text: str) -> str:
+    """LaTeX as about as many characters as it is wide: signs such as < take two."""
+    return re.sub(r"[\\${}]", "", re.sub(r"\\[A-Za-z]+(\{\})?", "xx", text))
+
+
+def latex_number(text: str) -> str:
+    """A signed number or an interval, with a minus sign that is no hyphen; any other text as it is."""
+    return f"${text}$" if re.fullmatch(r"[-+\[][-+\d.,\[\] ]+", text) else latex_escape(text)

@@ -1,0 +1,276 @@
+"""Diagnostics (Ettinger 2020) over the runs of a study: what eval.diagnostics.measures says of each run, and means over runs.
+
+A diagnostic has tens of items and no law of how it grows with text: no line is fitted to it, and each size stands for
+itself. Two intervals: over runs (new samples and initialisations, these items) and over items (new items of this kind,
+these runs); with so few items the second is mostly the wider one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.curves.designs import design_of
+from analysis.curves.fit import spread_limits
+from analysis.study.collect import Study
+from analysis.study.judgements import UNSCORED, one_digest, one_policy
+from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
+from eval.diagnostics.measures import inexpressible, measures
+from eval.scores.accuracy import wilson
+from pairscale.errors import RunError
+
+KEYS = ["level", "name"]
+CONSTRAINTS = {"H": "high constraint", "L": "low constraint"}  # cprag's column `group`
+_SIDES = {"a": "fitting roles", "b": "reversed roles"}
+
+
+@dataclass
+class Diagnosed:
+    """What the runs of a study say of one diagnostic.
+
+    runs: one row per scored run: columns of Study.runs; of models that have no place on a curve group and manifest
+      alone, the others null (size "").
+    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES; those of the parts of
+      CPRAG by constraint are named as in CONSTRAINTS.
+    probabilities: run, name, probability: means over items (mean_probabilities). people: the same of people's cloze
+      probabilities, where the diagnostic's files hold them: name, probability.
+    words: of one run of each group at its largest size: group, item, condition, context, fitting (words that people or
+      truth ask for), words (the most probable ones, the first one first).
+    lacking: group, words, items: how many words (of how many items) that run cannot express.
+    """
+
+    label: str
+    digest: str
+    policies: dict[str, dict[str, Any]]
+    runs: pd.DataFrame
+    measured: pd.DataFrame
+    probabilities: pd.DataFrame
+    people: pd.DataFrame
+    people_measured: pd.DataFrame
+    words: pd.DataFrame
+    lacking: pd.DataFrame
+    problems: pd.DataFrame
+    notes: list[str]
+
+    @property
+    def benchmark(self) -> str:
+        return self.label.partition("+")[0]
+
+
+def diagnosed(study: Study, label: str) -> Diagnosed:
+    """Read the answers of every run that has them; the others are listed in `problems`.
+
+    Raises RunError for damaged files, where no run has both of them, and where runs answered different questions.
+    """
+    benchmark = label.partition("+")[0]
+    wanted = [*study.runs.index, *study.unplaced.index]
+    metadata = {run: cloze_metadata(study.folders[run].scores(label)) for run in wanted}
+    found = {run: told for run, told in metadata.items() if told is not None}
+    if not found:
+        raise RunError(
+            f"study={study.name}: no run has whole scores of {label}; python -m eval study={study.name} "
+            f"benchmark={benchmark}"
+        )
+    digest = one_digest(label, {run: told["benchmark"]["digest"] for run, told in found.items()})
+    placed = study.runs.loc[[run for run in study.runs.index if run in found]]
+    beside = study.unplaced.loc[[run for run in study.unplaced.index if run in found]]
+    runs = pd.concat([part for part in (placed, beside.assign(size="", sample_words=np.nan)) if len(part)])
+    if "seed" in runs:
+        runs["seed"] = runs["seed"].astype("Int64")
+    if "tokenizer" in runs:
+        runs["tokenizer"] = runs["tokenizer"].fillna(runs["group"])  # a model that comes trained has its own
+    else:
+        runs["tokenizer"] = runs["group"]
+    asked = _compared({run: found[run]["policy"] for run in runs.index})
+    notes = one_policy(f"study={study.name}: answers of {label}", runs, asked)
+    policies = {str(runs.at[run, "group"]): dict(found[run]["policy"]) for run in runs.index}
+    measured, probabilities = [], []
+    for run in runs.index:
+        cloze, _ = read_cloze(study.folders[run].scores(label))
+        measured.append(_measures(benchmark, cloze).assign(run=run))
+        probabilities.append(mean_probabilities(benchmark, cloze).assign(run=run))
+    people, people_measured = _people(benchmark, cloze)
+    shown = {group: study.folders[run].scores(label) for group, run in _first_runs(runs).items()}
+    unscored = [
+        {"run": run, "status": UNSCORED, "reason": f"no scores of {label}"}
+        for run in study.runs.index
+        if run not in found
+    ]
+    problems = study.problems[~study.problems["run"].isin(found)]
+    problems = pd.concat([problems, pd.DataFrame(unscored, columns=problems.columns)], ignore_index=True)
+    return Diagnosed(
+        label,
+        digest,
+        policies,
+        runs,
+        pd.concat(measured, ignore_index=True),
+        pd.concat(probabilities, ignore_index=True),
+        people,
+        people_measured,
+        pd.concat([_words(folder).assign(group=group) for group, folder in shown.items()], ignore_index=True),
+        pd.DataFrame([_lacking(folder) | {"group": group} for group, folder in shown.items()]),
+        problems,
+        [*study.notes, *notes],
+    )
+
+
+def _compared(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Policies with the same keys; how a masked model hides words is told where two of them do it differently."""
+    keys = dict.fromkeys(key for policy in policies.values() for key in policy)
+    if len({policy["pll"] for policy in policies.values() if "pll" in policy}) < 2:
+        keys.pop("pll", None)
+    return {run: {key: policy.get(key) for key in keys} for run, policy in policies.items()}
+
+
+def _measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
+    found = measures(benchmark, cloze)
+    return pd.concat([found, by_constraint(cloze)], ignore_index=True) if benchmark == "cprag" else found
+
+
+def by_constraint(cloze: pd.DataFrame) -> pd.DataFrame:
+    """CPRAG's measures of unchanged contexts that constrain people highly and lowly (Federmeier and Kutas 1999).
+
+    Columns of eval.diagnostics.measures.MEASURES, named as in CONSTRAINTS. The paper reports them together only.
+    """
+    original = cloze[cloze["condition"] == "original"]
+    parts = [
+        measures("cprag", original[original["group"] == letter]).assign(name=name)
+        for letter, name in CONSTRAINTS.items()
+        if (original["group"] == letter).any()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> pd.DataFrame:
+    """Mean probability of good and bad words in unchanged contexts: name, probability; of words that can be expressed.
+
+    cprag: the expected word, and the two that do not fit. role: the target where the roles fit, and after the same
+    words with the roles reversed. neg: the true and the false word of each condition. `column`: prob, the model's, or
+    cloze, people's.
+    """
+    match benchmark:
+        case "cprag":
+            rows = cloze[cloze["condition"] == "original"]
+            names = rows["role"].str.replace("_", " ")
+        case "role":
+            rows = cloze[cloze["role"] == "target"]
+            names = rows["item"].str.rpartition("-")[2].map(_SIDES)
+        case _:
+            rows = cloze
+            names = rows["condition"].str.replace("_", " ").str.replace("simp", "simple") + ", " + rows["role"]
+    means = rows[column].groupby(names, sort=False).mean()
+    order = [name for name in _SIDES.values() if name in means.index] or list(means.index)
+    return means.reindex(order).rename("probability").rename_axis("name").reset_index()
+
+
+def _people(benchmark: str, cloze: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """People's mean cloze probabilities, and the sensitivities that they would have as a model's; ROLE-88 alone holds
+    what is needed."""
+    if benchmark != "role":
+        return pd.DataFrame(columns=["name", "probability"]), pd.DataFrame(columns=[*KEYS, "accuracy"])
+    as_model = measures("role", cloze.assign(prob=cloze["cloze"]))
+    as_model = as_model[as_model["level"].str.startswith("sensitivity")]
+    return mean_probabilities("role", cloze, "cloze"), as_model[[*KEYS, "accuracy"]].reset_index(drop=True)
+
+
+def _first_runs(runs: pd.DataFrame) -> dict[str, str]:
+    """One run of each group: the first of its largest size."""
+    ordered = runs.assign(words=runs["sample_words"].fillna(0)).sort_values("words", ascending=False, kind="stable")
+    first = ordered.groupby("group", sort=False).head(1)
+    by_group = {str(group): str(run) for run, group in first["group"].items()}
+    return {str(group): by_group[str(group)] for group in runs["group"].unique()}
+
+
+def _words(folder: Path) -> pd.DataFrame:
+    cloze, _ = read_cloze(folder)
+    keys = ["item", "condition", "context"]
+    good = cloze[cloze["role"].isin(["expected", "true"])].groupby(keys, sort=False)["candidate"]
+    fitting = good.agg(lambda words: " ".join(dict.fromkeys(words)))
+    top = read_topk(folder).sort_values("place", kind="stable").groupby(keys, sort=False)
+    rows = [(*key, fitting.get(key, ""), " ".join(of["word"])) for key, of in top]
+    table = pd.DataFrame(rows, columns=[*keys, "fitting", "words"])
+    order = {tuple(key): at for at, key in enumerate(cloze[keys].drop_duplicates().to_numpy())}
+    return table.iloc[np.argsort([order[key] for key in table[keys].itertuples(index=False, name=None)])]
+
+
+def _lacking(folder: Path) -> dict[str, int]:
+    rows = inexpressible(read_cloze(folder)[0])
+    return {"words": rows["candidate"].nunique(), "items": rows["item"].nunique()}
+
+
+def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
+    """Means over the runs of a size: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over
+    new runs, as of analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's 95%
+    intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties, unknown (items with
+    a word that cannot be expressed, mean over runs) and known (accuracy without these).
+
+    Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave: of tens of items
+    runs often have the same share right, which is no sign that all runs would.
+    """
+    parts = []
+    for group, runs in found.runs.groupby("group", sort=False):
+        rows = found.measured[found.measured["run"].isin(runs.index)]
+        keys = pd.MultiIndex.from_frame(rows[KEYS].drop_duplicates())
+        wide = {
+            name: _by_run(rows, name, runs, keys) for name in ("accuracy", "sd", "ties", "unknown", "known", "items")
+        }
+        if runs["sample_words"].isna().any():  # one model, at no size
+            parts.append(_at(str(group), runs, wide, keys, np.full(len(keys), np.nan), np.full(len(keys), np.nan)))
+            continue
+        design = design_of(runs)
+        size = design.size
+        answers = [wide["items"][size == s].sum(axis=0, min_count=1).to_numpy() for s in range(len(design.counts))]
+        _, low, high = spread_limits(
+            wide["accuracy"].to_numpy(dtype=np.float64), size, confidence, 1 / np.stack(answers), design.overlap
+        )
+        for s in range(size.max() + 1):
+            of = {name: table[size == s] for name, table in wide.items()}
+            parts.append(_at(str(group), runs[size == s], of, keys, low[s], high[s]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _by_run(rows: pd.DataFrame, name: str, runs: pd.DataFrame, keys: pd.MultiIndex) -> pd.DataFrame:
+    """(R, measures) of one column."""
+    table = rows.set_index(["run", *KEYS])[name].unstack("run")
+    return table.reindex(keys).T.reindex(runs.index).astype(np.float64)
+
+
+def _at(
+    group: str, runs: pd.DataFrame, wide: Mapping[str, pd.DataFrame], keys: pd.MultiIndex, low: Any, high: Any
+) -> pd.DataFrame:
+    means = pd.DataFrame({name: table.mean() for name, table in wide.items()}).reindex(keys)
+    limits = [wilson(share, items) for share, items in means[["accuracy", "items"]].to_numpy()]
+    return (
+        means.assign(
+            low=low,
+            high=high,
+            low_items=[limit[0] for limit in limits],
+            high_items=[limit[1] for limit in limits],
+            group=group,
+            size=runs["size"].iloc[0],
+            words=runs["sample_words"].mean(),
+            runs=len(runs),
+        )
+        .rename_axis(KEYS)
+        .reset_index()
+    )
+
+
+def at_largest(means: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `over_sizes` at each group's largest size."""
+    largest = means.groupby("group")["words"].transform("max")
+    return means[(means["words"] == largest) | means["words"].isna()].reset_index(drop=True)
+
+
+def points(found: Diagnosed) -> pd.DataFrame:
+    """One row per run and measure, of runs with a size: run, group, size, seed, words, KEYS, accuracy."""
+    runs = found.runs[found.runs["sample_words"].notna()]
+    table = found.measured[found.measured["run"].isin(runs.index)][["run", *KEYS, "accuracy"]]
+    named = runs.rename(columns={"sample_words": "words"})
+    columns = [name for name in ("group", "size", "seed", "words") if name in named]
+    return table.join(named[columns], on="run")

@@ -1,0 +1,223 @@
+"""Pairs one by one: the hardest, those that runs disagree about, and where in a sentence a judgement is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.study.judgements import Judgements
+from eval.scores.files import read_scores, read_tokens
+
+Array = npt.NDArray[np.float64]
+PARTS = ("before", "differing", "after")
+_BETWEEN = " .,;:?!"  # words
+
+
+def largest_size(runs: pd.DataFrame) -> pd.Series:
+    """(R,) which runs are of the largest size of their group; a model of unknown size is one."""
+    words = runs["sample_words"].fillna(0)
+    largest = runs.loc[words.groupby(runs["group"]).idxmax()].set_index("group")["size"]
+    return runs["size"] == runs["group"].map(largest)
+
+
+def pair_accuracies(judged: Judgements, group: str, size: str) -> Array:
+    """(P,) mean outcome of each pair over the runs of a group at a size."""
+    of = ((judged.runs["group"] == group) & (judged.runs["size"] == size)).to_numpy()
+    accuracies: Array = judged.outcome[of].mean(axis=0, dtype=np.float64)
+    return accuracies
+
+
+def hardest_pairs(judged: Judgements, margins: Array, each: int = 3) -> pd.DataFrame:
+    """Of every paradigm the `each` pairs that the runs of all groups at their largest sizes get wrong most.
+
+    One row per pair: phenomenon, paradigm, pair_id, accuracy (mean over groups of the mean over runs), margin. Of pairs
+    that are equally hard those with the lowest `margins` (P,), as of `mean_margins`, come first.
+    """
+    at = judged.runs[largest_size(judged.runs)].drop_duplicates("group")
+    means = [pair_accuracies(judged, group, size) for group, size in at[["group", "size"]].to_numpy()]
+    table = judged.pairs.assign(accuracy=np.mean(means, axis=0), margin=margins)
+    order = ["phenomenon", "paradigm", "accuracy", "margin"]
+    return table.sort_values(order, kind="stable").groupby("paradigm", sort=False).head(each).reset_index(drop=True)
+
+
+def mean_margins(paths: Sequence[Path], pairs: pd.DataFrame) -> Array:
+    """(P,) mean over score files of good - bad, in standard deviations of that file; repeats of a pair are averaged.
+
+    `pairs`: paradigm and pair_id, which every file has.
+    """
+    keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
+    total = np.zeros(len(pairs))
+    for path in paths:
+        scores, _ = read_scores(path)
+        margin = (scores["good"] - scores["bad"]).groupby([scores["paradigm"], scores["pair_id"]]).mean()
+        total += (margin / margin.std()).reindex(keys).to_numpy(dtype=np.float64)
+    return total / len(paths)
+
+
+def learned_and_lost(judged: Judgements) -> pd.DataFrame:
+    """Pairs that most runs of a group judge differently at its largest size than at its smallest, by paradigm.
+
+    One row per group and paradigm: phenomenon, pairs, learned and lost (shares of pairs whose mean outcome crosses .5
+    upwards and downwards; one at .5 has crossed neither way). Groups of one size are left out.
+    """
+    rows = []
+    for group, runs in judged.runs.groupby("group", sort=False):
+        sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+        if len(sizes) < 2:
+            continue
+        first, last = (pair_accuracies(judged, str(group), str(size)) for size in (sizes[0], sizes[-1]))
+        table = judged.pairs.assign(learned=(first < 0.5) & (last > 0.5), lost=(first > 0.5) & (last < 0.5))
+        by = table.groupby(["phenomenon", "paradigm"], as_index=False, sort=True)
+        found = by.agg(pairs=("pair_id", "size"), learned=("learned", "mean"), lost=("lost", "mean"))
+        rows.append(found.assign(group=group, smallest=sizes[0], largest=sizes[-1]))
+    columns = ["group", "phenomenon", "paradigm", "pairs", "smallest", "largest", "learned", "lost"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+
+
+def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
+    """Pairs whose judgement flips most often from size to size, and between runs of one size.
+
+    One row per pair and group, the `each` of every paradigm that flip most: group, phenomenon, paradigm, pair_id, flips
+    (how often the majority of a size's runs changes sides from one size to the next; a size that is split evenly has
+    no side and is passed over), split (mean over sizes of 4 s (1 - s), s the share of a size's runs that are right: 0
+    where runs agree, 1 where they are halved), and shares, a dictionary size -> s. Most flips come first, then the most
+    split. Groups of one run are left out.
+    """
+    rows = []
+    for group, runs in judged.runs.groupby("group", sort=False):
+        if len(runs) < 2:
+            continue
+        sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+        shares = np.stack([pair_accuracies(judged, str(group), str(size)) for size in sizes])  # (S, P)
+        flips, side = np.zeros(shares.shape[1], dtype=np.int64), np.sign(shares[0] - 0.5)
+        for share in shares[1:]:
+            now = np.sign(share - 0.5)
+            flips += (now * side) < 0
+            side = np.where(now == 0, side, now)
+        table = judged.pairs.assign(flips=flips, split=(4 * shares * (1 - shares)).mean(axis=0))
+        table["row"] = np.arange(len(table))
+        order = table.sort_values(["flips", "split"], ascending=False, kind="stable")
+        found = order.groupby("paradigm", sort=False).head(each).sort_values(["phenomenon", "paradigm"], kind="stable")
+        of_row = [dict(zip(map(str, sizes), shares[:, row].tolist(), strict=True)) for row in found["row"]]
+        rows.append(found.drop(columns="row").assign(group=group, shares=pd.Series(of_row, index=found.index)))
+    columns = ["group", "phenomenon", "paradigm", "pair_id", "flips", "split", "shares"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+
+
+def seed_disagreement(judged: Judgements) -> pd.DataFrame:
+    """How often two runs that differ in their seed alone judge a pair differently.
+
+    One row per group, size and phenomenon, overall among them (level, name): runs, disagreement: the mean over
+    paradigms, pairs and pairs of runs of |difference of outcomes|; of n runs with k outcomes of 1 it is
+    2 k (n - k) / (n (n - 1)). Sizes with one run are left out. Two coins disagree half of the time.
+    """
+    rows = []
+    for (group, size), runs in judged.runs.groupby(["group", "size"], sort=False):
+        n = len(runs)
+        if n < 2:
+            continue
+        of = judged.runs.index.isin(runs.index)
+        ordered = np.sort(judged.outcome[of].astype(np.float64), axis=0)
+        # The sum of |a - b| over pairs of n sorted values weighs the i-th by 2 i - n + 1.
+        gaps = (2 * np.arange(n) - n + 1) @ ordered / (n * (n - 1) / 2)
+        table = judged.pairs.assign(disagreement=gaps)
+        by_paradigm = table.groupby(["phenomenon", "paradigm"], as_index=False)["disagreement"].mean()
+        found = by_paradigm.groupby("phenomenon", as_index=False)["disagreement"].mean()
+        found = found.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
+        whole = {"name": "overall", "level": "overall", "disagreement": by_paradigm["disagreement"].mean()}
+        words = float(runs["sample_words"].mean())
+        rows.append(pd.concat([pd.DataFrame([whole]), found]).assign(group=group, size=size, words=words, runs=n))
+    columns = ["group", "size", "words", "runs", "level", "name", "disagreement"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+
+
+def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
+    """Where in a pair's sentences the difference of their log-probabilities arises, from tokens.parquet.
+
+    `items`: paradigm, pair_id, good, bad. One row per pair that has its tokens: paradigm, pair_id, before, differing,
+    after: ln p(good) - ln p(bad) (nats) over the tokens that begin in what the sentences have in common first, in what
+    differs, and in what they have in common after it (the end symbol among them). `differing` holds the critical words,
+    `after` what a model makes of the rest; a causal model has 0 in `before`.
+    """
+    tokens, _ = read_tokens(folder)
+    key, sentences = ["paradigm", "pair_id"], _sentences(items)
+    pairs = list(tokens[key].drop_duplicates().itertuples(index=False, name=None))
+    limits = pd.DataFrame(
+        [(*pair, side, *span) for pair in pairs
+         for side, span in zip(("good", "bad"), differing_spans(*sentences[pair]), strict=True)],
+        columns=[*key, "side", "first", "last"],
+    )  # fmt: skip
+    rows = tokens.merge(limits, on=[*key, "side"], how="left")
+    signed = rows["logprob"].where(rows["side"] == "good", -rows["logprob"])
+    inside = {"before": rows["start"] < rows["first"], "after": rows["start"] >= rows["last"]}
+    inside["differing"] = ~(inside["before"] | inside["after"])
+    sums = rows[key].assign(**{part: signed.where(inside[part], 0.0) for part in PARTS})
+    return sums.groupby(key, sort=False, as_index=False)[list(PARTS)].sum()
+
+
+def _sentences(items: pd.DataFrame) -> dict[Any, tuple[str, str]]:
+    """(paradigm, pair_id) -> good and bad."""
+    columns = (items[name].tolist() for name in ("paradigm", "pair_id", "good", "bad"))
+    return {(paradigm, pair): (good, bad) for paradigm, pair, good, bad in zip(*columns, strict=True)}
+
+
+def differing_spans(good: str, bad: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Characters in which two sentences differ: (start, end) in each, widened to whole words where there are spaces.
+
+    The space before the first differing word belongs to it, as tokens that carry it begin there.
+    """
+    shortest = min(len(good), len(bad))
+    first = next((i for i in range(shortest) if good[i] != bad[i]), shortest)
+    common = next((i for i in range(shortest - first) if good[-1 - i] != bad[-1 - i]), shortest - first)
+    while _within_word(good, first) or _within_word(bad, first):
+        first -= 1
+    while _within_word(good, len(good) - common) or _within_word(bad, len(bad) - common):
+        common -= 1
+    first -= first > 0 and good[first - 1] == " "
+    return (first, len(good) - common), (first, len(bad) - common)
+
+
+def _within_word(sentence: str, at: int) -> bool:
+    """Whether a word goes on at a place; a text without spaces has no words."""
+    inside = 0 < at < len(sentence) and " " in sentence
+    return inside and sentence[at - 1] not in _BETWEEN and sentence[at] not in _BETWEEN
+
+
+def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: int, seed: int) -> list[dict[str, Any]]:
+    """Up to `each` wrongly judged pairs of every paradigm with their tokens, for reading.
+
+    folder: scores of one run; items: columns of eval.scores.files.ITEMS; wrong: paradigm and pair_id of the pairs that this
+    run judges wrongly. Drawn by `seed` from those whose tokens were kept. Each has paradigm, pair_id, phenomenon, and
+    for either side tokens: text, logprob (nats), unk, differs.
+    """
+    tokens, _ = read_tokens(folder)
+    key = ["paradigm", "pair_id"]
+    kept = wrong[key].merge(tokens[key].drop_duplicates(), on=key)
+    rng = np.random.default_rng(seed)
+    drawn = kept.iloc[rng.permutation(len(kept))].groupby("paradigm", sort=True).head(each)
+    of_pair = dict(list(tokens.merge(drawn, on=key).groupby(key)))
+    sentences = _sentences(items)
+    found = []
+    chosen = items[[*key, "phenomenon"]].merge(drawn, on=key).sort_values(["phenomenon", *key])
+    for paradigm, pair, phenomenon in zip(*(chosen[name].tolist() for name in (*key, "phenomenon")), strict=True):
+        spans = differing_spans(*sentences[paradigm, pair])
+        entry: dict[str, Any] = {"paradigm": paradigm, "pair_id": pair, "phenomenon": phenomenon}
+        for side, sentence, (first, last) in zip(("good", "bad"), sentences[paradigm, pair], spans, strict=True):
+            part = of_pair[paradigm, pair]
+            of_side = part[part["side"] == side].sort_values("position")
+            entry[side] = [
+                {
+                    "text": sentence[start:end] or "<eos>",
+                    "logprob": logprob,
+                    "unk": unk,
+                    "differs": first <= start < last,
+                }
+                for start, end, logprob, unk in of_side[["start", "end", "logprob", "unk"]].itertuples(index=False)
+            ]
+        found.append(entry)
+    return found

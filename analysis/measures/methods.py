@@ -1,0 +1,397 @@
+"""Judgement methods beside each other: accuracy over templates, bias towards A and towards short sentences.
+
+The analyses of Ide et al. 2024 and, for the prefix methods, of Warstadt et al. 2020, section 6.4. Score files are
+counted by Polars run by run, so that memory holds one method of one run at a time; the rest works on the counts.
+
+Columns of counts by paradigm: run, method, repeat (template or trial; "" for a method without either), paradigm, pairs,
+right (sum of outcomes), ties, decided and chose_a (judgements of an A/B prompt that are no ties, and those for A),
+difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN where not known).
+By difference: run, method, repeat, difference, pairs, right.
+
+Methods judge the same pairs by the same runs, so what they differ by is paired by both. Its variance is that over runs
+plus that over pairs within paradigms minus chance in single judgements, which both hold (analysis/curves/variance.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from analysis.curves.fit import of_judgements, wilson_limits
+from analysis.curves.intervals import SAME_TEXT
+from analysis.curves.p_values import holm
+from analysis.curves.units import paradigm_accuracies, units_of
+from analysis.curves.variance import (
+    Array,
+    cluster_weights,
+    judgement_variance,
+    pair_variance,
+    satterthwaite,
+    shared_text_variance,
+    stratum_products,
+)
+from analysis.measures.accuracies import ATTRACTOR, by_condition
+from analysis.study.collect import Study
+from analysis.study.judgements import methods_of
+from eval.config import DIAGNOSTICS
+from eval.scores.accuracy import TIE_WORTH, wilson
+from eval.scores.files import read_score_table, score_path
+
+OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # whose counts of tokens are of the sentences alone
+_KEY = ["paradigm", "pair_id"]
+_JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
+PREFIX_METHODS = ("one_prefix", "two_prefix")
+
+
+def score_files(study: Study, label: str) -> pd.DataFrame:
+    """Score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
+    assert label.partition("+")[0] not in DIAGNOSTICS, label
+    rows = [
+        {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}
+        for run in study.runs.index
+        for method in methods_of(study, run, label)
+    ]
+    return pd.DataFrame(rows, columns=["run", "method", "path"])
+
+
+def count_judgements(
+    files: pd.DataFrame, ties: str, progress: Callable[[str], None] = lambda run: None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Counts by paradigm and by difference of lengths (the module says which columns); `files` as of `score_files`.
+
+    Raises RunError for a damaged file.
+    """
+    by_paradigm, by_difference = [], []
+    for run, of_run in files.groupby("run", sort=False):
+        paths = dict(zip(of_run["method"], of_run["path"], strict=True))
+        lengths = _lengths(paths)
+        for method, path in paths.items():
+            rows = _outcomes(path, ties)
+            if lengths is not None:
+                rows = rows.join(lengths, on=_KEY, how="left")
+                of_lengths = rows.drop_nulls("difference").group_by("repeat", "difference", maintain_order=True)
+                found = of_lengths.agg(pairs=pl.len(), right=pl.col("outcome").sum())
+                by_difference.append(found.with_columns(run=pl.lit(run), method=pl.lit(method)))
+            else:
+                rows = rows.with_columns(difference=pl.lit(None, dtype=pl.Int32))
+            counted = rows.group_by("repeat", "paradigm", maintain_order=True).agg(
+                pairs=pl.len(),
+                right=pl.col("outcome").sum(),
+                ties=pl.col("tie").sum(),
+                decided=pl.col("decided").sum(),
+                chose_a=pl.col("chose_a").sum(),
+                difference=pl.col("difference").mean(),
+            )
+            by_paradigm.append(counted.with_columns(run=pl.lit(run), method=pl.lit(method)))
+        progress(str(run))
+    return _joined(by_paradigm, _BY_PARADIGM), _joined(by_difference, _BY_DIFFERENCE)
+
+
+_BY_PARADIGM = ["run", "method", "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
+_BY_DIFFERENCE = ["run", "method", "repeat", "difference", "pairs", "right"]
+
+
+def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    table: pd.DataFrame = pl.concat(parts).select(columns).to_pandas()
+    return table
+
+
+def _outcomes(path: Path, ties: str) -> pl.DataFrame:
+    """One row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
+    good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
+    known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
+    better, tie = known & (good > bad), ~known | (good == bad)  # as eval.scores.accuracy.tied
+    decided = pl.col("order").is_not_null() & known & (good != bad)
+    return _read(path, _JUDGED).select(
+        *_KEY,
+        repeat=pl.coalesce(pl.col("template"), pl.col("trial").cast(pl.String), pl.lit("")),
+        outcome=better.cast(pl.Float64) + tie.cast(pl.Float64) * TIE_WORTH[ties],
+        tie=tie,
+        decided=decided,
+        chose_a=decided & ((pl.col("order") == "A") == better),
+    )
+
+
+def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
+    """(paradigm, pair_id) x (method, run) outcomes, means over templates or trials; NaN where a method judges no pair.
+
+    `files` as of `score_files`. Raises RunError for a damaged file.
+    """
+    columns = {}
+    for run, method, path in files[["run", "method", "path"]].itertuples(index=False):
+        means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
+        columns[method, run] = means.to_pandas().set_index(_KEY)["outcome"]
+    table = pd.DataFrame(columns).sort_index()
+    return table.rename_axis(columns=["method", "run"])
+
+
+def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0) -> tuple[float, float, float, str]:
+    """(R, P) values of runs x pairs -> mean over paradigms, its standard error, degrees of freedom, and over what.
+
+    Pairs are sorted by paradigm: `paradigms` (P,). Over new runs and new pairs of the same paradigms; over new pairs
+    where there is one run. `overlap`: share of text that the runs' samples have in common, which hides as much of the
+    variance over new samples (analysis.curves.variance.shared_text_variance); runs on the same text show nothing of it. The
+    error is NaN where that is so and where a paradigm has one pair, and 0 where all values are equal.
+    """
+    starts = np.flatnonzero(np.append(True, np.asarray(paradigms)[1:] != np.asarray(paradigms)[:-1]))
+    bounds = np.append(starts, len(paradigms)).astype(np.intp)
+    units = np.full((len(starts), 1), 1 / len(starts))
+    runs = len(outcome)
+    mean = np.full(runs, 1 / runs)
+    estimate = float((paradigm_accuracies(outcome, bounds) @ units).mean())
+    of_pairs = pair_variance(mean @ outcome, bounds, units)
+    free = np.array([[max(len(paradigms) - len(starts), 1)]])
+    if runs == 1:
+        variances, degrees, over = of_pairs[None], free, "pairs"
+    elif overlap > SAME_TEXT:
+        return estimate, float("nan"), float("nan"), "none: the runs share their text"
+    else:
+        stratum, runs_alone = np.zeros(runs, dtype=np.intp), np.arange(runs)
+        weights = cluster_weights(mean, stratum, runs_alone)
+        y = paradigm_accuracies(outcome, bounds) @ units
+        terms = weights @ y
+        of_runs = stratum_products(terms, terms, stratum)
+        chance = judgement_variance(outcome, weights, stratum, bounds, units)
+        text = shared_text_variance(mean, y, stratum, np.full(runs, overlap))
+        # Few runs may happen to lie closer together than chance in single judgements lets runs lie. Their degrees of
+        # freedom stay, which is too wide for two runs (99.7%); with those of the floor these have 89%.
+        variances = np.stack([np.maximum(of_runs[0], chance) + text, np.maximum(of_pairs - chance, 0)])
+        degrees, over = np.array([[runs - 1], [free[0, 0]]]), "runs and pairs"
+    return estimate, float(np.sqrt(variances.sum())), float(satterthwaite(variances, degrees)[0]), over
+
+
+COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
+
+
+def accuracy_limits(
+    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Overall accuracy of each group by each method, with Wilson's limits of the variance of `crossed_mean`.
+
+    As of analysis.curves.fit.spread_limits: with Student's quantile, of as many trials as would vary as much (Korn and
+    Graubard 1998), and no closer than chance in single judgements of new pairs gives, so that they have a width where
+    all is right. `outcomes`: of `pair_outcomes`; `groups`: run -> group; `overlaps`: run -> share of text in common
+    with the other runs of its group, None: none. One row each: group, method, accuracy, low, high, over.
+    """
+    rows = []
+    for group, of in _by_group(outcomes, groups):
+        for method, values in of.items():
+            judged = values.dropna(axis=1)
+            paradigms = judged.columns.get_level_values(0)
+            accuracy, error, degrees, over = crossed_mean(
+                judged.to_numpy(), list(paradigms), _overlap(judged.index, overlaps)
+            )
+            pairs = pd.DataFrame({"phenomenon": "", "paradigm": paradigms})
+            # Pairs are what is new: one outcome each, the mean over runs.
+            per_trial = of_judgements(judged.to_numpy().mean(axis=0)[None], np.zeros(1, np.intp), units_of(pairs))
+            binomial = accuracy * (1 - accuracy)
+            varied = student.ppf(0.5 + confidence / 2, degrees) ** 2 * error**2 / (binomial if binomial > 0 else np.inf)
+            square = np.maximum(varied, norm.ppf(0.5 + confidence / 2) ** 2 * per_trial[0, 0])
+            low, high = (float(limit) for limit in wilson_limits(np.asarray(accuracy), square))
+            rows.append(
+                {"group": group, "method": method, "accuracy": accuracy, "low": low, "high": high, "over": over}
+            )
+    return pd.DataFrame(rows, columns=["group", "method", "accuracy", "low", "high", "over"])
+
+
+def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
+    """Share of text that samples of these runs have in common."""
+    return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
+
+
+def compare_methods(
+    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
+) -> pd.DataFrame:
+    """What every two methods of a group differ by, over the pairs that both judge: COMPARED.
+
+    Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high and p by
+    Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
+    all groups (Holm 1979).
+    """
+    rows = []
+    for group, of in _by_group(outcomes, groups):
+        for method, other in combinations(of, 2):
+            runs = of[method].index.intersection(of[other].index)
+            change = (of[method].loc[runs] - of[other].loc[runs]).dropna(axis=1)
+            if change.empty:
+                continue
+            paradigms = list(change.columns.get_level_values(0))
+            difference, error, degrees, over = crossed_mean(change.to_numpy(), paradigms, _overlap(runs, overlaps))
+            error = error if error > 0 else float("nan")
+            half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
+            p = float(2 * student.sf(abs(difference) / error, degrees))
+            rows.append(
+                {"group": group, "method": method, "other": other, "paradigms": len(set(paradigms)), "runs": len(runs),
+                 "difference": difference, "low": difference - half, "high": difference + half, "p": p, "over": over}
+            )  # fmt: skip
+    table = pd.DataFrame(rows).reindex(columns=COMPARED)
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+
+
+def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:
+    """Each group, and by method its runs x pairs."""
+    methods = dict.fromkeys(outcomes.columns.get_level_values("method"))
+    for group in groups.unique():
+        runs = set(groups.index[groups == group])
+        of = {str(method): outcomes[method].T for method in methods}
+        of = {method: rows[rows.index.isin(runs)] for method, rows in of.items()}
+        yield str(group), {method: rows for method, rows in of.items() if len(rows)}
+
+
+def _lengths(paths: dict[str, Path]) -> pl.DataFrame | None:
+    """paradigm, pair_id, difference: tokens of the good sentence less those of the bad one; None where none says."""
+    known = [paths[method] for method in OF_SENTENCES if method in paths]
+    if not known:
+        return None
+    table = _read(known[0], [*_KEY, "good_tokens", "bad_tokens"])
+    return table.select(*_KEY, difference=pl.col("good_tokens") - pl.col("bad_tokens"))
+
+
+def _read(path: Path, columns: list[str]) -> pl.DataFrame:
+    table = pl.from_arrow(read_score_table(path)[0].select(columns))
+    assert isinstance(table, pl.DataFrame)
+    return table
+
+
+def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
+    """One row per run and method, as tables 3, 9 and 10 of Ide et al. 2024 have them.
+
+    accuracy: mean over repeats of the mean over paradigms; sd: standard deviation over repeats (NaN for one);
+    repeats; best, best_accuracy: the repeat with the highest accuracy (their oracle); ties: share of judgements;
+    share_of_a: of judgements that are no ties, NaN for a method that does not ask for A or B.
+    """
+    accuracy = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
+    overall = accuracy.groupby(["run", "method", "repeat"], sort=False)["accuracy"].mean().reset_index()
+    keys = ["run", "method"]
+    best = overall.loc[overall.groupby(keys, sort=False)["accuracy"].idxmax()].set_index(keys)
+    found = overall.groupby(keys, sort=False)["accuracy"].agg(accuracy="mean", sd="std", repeats="size")
+    found = found.assign(best=best["repeat"], best_accuracy=best["accuracy"])
+    totals = by_paradigm.groupby(keys, sort=False)[["pairs", "ties", "decided", "chose_a"]].sum()
+    found["ties"] = totals["ties"] / totals["pairs"]
+    found["share_of_a"] = totals["chose_a"] / totals["decided"].where(totals["decided"] > 0)
+    table: pd.DataFrame = found.reset_index()
+    return table
+
+
+def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
+    """Point-biserial correlation of success with the difference of lengths (Ide et al. 2024, section 6, table 4).
+
+    One row per run and method: r, its mean over repeats; NaN where all sentences of pairs are equally long, or all
+    judgements alike. It is Pearson's r of outcomes (0, 1; a half for a tie that counts half) and differences. low,
+    high: Fisher's 95% interval over pairs, each of which counts once however many repeats judge it.
+    """
+    rows = []
+    for (run, method), of_method in by_difference.groupby(["run", "method"], sort=False):
+        repeats = of_method.groupby("repeat", sort=False)
+        r = float(np.mean([_point_biserial(repeat) for _, repeat in repeats]))
+        pairs = float(repeats["pairs"].sum().max())
+        half = norm.ppf(0.975) / np.sqrt(pairs - 3) if pairs > 3 else np.nan
+        low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
+        rows.append({"run": run, "method": method, "r": r, "low": float(low), "high": float(high)})
+    return pd.DataFrame(rows, columns=["run", "method", "r", "low", "high"])
+
+
+def _point_biserial(counts: pd.DataFrame) -> float:
+    """Of rows difference, pairs, right, whose outcomes are 0 or 1."""
+    x, n, right = (counts[name].to_numpy(dtype=np.float64) for name in ("difference", "pairs", "right"))
+    mean_x, mean_y = n @ x / n.sum(), right.sum() / n.sum()
+    covariance = right @ x / n.sum() - mean_x * mean_y
+    variances = (n @ (x - mean_x) ** 2 / n.sum()) * mean_y * (1 - mean_y)
+    return float(covariance / np.sqrt(variances)) if variances > 0 else float("nan")
+
+
+def accuracy_by_difference(by_difference: pd.DataFrame, largest: int = 5) -> pd.DataFrame:
+    """Accuracy over the difference of lengths (Ide et al. 2024, figure 2): the rows of `by_difference` summed.
+
+    One row per method and difference, those beyond `largest` tokens joined to it: difference, judgements, accuracy,
+    low, high (Wilson's 95% interval over the pairs, whose number is that of one run's one repeat).
+    """
+    clipped = by_difference.assign(difference=by_difference["difference"].clip(-largest, largest))
+    summed = clipped.groupby(["method", "difference"], as_index=False, sort=True)[["pairs", "right"]].sum()
+    judged = by_difference.groupby("method").apply(lambda rows: len(rows[["run", "repeat"]].drop_duplicates()))
+    rows = []
+    for method, difference, pairs, right in summed.itertuples(index=False):
+        low, high = wilson(right / pairs, pairs / judged[method])
+        rows.append({"method": method, "difference": int(difference), "judgements": int(pairs),
+                     "accuracy": right / pairs, "low": low, "high": high})  # fmt: skip
+    return pd.DataFrame(rows, columns=["method", "difference", "judgements", "accuracy", "low", "high"])
+
+
+def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
+    """Paradigm -> whether it shuffles words: both sentences of all its pairs have the same words, case aside.
+
+    Ide et al. 2024, section 6, whose numbers of people (83.1% and 89.7%) come out where punctuation marks are words.
+    `items`: paradigm, good, bad. A pair of one and the same sentence tells nothing.
+    """
+    told = items[items["good"] != items["bad"]]
+    same = [_bag(good) == _bag(bad) for good, bad in zip(told["good"], told["bad"], strict=True)]
+    return pd.Series(same, index=told["paradigm"].to_numpy()).groupby(level=0).all()
+
+
+def _bag(sentence: str) -> list[str]:
+    return sorted(re.findall(r"\w+|[^\w\s]", sentence.lower()))
+
+
+def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of subject-verb agreement by what stands between the two (Ide et al. 2024, figure 4).
+
+    One row per run, method and condition of accuracies.ATTRACTOR: run, method, condition, accuracy, of the template (or
+    trial) with the highest overall accuracy, as there. Empty where a paradigm of them is missing.
+    """
+    best = method_accuracies(by_paradigm)[["run", "method", "best"]].rename(columns={"best": "repeat"})
+    chosen = by_paradigm.merge(best, on=["run", "method", "repeat"])
+    rows = []
+    for method, part in chosen.groupby("method", sort=False):
+        shares = pd.DataFrame({"level": "paradigm", "name": part["paradigm"], "model": part["run"],
+                               "accuracy": part["right"] / part["pairs"]})  # fmt: skip
+        rows.append(by_condition(shares, ATTRACTOR).rename(columns={"model": "run"}).assign(method=method))
+    columns = ["run", "method", "condition", "accuracy"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+
+
+def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
+    """Accuracy of `one` less that of `other` by run and paradigm, beside the difference of lengths (figure 6).
+
+    Columns run, paradigm, accuracy_difference, length_difference; over the paradigms that both judge.
+    """
+    known = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
+    mean = known.groupby(["run", "method", "paradigm"], sort=False)[["accuracy", "difference"]].mean()
+    wide = mean["accuracy"].unstack("method")
+    if one not in wide or other not in wide:
+        return pd.DataFrame(columns=["run", "paradigm", "accuracy_difference", "length_difference"])
+    lengths = mean["difference"].groupby(["run", "paradigm"]).first()
+    both = pd.DataFrame({"accuracy_difference": wide[one] - wide[other], "length_difference": lengths}).dropna()
+    return both.reset_index()
+
+
+def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd.DataFrame:
+    """Full sentences beside one and two prefixes (Warstadt et al. 2020, figure 6), on the same paradigms.
+
+    `phenomena`: paradigm -> phenomenon. One row per run, prefix method, level and name: paradigms, accuracy, full (lp
+    on the same paradigms). Empty where a study has no prefix method, or no lp.
+    """
+    known = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
+    wide = known.pivot_table(index=["run", "paradigm"], columns="method", values="accuracy")
+    rows = []
+    for method in [name for name in PREFIX_METHODS if name in wide and "lp" in wide]:
+        both = wide[["lp", method]].dropna().reset_index()
+        both["phenomenon"] = both["paradigm"].map(phenomena)
+        parts = [("overall", ["run"]), ("phenomenon", ["run", "phenomenon"])]
+        for level, by in parts:
+            mean = both.groupby(by, sort=True).agg(
+                paradigms=("paradigm", "size"), accuracy=(method, "mean"), full=("lp", "mean")
+            )
+            mean = mean.reset_index().assign(method=method, level=level)
+            rows.append(mean.assign(name=mean["phenomenon"] if level == "phenomenon" else "overall"))
+    columns = ["run", "method", "level", "name", "paradigms", "accuracy", "full"]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)

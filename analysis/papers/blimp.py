@@ -1,0 +1,86 @@
+"""BLiMP's tables and figures as exhibits: of the published models, and of the groups of a study beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import pandas as pd
+
+from analysis.exhibits.exhibit import Exhibit, as_it_is, count, yes
+from analysis.exhibits.figures.accuracies import axis_start, condition_chart, gap_chart, matrix_chart
+from analysis.exhibits.figures.style import Chart
+from analysis.exhibits.tables.text import signed_text
+from analysis.measures.accuracies import (
+    Conditions,
+    by_condition,
+    correlations,
+    gaps,
+    losses,
+    paradigm_table,
+    phenomenon_table,
+)
+
+
+def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame, known: pd.DataFrame) -> Exhibit:
+    """Table 4. `known`: the published list of paradigms (accuracies.paradigm_table)."""
+    table = paradigm_table(accuracies, known)
+    return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes}, folded=True)
+
+
+def phenomena_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
+    """Table 3."""
+    return Exhibit(name, heading, about, phenomenon_table(accuracies), strong=(0,))
+
+
+def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
+    """Where models stand above people and where below."""
+    found = gaps(accuracies)
+    table = found.pivot(index=["level", "name"], columns="model", values="gap")[list(dict.fromkeys(found["model"]))]
+    order = sorted(table.index, key=lambda key: (key[0] != "overall", -table.loc[key].mean()))
+    shown = table.loc[order].reset_index().drop(columns="level").rename(columns={"name": "phenomenon"})
+    shown = shown.rename_axis(None, axis=1)
+    signed = dict.fromkeys(shown.columns[1:], signed_text)
+    phenomena = found[found["level"] == "phenomenon"]
+    charts = {"gaps": lambda width: gap_chart(phenomena, width=width)}
+    return Exhibit(name, heading, about, shown, cells=signed, charts=charts, strong=(0,))
+
+
+def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
+    """Figure 1, and a row for each two models with the interval of their correlation."""
+    found = correlations(accuracies)
+    models = list(dict.fromkeys(found["model"]))
+    first = found["model"].map(models.index) < found["other"].map(models.index)
+    table = found[first].reset_index(drop=True)
+    domain = (min(0.0, float(found["r"].min())), 1.0)
+    draw = partial(matrix_chart, found, "model", "other", "r", domain=domain, legend="Pearson's r")
+    about = f"{about} Limits: 95%, by Fisher's transformation, over paradigms like these."
+    cells = {
+        "model": as_it_is,
+        "other": as_it_is,
+        "paradigms": count,
+        **dict.fromkeys(("r", "low", "high"), signed_text),
+    }
+    charts = {"matrix": lambda width: draw(width=width)}
+    return Exhibit(name, heading, about, table, cells=cells, charts=charts, folded=True)
+
+
+def conditions_exhibit(
+    name: str, heading: str, about: str, accuracies: pd.DataFrame, panels: Mapping[str, Conditions]
+) -> Exhibit | None:
+    """Figures 3 and 4: panels with conditions of the same names; None where no model has all paradigms of a panel."""
+    rows = by_condition(accuracies, panels)
+    if rows.empty:
+        return None
+    keys = ["panel", "model"]
+    conditions, order = list(dict.fromkeys(rows["condition"])), rows[keys].drop_duplicates()
+    table = rows.pivot(index=keys, columns="condition", values="accuracy")[conditions].reset_index()
+    table = order.merge(table, on=keys).merge(losses(rows), on=keys).rename_axis(None, axis=1)
+    shown = list(dict.fromkeys(rows["panel"]))
+    low = axis_start(rows["accuracy"])
+    charts = {f"panel-{i}": partial(_panel, rows, panel, low) for i, panel in enumerate(shown)}
+    return Exhibit(name, heading, about, table if len(shown) > 1 else table.drop(columns="panel"), charts=charts)
+
+
+def _panel(rows: pd.DataFrame, panel: str, low: float, width: int | str) -> Chart:
+    return condition_chart(rows[rows["panel"] == panel], width=width, heading=panel, domain=(low, 1.0))

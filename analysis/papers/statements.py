@@ -1,0 +1,248 @@
+"""What the papers state in their text and print in their tables, against what follows from the published accuracies.
+
+`measures` of a benchmark are numbers by name; analysis/published/statements.csv says which name a statement is about.
+A statement that does not follow is shown with both numbers. Those of BLiMP's figure 3 are about paradigms that the
+paper does not name: ours were chosen so that they follow (analysis/measures/accuracies.py), and the column `chosen` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis.curves.variance import Array
+from analysis.measures.accuracies import (
+    ADJECTIVE,
+    ATTRACTOR,
+    OVERALL,
+    PEOPLE,
+    REGULARITY,
+    against,
+    by_condition,
+    correlations,
+    gaps,
+    losses,
+    pooled_loss,
+    wide,
+)
+from analysis.published import published_file, published_slopes
+
+NEURAL = ("LSTM", "TXL", "GPT-2")  # of Warstadt et al. 2020; the fourth model is the 5-gram
+Values = dict[tuple[str, str], float]
+COLUMNS = ["place", "statement", "relation", "value", "tolerance", "ours", "agrees", "chosen", "note"]
+_TRAINED_ON = {"LSTM": 83e6, "TXL": 103e6}  # words; Warstadt et al. 2020, section 4
+_SLOPES = {"LSTM": "LSTM", "TXL": "Transformer-XL"}  # published_slopes names them so
+# Paradigms of each phenomenon of CLiMP (Xiang et al. 2021, table 1; its coverb and classifier are swapped there).
+CLIMP_PARADIGMS = {
+    "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
+    "head_final": 1, "passive": 1, "verb_complement": 5,
+}  # fmt: skip
+
+
+def check(benchmark: str, measures: Mapping[str, float]) -> pd.DataFrame:
+    """The statements about one benchmark: COLUMNS; `agrees` is a boolean, and so is `chosen`: it agrees by our choice.
+
+    Relation "=": within the tolerance of the value, which is half of the last digit that is stated unless the statement
+    is a range; "<", ">": below it, above it. Raises KeyError for a statement about a number that is not there.
+    """
+    rows = published_file("statements")
+    rows = rows[rows["benchmark"] == benchmark].reset_index(drop=True)
+    rows["note"], rows["chosen"] = rows["note"].fillna(""), rows["chosen"].eq(1)
+    rows["ours"] = [measures[name] for name in rows["measure"]]
+    near = (rows["ours"] - rows["value"]).abs() <= rows["tolerance"] + 1e-9
+    below, above = rows["ours"] < rows["value"], rows["ours"] > rows["value"]
+    rows["agrees"] = np.select([rows["relation"] == "=", rows["relation"] == "<"], [near, below], above)
+    return rows[COLUMNS]
+
+
+def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the papers' tables: how many of each agree, and which do not."""
+    printed = published_file("printed")
+    printed = printed[printed["benchmark"] == benchmark]
+    rows = printed.merge(accuracies, on=["level", "name", "model"], how="left", validate="one_to_one")
+    rows["value"] = rows["percent"] / 100
+    rows["tolerance"] = np.where(rows["place"] == "table 4", 0.005, 0.0005)  # whole per cent there, else tenths
+    rows["agrees"] = (rows["accuracy"] - rows["value"]).abs() <= rows["tolerance"] + 1e-9
+    found = []
+    for place, part in rows.groupby("place", sort=True):
+        read = " that our copy of the paper's text has in one piece" if place == "table 4" else ""
+        slips = [
+            f"{name} {model}: {percent:g} printed, {100 * ours:.2f} follows"
+            for name, model, percent, ours in part.loc[
+                ~part["agrees"], ["name", "model", "percent", "accuracy"]
+            ].to_numpy()
+        ]
+        found.append(
+            {
+                "place": place,
+                "statement": f"cells that are the rounded accuracies or means of them, of {len(part)}{read}",
+                "relation": "=",
+                "value": float(len(part)),
+                "tolerance": 0.0,
+                "ours": float(part["agrees"].sum()),
+                "agrees": not slips,
+                "chosen": False,
+                "note": "; ".join(slips),
+            }
+        )
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def _values(accuracies: pd.DataFrame) -> Values:
+    """(name, model) -> accuracy, of phenomena and of the whole."""
+    rows = accuracies[accuracies["level"] != "paradigm"]
+    return {(name, model): float(value) for name, model, value in rows[["name", "model", "accuracy"]].to_numpy()}
+
+
+def _names(accuracies: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Phenomena, and models without people."""
+    table = wide(accuracies, "phenomenon")
+    return [str(name) for name in table.index], [str(model) for model in table if model != PEOPLE]
+
+
+def blimp_measures(accuracies: pd.DataFrame) -> dict[str, float]:
+    """Numbers of Warstadt et al. 2020 from the published accuracies (eval.published: blimp)."""
+    values, (phenomena, models) = _values(accuracies), _names(accuracies)
+    found = {f"{name} {model}": value for (name, model), value in values.items()}
+    whole = {model: values[OVERALL, model] for model in models}
+    found["lead of GPT-2"] = whole["GPT-2"] - max(value for model, value in whole.items() if model != "GPT-2")
+    found["lag of 5-gram"] = min(value for model, value in whole.items() if model != "5-gram") - whole["5-gram"]
+    found |= _gaps(accuracies)
+    reached = [name for name in phenomena if values[name, "GPT-2"] >= values[name, PEOPLE]]
+    found["phenomena where GPT-2 reaches people"] = float(len(reached))
+    hardest = [min(phenomena, key=lambda name: values[name, model]) for model in models]
+    found["models whose hardest phenomenon is island_effects"] = float(hardest.count("island_effects"))
+    paradigms = wide(accuracies, "paradigm")
+    without, gapped = (
+        paradigms.loc[[f"wh_vs_that_{kind}", f"wh_vs_that_{kind}_long_distance"], models].to_numpy()
+        for kind in ("no_gap", "with_gap")
+    )
+    found["filler-gap margin"] = float(without.min() - gapped.max())
+    found |= _correlations(accuracies) | _losses(accuracies) | _words_to_people(values)
+    shuffled = published_file("blimp_paradigms").set_index("paradigm")["word_shuffling"].reindex(paradigms.index) == 1
+    found["people on word-shuffling paradigms"] = float(paradigms.loc[shuffled, PEOPLE].mean())
+    found["people on other paradigms"] = float(paradigms.loc[~shuffled, PEOPLE].mean())
+    return found
+
+
+def _gaps(accuracies: pd.DataFrame) -> dict[str, float]:
+    found = {f"gap {row['name']} {row['model']}": float(row["gap"]) for row in gaps(accuracies).to_dict("records")}
+    return found | {name.replace("gap", "distance", 1): abs(gap) for name, gap in found.items()}
+
+
+def _correlations(accuracies: pd.DataFrame) -> dict[str, float]:
+    rows = correlations(accuracies)[["model", "other", "r"]].to_numpy()
+    r = {(model, other): float(value) for model, other, value in rows}
+    found = {f"r {model} {other}": value for (model, other), value in r.items()}
+    with_people = {model: r[model, PEOPLE] for model in NEURAL}
+    others = [value for model, value in with_people.items() if model != "GPT-2"]
+    found["lead of r GPT-2 people"] = with_people["GPT-2"] - max(others)
+    found["lag of r 5-gram people"] = min(with_people.values()) - r["5-gram", PEOPLE]
+    among = [r[model, other] for model in NEURAL for other in NEURAL if model != other]
+    found["neural r margin"] = min(among) - max(with_people.values())
+    return found
+
+
+def _losses(accuracies: pd.DataFrame) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, panel in {"locality": ADJECTIVE, "attractor": ATTRACTOR}.items():
+        lost = losses(by_condition(accuracies, panel))[["model", "loss"]].to_numpy()
+        found |= {f"loss {name} {model}": float(loss) for model, loss in lost}
+    found |= {f"loss irregular {model}": float(loss) for model, loss in pooled_loss(accuracies, REGULARITY).items()}
+    rows = by_condition(accuracies, ATTRACTOR)
+    attracted = rows[rows["model"].isin(NEURAL) & (rows["condition"] != "no attractor")]
+    found["lowest neural accuracy with an attractor"] = float(attracted["accuracy"].min())
+    return found
+
+
+def _words_to_people(values: Values) -> dict[str, float]:
+    """Words at which the published slope reaches people, from the accuracy of the model trained on all of its text."""
+    rows = published_slopes()[["model", "phenomenon", "slope"]].to_numpy()
+    slopes = {(model, name): float(slope) for model, name, slope in rows}
+    found = {}
+    for model, words in _TRAINED_ON.items():
+        for name in ("npi_licensing", "island_effects"):
+            doublings = (values[name, PEOPLE] - values[name, model]) / slopes[_SLOPES[model], name]
+            found[f"words to people {model} {name}"] = words * 2**doublings
+    return found
+
+
+def climp_models(models: Sequence[str]) -> pd.DataFrame:
+    """The published models of CLiMP that come in several sizes and units: model, kind, size (sentences), unit."""
+    parts = pd.Series(models).str.extract(r"^(?P<kind>LSTM|5-gram)-(?P<size>[\d.]+M)-(?P<unit>word|char)$")
+    parts["unit"] = parts["unit"].map({"word": "words", "char": "characters"})
+    return parts.assign(model=list(models)).dropna()[["model", "kind", "size", "unit"]].reset_index(drop=True)
+
+
+def climp_measures(accuracies: pd.DataFrame, people_of_blimp: float) -> dict[str, float]:
+    """Numbers of Xiang et al. 2021 from table 2 (eval.published: climp)."""
+    values, (phenomena, models) = _values(accuracies), _names(accuracies)
+    total = sum(CLIMP_PARADIGMS.values())
+    means = {
+        model: sum(CLIMP_PARADIGMS[name] * values[name, model] for name in phenomena) / total
+        for model in (*models, PEOPLE)
+    }
+    found = {f"mean {model}": value for model, value in means.items()} | _gaps(accuracies)
+    # Both the cells and the overall accuracy are rounded to a thousandth.
+    as_told = [model for model, mean in means.items() if abs(mean - values[OVERALL, model]) <= 0.001 + 1e-9]
+    found["overall rows that are means over paradigms"] = float(len(as_told))
+    found["people above those of BLiMP"] = values[OVERALL, PEOPLE] - people_of_blimp
+    order = sorted(phenomena, key=lambda name: sum(values[name, model] for model in models))
+    found["easiest two"] = float(len({"classifier", "verb_complement"}.intersection(order[-2:])))
+    found["hardest three"] = float(len({"ba", "binding", "filler_gap_dependency"}.intersection(order[:3])))
+    found["coverb best but BERT"] = max(values["coverb", model] for model in models if model != "Chinese BERT")
+    known = climp_models(models)
+    for kind, part in known.groupby("kind"):
+        of_kind = [values[OVERALL, model] for model in part["model"]]
+        found |= {f"lowest {kind}": min(of_kind), f"highest {kind}": max(of_kind)}
+        found[f"head_final {kind}s"] = float(np.mean([values["head_final", model] for model in part["model"]]))
+    rows = known.assign(accuracy=[values[OVERALL, model] for model in known["model"]]).drop(columns="model")
+    by_kind = against(rows, "kind")
+    found["LSTM above 5-gram"] = float(np.sum(by_kind["LSTM"] > by_kind["5-gram"]))
+    by_unit = against(rows, "unit")
+    gain = {(kind, size): float(gained) for kind, size, gained in _gains(by_unit)}
+    for kind in ("LSTM", "5-gram"):
+        found[f"{kind}s better on characters"] = float(sum(of == kind and gain[of, n] > 0 for of, n in gain))
+    found["LSTM-0.4M characters over words"] = gain["LSTM", "0.4M"]
+    by_size = against(rows[rows["kind"] == "5-gram"], "size")
+    found["5-grams better on more text"] = float(np.sum(by_size["2M"] > by_size["0.4M"]))
+    return found
+
+
+def _gains(by_unit: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Kind, size, and what characters gain over words."""
+    gained = by_unit["characters"] - by_unit["words"]
+    return list(zip(by_unit["kind"], by_unit["size"], gained, strict=True))
+
+
+def methods_measures(table: pd.DataFrame, blimp: Mapping[str, float]) -> dict[str, float]:
+    """Numbers of Ide et al. from their tables (published_file acceptability_methods); `blimp`: blimp_measures."""
+    mean, best, share = (
+        table[table["measure"] == measure].pivot(index="method", columns=["benchmark", "model"], values="value")
+        for measure in ("accuracy", "best", "share of A")
+    )
+    people = round(blimp["overall people"], 3)
+
+    def row(of: pd.DataFrame, method: str, benchmark: str | None = None) -> Array:
+        return np.asarray((of[benchmark] if benchmark else of).loc[method], dtype=np.float64)
+
+    plain = np.max([row(mean, method) for method in ("lp", "mean_lp", "pen_lp")], axis=0)
+    mixed = np.max([row(mean, method) for method in ("vote_mix_p3", "vote_mix_l3")], axis=0)
+    oracle = np.max([row(best, method) for method in ("in_template_lp", "yes_no")], axis=0)
+    single = mean[~mean.index.str.startswith("vote_")].rank(ascending=False)
+    counts = {
+        "yes_no best": row(single, "yes_no", "blimp") == 1,
+        "in_template_lp in the best two": row(single, "in_template_lp", "blimp") <= 2,
+        "yes_no above people": row(mean, "yes_no", "blimp") > people,
+        "plain below in_template_lp": plain < row(mean, "in_template_lp"),
+        "ab_prompt below yes_no": row(mean, "ab_prompt") < row(mean, "yes_no"),
+        "comparative below in_template_lp": row(mean, "in_template_comparative_lp") < row(mean, "in_template_lp"),
+        "mixed above oracle": mixed > oracle,
+    }
+    found = {name: float(true.sum()) for name, true in counts.items()}
+    ensembles = [row(mean, method, "blimp") for method in mean.index if str(method).startswith("vote_")]
+    found["best ensemble over people"] = float(np.max(ensembles)) - people
+    found["least preference"] = float(np.abs(2 * row(share, "ab_prompt") - 1).min())
+    return found | {name: blimp[name] for name in ("people on word-shuffling paradigms", "people on other paradigms")}

@@ -1,0 +1,94 @@
+"""Pages that open without a network: the templates' environment, and what stands in every page."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+import pandas as pd
+import vl_convert
+
+from analysis.exhibits.figures.style import schema_version
+from analysis.exhibits.tables.text import accuracy_text, interval_text, p_text, slope_text, title
+from pairscale.files import write_text
+from pairscale.sizes import format_size, readable_size
+
+
+def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]], context: Mapping[str, Any]) -> None:
+    """Render a template of this folder, which extends page.html; `charts`: Vega-Lite specifications by their name.
+
+    Text from data is escaped, in the charts too. A template calls `file` with the name of each file that it links to:
+    these stand beside the page, and, packed, in it, so that a page that was sent alone still gives them. PNG files do
+    not: the page draws them from the SVG of their name.
+    """
+    linked: dict[str, None] = {}
+
+    def file(name: str) -> str:
+        linked[name] = None
+        return quote(name)
+
+    def packed() -> dict[str, str]:
+        texts = {name: path.with_name(name).read_bytes() for name in linked if not name.endswith(".png")}
+        return {name: b64encode(gzip.compress(text, mtime=0)).decode() for name, text in texts.items()}
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    environment.filters.update(
+        accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text), p=p_text
+    )
+    environment.filters.update(minus=_signed, title=title, number=_number, duration=_duration, size=_size)
+    environment.globals.update(file=file, packed=packed)
+    css = _asset("theme.css", "eval") + _asset("report.css")
+    assets = {"charts": charts, "css": css, "js": _asset("report.js"), "vega": _vega()}
+    write_text(path, environment.get_template(template).render({**context, **assets}))
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", schema_version())
+    return bundle.replace("</script", "<\\/script")
+
+
+def _asset(name: str, package: str = "analysis.report") -> str:
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+def _minus(write: Callable[..., str]) -> Callable[..., str]:
+    """The same text with a minus sign in place of the hyphen."""
+    return lambda *values, **more: write(*values, **more).replace("-", "\N{MINUS SIGN}")
+
+
+def _signed(text: str) -> str:
+    """A sentence with minus signs before its negative numbers in place of hyphens."""
+    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
+
+
+def _size(words: float) -> str:
+    """125k; a dash for what is not known"""
+    return "\N{EN DASH}" if math.isnan(words) else readable_size(format_size(round(words)))
+
+
+def _number(value: Any, form: str = ",.0f") -> str:
+    """A number for a table; an empty cell for what is not known."""
+    return "" if value is None or pd.isna(value) else format(float(value), form)
+
+
+def _duration(seconds: Any) -> str:
+    """1 h 05 min, 12 min, 40 s"""
+    if seconds is None or pd.isna(seconds):
+        return ""
+    minutes = round(float(seconds) / 60)
+    if minutes < 2:
+        return f"{float(seconds):.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,190 @@
+"""Sections of a report on pairs one by one: the hardest, those that flip, and errors token by token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.tables.text import signed_text
+from analysis.measures.items import (
+    PARTS,
+    error_sample,
+    flipping_pairs,
+    hardest_pairs,
+    learned_and_lost,
+    mean_margins,
+    seed_disagreement,
+    token_differences,
+)
+from analysis.study.judgements import Judgements
+from eval.scores.files import TOKENS_FILE, judged_pairs
+
+ERRORS = 2  # of each paradigm in the sample of errors
+MOST = 12  # paradigms in the tables of pairs that were learned and lost
+HARDEST = 2  # pairs of each paradigm
+SEED = 1
+
+
+def item_exhibits(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> list[Exhibit]:
+    """`files`: score files of the runs at the largest sizes (score_exhibits); `items`: of the benchmark."""
+    made = [
+        _disagreement(judged),
+        _learned(judged),
+        _flipping(judged, items),
+        _hardest(judged, files, items),
+        _where(files, items),
+        _errors(judged, files, items),
+    ]
+    return [exhibit for exhibit in made if exhibit is not None]
+
+
+def _disagreement(judged: Judgements) -> Exhibit | None:
+    found = seed_disagreement(judged)
+    if found.empty:
+        return None
+    sizes = found.groupby("size")["words"].mean().sort_values().index
+    wide = found.pivot_table(index=["level", "name", "group"], columns="size", values="disagreement", sort=False)
+    wide = wide.reindex(columns=sizes).reset_index()
+    table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
+    return Exhibit(
+        "disagreement",
+        "Runs that differ in their seed alone",
+        "Share of pairs that two runs of one size judge differently; two that guess disagree on half of them.",
+        table,
+        cells={"curve": as_it_is},
+        strong=tuple(np.flatnonzero(wide["level"] == "overall").tolist()),
+        folded=True,
+    )
+
+
+def _learned(judged: Judgements) -> Exhibit | None:
+    found = learned_and_lost(judged)
+    if found.empty:
+        return None
+    most = found.assign(changed=found["learned"] + found["lost"])
+    most = most.sort_values("changed", ascending=False, kind="stable").groupby("group", sort=False).head(MOST)
+    most = most.sort_values(["group", "changed"], ascending=[True, False], kind="stable")
+    columns = {"group": "curve", "paradigm": "paradigm", "smallest": "from", "largest": "to", "learned": "learned",
+               "lost": "lost"}  # fmt: skip
+    return Exhibit(
+        "learned",
+        "Pairs learned and lost",
+        "Of each paradigm, the share of pairs that most runs judge wrongly at the smallest size and rightly at the "
+        f"largest, and the other way round: the {MOST} paradigms of each curve in which most pairs change.",
+        most[list(columns)].rename(columns=columns),
+        cells={"curve": as_it_is, "from": as_it_is, "to": as_it_is},
+        folded=True,
+    )
+
+
+def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
+    found = flipping_pairs(judged)
+    found = found[(found["flips"] > 0) | (found["split"] > 0)]
+    if found.empty:
+        return None
+    keys = ["paradigm", "pair_id"]
+    found = found.merge(items[[*keys, "good", "bad"]], on=keys, how="left")
+    sizes = judged.runs.groupby("size")["sample_words"].mean().sort_values().index
+    of_sizes = {f"at {size}": [shares.get(size, np.nan) for shares in found["shares"]] for size in sizes}
+    table = pd.DataFrame(
+        {"paradigm": found["paradigm"], "pair": found["pair_id"], "curve": found["group"], "good": found["good"],
+         "bad": found["bad"], "flips": found["flips"], **of_sizes, "split": found["split"],
+         "phenomenon": found["phenomenon"]}
+    )  # fmt: skip
+    return Exhibit(
+        "flips",
+        "Pairs that flip",
+        "Of each paradigm and curve the pair whose judgement changes sides most often from one size to the next "
+        "(flips: of the majority of runs; a size whose runs are halved has no side), of these the one that runs of one "
+        "size disagree about most (split: 0 where they agree, 1 where they are halved, mean over sizes). At a size: "
+        "share of its runs that judge the pair rightly.",
+        table,
+        cells={**dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is), "flips": count},
+        folded=True,
+        filtered=True,
+    )
+
+
+def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
+    paths = files.loc[files["method"] == judged.method, "path"].tolist()
+    found = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
+    found = found.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
+    columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]
+    return Exhibit(
+        "hardest",
+        "The hardest pairs",
+        "Of each paradigm those that the runs at the largest sizes get wrong most often and, of these, by the widest "
+        "margin (difference of scores, in standard deviations of a run's differences, mean over runs).",
+        found[columns].rename(columns={"pair_id": "pair"}),
+        cells={"pair": as_it_is, "good": as_it_is, "bad": as_it_is, "margin": signed_text},
+        folded=True,
+        filtered=True,
+    )
+
+
+def _one_run(files: pd.DataFrame) -> pd.DataFrame:
+    """The first run of each group that has tokens."""
+    kept = files[files["path"].map(lambda path: (path.parent / TOKENS_FILE).exists())]
+    return kept.drop_duplicates("group")
+
+
+def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
+    rows = []
+    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    for _, one in _one_run(files).iterrows():
+        found = token_differences(one["path"].parent, items)
+        mean = found.groupby(found["paradigm"].map(phenomena), sort=True)[list(PARTS)].mean()
+        rows.append(mean.rename_axis("phenomenon").reset_index().assign(curve=one["group"]))
+    if not rows:
+        return None
+    table = pd.concat(rows, ignore_index=True)[["phenomenon", "curve", "differing", "after"]]
+    return Exhibit(
+        "where",
+        "Where in the sentence",
+        "Mean difference of the two sentences' log-probabilities (nats, above 0: the good one is likelier), parted "
+        "into the words that differ and what both sentences have after them; of the pairs whose tokens were kept, one "
+        "run of each curve. What comes after can overturn the judgement on the critical words (Warstadt et al. 2020, "
+        "section 6.4).",
+        table,
+        cells={"curve": as_it_is, "differing": signed_text, "after": signed_text},
+        folded=True,
+    )
+
+
+def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
+    rows = []
+    judged_items = items[judged_pairs(judged.method, items)]
+    phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    for _, one in _one_run(files).iterrows():
+        outcome = judged.outcome[judged.runs.index.get_loc(one["run"])]
+        wrong = judged.pairs[outcome < 0.5]
+        for entry in error_sample(one["path"].parent, judged_items, wrong, ERRORS, SEED):
+            shown = {side: _tokens(entry[side]) for side in ("good", "bad")}
+            named = {"paradigm": entry["paradigm"], "pair": entry["pair_id"], "curve": one["group"]}
+            rows.append({**named, **shown, "phenomenon": phenomena[entry["paradigm"]]})
+    if not rows:
+        return None
+    return Exhibit(
+        "errors",
+        "A sample of errors",
+        f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn by a seed, one run of each curve, with the "
+        "log-probability of each token (nats) behind it; [ ] are the words that differ.",
+        pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable"),
+        cells=dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is),
+        folded=True,
+        filtered=True,
+    )
+
+
+def _tokens(tokens: list[dict[str, Any]]) -> str:
+    """Becca −5.4 [herself −6.7] . −3.0"""
+    shown = ""
+    for number, token in enumerate(tokens):
+        opens = token["differs"] and not (number and tokens[number - 1]["differs"])
+        closes = token["differs"] and not (number + 1 < len(tokens) and tokens[number + 1]["differs"])
+        text = f"{token['text'].strip()} {token['logprob']:.1f}".replace("-", "\N{MINUS SIGN}")
+        shown += (" [" if opens else " ") + text + ("]" if closes else "")
+    return shown.strip()

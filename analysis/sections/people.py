@@ -1,0 +1,181 @@
+"""People who answered a questionnaire (eval/questionnaire), in the place of those whose accuracy is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from analysis.config import AnalysisConfig
+from analysis.exhibits.exhibit import Exhibit, count
+from analysis.exhibits.sentences.curves import plural
+from analysis.measures.accuracies import PEOPLE
+from analysis.study.collect import Study
+from analysis.study.judgements import Judgements, is_diagnostic
+from eval.questionnaire.agreement import agreement
+from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
+from eval.scores.files import ITEMS_FILE, read_items, read_metadata
+from pairscale.errors import ConfigError, InputError
+
+
+@dataclass(frozen=True)
+class People:
+    """What people chose in pairs of a benchmark.
+
+    table: eval.questionnaire.agreement.agreement. paradigms: phenomenon of each paradigm that models were judged on,
+    by its name. threshold: share of a paradigm's pairs that a majority has to agree with.
+    """
+
+    counted: Counted
+    table: pd.DataFrame
+    paradigms: pd.Series
+    confidence: float
+    threshold: float
+
+    @property
+    def label(self) -> str:
+        """Beside published people's "published"."""
+        return f"own answers, {plural(self.counted.raters, 'rater')}"
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        """Agreement of single judgements as words_to_people.people_accuracy has it: level, name, accuracy, error.
+
+        Only of units all of whose paradigms were put before people: of others it would be about something else than
+        the accuracy of models.
+        """
+        wanted = {("overall", "overall"): len(self.paradigms)}
+        wanted |= {("phenomenon", str(name)): number for name, number in self.paradigms.value_counts().items()}
+        wanted |= {("paradigm", name): 1 for name in self.paradigms.index}
+        units = zip(self.table["level"], self.table["name"], self.table["paradigms"], strict=True)
+        rows = self.table[[wanted[level, name] == number for level, name, number in units]]
+        rows = rows.rename(columns={"agreement": "accuracy"})
+        return rows[["level", "name", "accuracy", "error"]].reset_index(drop=True)
+
+    def beside(self, published: pd.DataFrame) -> pd.DataFrame:
+        """Published accuracies (eval.published.read_published), with these people as the only ones."""
+        models = published[published["model"] != PEOPLE]
+        own = self.accuracy.assign(model=PEOPLE)[published.columns]
+        return pd.concat([models, own], ignore_index=True) if len(models) else own
+
+    def told(self) -> str:
+        """A sentence for the methods of a report."""
+        rows = self.table[self.table["level"] == "overall"].iloc[0]
+        left = "; ".join(note.rstrip(".") for note in self.counted.notes)
+        return (
+            f"People are those who answered a questionnaire on these pairs, not published ones: "
+            f"{plural(self.counted.raters, 'rater')}, {plural(rows['judgements'], 'judgement')} of "
+            f"{plural(rows['pairs'], 'pair')} in {plural(rows['paradigms'], 'paradigm')}. Where models are compared "
+            f"with them, their accuracy is individual agreement with the labels; it stands only where all paradigms "
+            f"were asked.{f' {left}.' if left else ''}"
+        )
+
+    def exhibits(self) -> list[Exhibit]:
+        """Agreement by phenomenon, and by paradigm as in the papers' validation."""
+        paradigms = self.table[self.table["level"] == "paradigm"].reset_index(drop=True)
+        units = self.table[self.table["level"] != "paradigm"]
+        units = units.sort_values("level", key=lambda level: level != "overall", kind="stable", ignore_index=True)
+        below = paradigms.loc[paradigms["majority"] < self.threshold, "name"]
+        passes = f"{len(paradigms) - len(below)} of {plural(len(paradigms), 'paradigm')}"
+        told = (
+            "People who chose one sentence of each pair (Warstadt et al. 2020, section 3.4). Individual: share of "
+            f"single judgements that agree with the labels, with {self.confidence:.0%} intervals for new people and "
+            "new pairs of the same paradigms; a dash where there is one person, or one pair of a paradigm. Majority: "
+            "share of pairs in which more than half of the judgements agree; a tie is no majority, and is counted. Of "
+            "phenomena and overall these are means over the paradigms that were asked. "
+        )
+        passed = f"In {passes} a majority agrees with at least {self.threshold:.0%} of the pairs."
+        left = f" {' '.join(self.counted.notes)}" if self.counted.notes else ""
+        return [
+            Exhibit(
+                "asked",
+                "People who were asked",
+                told + passed + left,
+                self._shown(units, "phenomenon"),
+                cells=_CELLS,
+                strong=(0,),
+            ),
+            Exhibit(
+                "asked-paradigms",
+                "People who were asked, by paradigm",
+                f"The same of each paradigm. {passed}",
+                self._shown(paradigms, "paradigm").assign(
+                    passes=["no" if name in set(below) else "yes" for name in paradigms["name"]]
+                ),
+                cells=_CELLS,
+                folded=True,
+            ),
+        ]
+
+    def _shown(self, rows: pd.DataFrame, of: str) -> pd.DataFrame:
+        return pd.DataFrame(
+            {of: rows["name"], "people": rows["raters"], "pairs": rows["pairs"], "judgements": rows["judgements"],
+             "individual": rows["agreement"], "low": rows["low"], "high": rows["high"], "majority": rows["majority"],
+             "tied": rows["ties"], "seconds": rows["seconds"]}
+        )  # fmt: skip
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f}"
+
+
+_CELLS = {"people": count, "pairs": count, "judgements": count, "tied": count, "seconds": _seconds}
+
+
+def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> dict[str, list[Sheet]]:
+    """Answers by the label of the scores whose pairs they are about; {} where none are given.
+
+    Several labels may be of the same pairs (a context before them), or of others under one name (generated ones).
+    Raises what read_sheets does, InputError for answers on other pairs than any of these, and ConfigError where the
+    report has no sentences that answers could be compared with.
+    """
+    if not config.people:
+        return {}
+    if config.source == "wandb":
+        raise ConfigError("people: answers are compared with sentences, which source=wandb has none of; leave it away")
+    about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if not is_diagnostic(label)}
+    found: dict[str, list[Sheet]] = {}
+    for sheet in read_sheets(config.people):
+        same = [label for label, pairs in about.items() if pairs == (sheet.benchmark, sheet.digest)]
+        if not same:
+            there = ", ".join(sorted({f"{name} (pairs {digest[:8]})" for name, digest in about.values()})) or "pairs"
+            raise InputError(
+                f"{sheet.path}: answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), the scores are of {there}"
+            )
+        for label in same:
+            found.setdefault(label, []).append(sheet)
+    return found
+
+
+def _digest(study: Study, label: str) -> str:
+    """Of the pairs that runs were scored on."""
+    files = (folder.scores(label) / ITEMS_FILE for folder in study.folders.values())
+    digest: str = read_metadata(next(file for file in files if file.exists()))["benchmark"]["digest"]
+    return digest
+
+
+def people_of(sheets: Sequence[Sheet], study: Study, judged: Judgements, config: AnalysisConfig) -> People:
+    """People's answers to the pairs that a study was scored on; raises what eval.questionnaire.answers.counted does."""
+    assert config.questionnaire is not None  # conf/analysis.yaml
+    items, _ = read_items(study.folders[judged.runs.index[0]].scores(judged.label))
+    name = judged.label.partition("+")[0]
+    found = counted(sheets, name, judged.digest, items, config.questionnaire)
+    paradigms = judged.pairs.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    rows = found.judgements[found.judgements["paradigm"].isin(paradigms.index)]  # a method may judge only some
+    if rows.empty:
+        raise ConfigError(f"people: no answers on the paradigms that {judged.method} judges")
+    confidence = config.analysis.confidence
+    counts = Counted(rows, rows["rater"].nunique(), found.notes)
+    return People(counts, agreement(rows, confidence), paradigms, confidence, config.questionnaire.threshold)
+
+
+def options(config: AnalysisConfig) -> list[str]:
+    """What a command line says of people, to have the same report again."""
+    if not config.people:
+        return []
+    assert config.questionnaire is not None
+    paths = config.people[0] if len(config.people) == 1 else f"[{','.join(config.people)}]"
+    rules = ("max_failed_checks", "native_only", "threshold")
+    return [f"people={paths}", *(f"questionnaire.{name}={getattr(config.questionnaire, name)}" for name in rules)]

@@ -1,0 +1,297 @@
+"""Models that come trained on a text of unknown size, on pairs: accuracies by every method, and no curve.
+
+Each is one training: intervals are over new pairs of the same paradigms and hold nothing of what another initialisation
+or another text would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from analysis.curves.fit import Curves
+from analysis.curves.units import paradigm_accuracies, units_of
+from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.figures.accuracies import model_chart
+from analysis.exhibits.sentences.curves import in_text, joined, left_out, plural, unknown_words
+from analysis.exhibits.sentences.methods import judging
+from analysis.exhibits.tables.text import accuracy_text
+from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
+from analysis.report.report import MODELS, TableSection
+from analysis.sections.methods import score_exhibits
+from analysis.study.collect import Study
+from analysis.study.judgements import UNSCORED, Judgements, methods_of, one_digest
+from eval.scores.accuracy import stratified_trials, wilson
+from eval.scores.table import BESIDE
+
+Judge = Callable[
+    [Study, str, str, str], Judgements
+]  # analysis.study.judgements.judgements, or that of what was tracked
+_SHARES = ("tied", "with <unk>")
+
+
+def models_section(
+    study: Study, label: str, judge: Judge, main: str, ties: str, confidence: float, beside: pd.DataFrame
+) -> TableSection | None:
+    """The section of a benchmark of pairs on models of `study.unplaced`; None where none has scores of it.
+
+    `main`: the method whose judgements are shown pair by pair, where a model has it. `beside`: level, name, model and
+    accuracy of others on this benchmark, people among them. Raises RunError as `judge` does, and where models were
+    scored on different versions of the benchmark.
+    """
+    models = as_runs(study, label)
+    if models.runs.empty:
+        return None
+    by_method = {method: judge(part, label, method, ties) for method, part in _parts(models, label).items()}
+    digest = one_digest(label, {f"{method} scores": judged.digest for method, judged in by_method.items()})
+    found = pd.concat([accuracies(judged, confidence) for judged in by_method.values()], ignore_index=True)
+    found["entry"] = _entries(found)
+    shown = by_method.get(main, next(iter(by_method.values())))
+    phenomena = {name: of for judged in by_method.values() for name, of in _phenomena(judged).items()}
+    others = comparable(beside, label, phenomena)
+    more = [] if shown.of_paradigms else score_exhibits(models, shown, ties, models.runs)
+    notes = dict.fromkeys(note for judged in by_method.values() for note in judged.notes)
+    return TableSection(
+        label,
+        f"{label}-models",
+        MODELS,
+        f"{plural(len(models.runs), 'model')} that came trained on a text of unknown size, and so {_NO_CURVE}; "
+        f"{label}, {plural(shown.n_pairs, 'pair')} in {plural(len(_phenomena(shown)), 'paradigm')}.",
+        [*left_out(models.problems, "tables"), *notes],
+        [*_exhibits(found, others, phenomena, confidence), *map(_of_models, more)],
+        methods(by_method, found, ties, confidence),
+        models.problems,
+        models.runs[["group", "manifest"]],
+        digest,
+        findings(found, others, confidence),
+        {"ties": ties},
+    )
+
+
+_NO_CURVE = "have no place on a learning curve"
+
+
+def as_runs(study: Study, label: str) -> Study:
+    """The models without a place on a curve that have scores of `label`, as a study; sizes are "" and unknown.
+
+    Its problems are the other models and, where there are no curves to list them, all that is missing.
+    """
+    scored = [run for run in study.unplaced.index if methods_of(study, run, label)]
+    runs = study.unplaced.loc[scored]
+    twice = runs["group"].duplicated(keep=False)
+    names = runs["group"].where(~twice, runs["group"] + ", " + runs.index.to_series())
+    runs = runs.assign(group=names, tokenizer=names, size="", reference="", seed=0, sample_words=np.nan)
+    others = [
+        {"run": run, "status": UNSCORED, "reason": f"no scores of {label}"}
+        for run in study.unplaced.index
+        if run not in scored
+    ]
+    told = study.problems.iloc[:0] if len(study.runs) else study.problems
+    told = told[~told["run"].isin(study.unplaced.index)]
+    problems = pd.concat([told, pd.DataFrame(others, columns=told.columns)], ignore_index=True)
+    return replace(study, runs=runs, problems=problems, notes=[], unplaced=study.unplaced.iloc[:0])
+
+
+def _parts(models: Study, label: str) -> dict[str, Study]:
+    """Of each method the models that have its scores; nothing is missing of a method that a model cannot have."""
+    of = {run: methods_of(models, run, label) for run in models.runs.index}
+    names = dict.fromkeys(method for methods in of.values() for method in methods)
+    rows = {name: [run for run, methods in of.items() if name in methods] for name in names}
+    return {
+        name: replace(models, runs=models.runs.loc[runs], problems=models.problems.iloc[:0])
+        for name, runs in rows.items()
+    }
+
+
+def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
+    """One row per model and unit: model, method, level, name, paradigms, pairs, accuracy, low, high, tied, with <unk>.
+
+    Levels as of `units_of`. low, high: Wilson's interval over new pairs of the same paradigms, of a mean with
+    eval.scores.accuracy.stratified_trials. `without <unk>`: the accuracy on pairs without `<unk>` in any of these models, NaN
+    where all pairs hold it or it is not known of which pairs.
+    """
+    units = units_of(judged.pairs)
+    table = units.table
+    sizes = table.loc[table["level"] == "paradigm", "n_pairs"].to_numpy(dtype=np.float64)
+    right, tied, unknown = (
+        paradigm_accuracies(of.astype(np.float64), units.bounds) for of in (judged.outcome, judged.tie, judged.unk)
+    )
+    trials = stratified_trials(right, sizes, units.weights)
+    right, tied, unknown = (of @ units.weights for of in (right, tied, unknown))
+    rows = []
+    for r, model in enumerate(judged.runs["group"]):
+        limits = np.asarray([wilson(share, n, confidence) for share, n in zip(right[r], trials[r], strict=True)])
+        columns = {"accuracy": right[r], "low": limits[:, 0], "high": limits[:, 1]}
+        shares = dict(zip(_SHARES, (tied[r], unknown[r]), strict=True))
+        named = table.rename(columns={"n_pairs": "pairs"}).assign(model=model, method=judged.method)
+        rows.append(named.assign(**columns, **shares))
+    found = pd.concat(rows, ignore_index=True)
+    keys = ["model", "level", "name"]
+    if judged.of_paradigms or not judged.unk.any() or not judged.unk_free.any():
+        known = found["accuracy"] if not judged.unk.any() else np.nan
+        return found.assign(**{"without <unk>": known})
+    free = accuracies(judged.select(judged.unk_free), confidence)[[*keys, "accuracy"]]
+    return found.merge(free.rename(columns={"accuracy": "without <unk>"}), on=keys, how="left")
+
+
+def _entries(found: pd.DataFrame) -> pd.Series:
+    """The name of a column of a table: the model, and the method where there are several."""
+    return found["model"] if found["method"].nunique() == 1 else found["model"] + ", " + found["method"]
+
+
+def _phenomena(judged: Judgements) -> dict[str, str]:
+    named = judged.pairs.drop_duplicates("paradigm")
+    return dict(zip(named["paradigm"], named["phenomenon"], strict=True))
+
+
+def comparable(beside: pd.DataFrame, label: str, phenomena: Mapping[str, str]) -> pd.DataFrame:
+    """The rows of `beside` that are accuracies on the same paradigms (keys of `phenomena`), people last.
+
+    Means are made again of the paradigms that were judged, where those are known. What is known of whole phenomena
+    alone is left out where only some paradigms were chosen, as the label says.
+    """
+    kept = []
+    for _, rows in beside.groupby("model", sort=False):
+        there = rows[(rows["level"] == "paradigm") & rows["name"].isin(phenomena)]
+        if len(there) == len(phenomena):
+            kept.append(means_of_paradigms(there, phenomena))
+        elif there.empty and "+paradigms-" not in label:
+            names = {OVERALL, *phenomena.values()}
+            kept.append(rows[rows["name"].isin(names)][["level", "name", "model", "accuracy"]])
+    if not kept:
+        return beside.iloc[:0]
+    return pd.concat(kept, ignore_index=True).sort_values("model", key=lambda of: of == PEOPLE, kind="stable")
+
+
+def published_beside(published: pd.DataFrame, benchmark: str) -> pd.DataFrame:
+    """Of published accuracies (eval.published) the models that stand beside ours: "(paper)" after all but people."""
+    rows = published[published["model"].isin(BESIDE.get(benchmark, {}))]
+    named = rows["model"].where(rows["model"] == PEOPLE, rows["model"] + " (paper)")
+    return rows.assign(model=named)[["level", "name", "model", "accuracy"]]
+
+
+def curves_beside(curves: Curves) -> pd.DataFrame:
+    """Accuracies of a study's curves at each one's largest size, which their names tell, as `published_beside`."""
+    at = at_largest_size(curves)
+    words = curves.accuracies.groupby("group")["words"].transform("max")
+    sizes = curves.accuracies[curves.accuracies["words"] == words].drop_duplicates("group").set_index("group")["size"]
+    return at.assign(model=at["model"] + " at " + at["model"].map(sizes))
+
+
+def _exhibits(
+    found: pd.DataFrame, others: pd.DataFrame, phenomena: Mapping[str, str], confidence: float
+) -> list[Exhibit]:
+    ours = found[["level", "name", "entry", "accuracy"]].rename(columns={"entry": "model"})
+    both = pd.concat([part for part in (ours, others) if len(part)], ignore_index=True)
+    table = phenomenon_table(both)
+    theirs = "; (paper): published, as are people" if PEOPLE in set(others["model"]) else ""
+    every = wide(both, "paradigm").rename_axis(None, axis=1).rename_axis("paradigm").reset_index()
+    every.insert(0, "phenomenon", every["paradigm"].map(phenomena))
+    every = every.sort_values(["phenomenon", "paradigm"], ignore_index=True)
+    drawn = found[found["level"] != "paradigm"]
+    people = others[(others["model"] == PEOPLE) & (others["level"] != "paradigm")]
+    counts = {"paradigms": count, "pairs": count}
+    shares = dict.fromkeys(_SHARES, _per_cent)
+    columns = ["phenomenon", "paradigm", "model", "method", "paradigms", "pairs", "accuracy", "low", "high"]
+    named = found.assign(
+        paradigm=found["name"].where(found["level"] == "paradigm", ""),
+        phenomenon=found["phenomenon"].where(found["level"] != OVERALL, OVERALL),
+    )
+    numbers = named[[*columns, "without <unk>", *_SHARES]]
+    return [
+        Exhibit(
+            "accuracies",
+            "Accuracy by phenomenon",
+            f"Means over paradigms{theirs}. Lines in the figure: {confidence:.0%} intervals over new pairs of the same "
+            "paradigms; they say nothing of what another training of a model would change.",
+            table,
+            charts={
+                str(method): partial(_panel, rows, people, str(method) if drawn["method"].nunique() > 1 else "")
+                for method, rows in drawn.groupby("method", sort=False)
+            },
+            strong=(0,),
+        ),
+        Exhibit(
+            "paradigms",
+            "Accuracy by paradigm",
+            f"Accuracy on {plural(len(every), 'paradigm')}{theirs}.",
+            every,
+            folded=True,
+        ),
+        Exhibit(
+            "intervals",
+            "All numbers",
+            f"Accuracies of the whole, of phenomena and of paradigms with their {confidence:.0%} intervals over new "
+            "pairs, on the pairs that hold no <unk> in any of the models judged by the method, and the shares of pairs "
+            "that are tied and that hold <unk>.",
+            numbers,
+            cells={"model": as_it_is, "method": as_it_is, **counts, **shares},
+            strong=tuple(np.flatnonzero(found["level"] == OVERALL).tolist()),
+            folded=True,
+            filtered=True,
+        ),
+    ]
+
+
+def _panel(rows: pd.DataFrame, people: pd.DataFrame, heading: str, width: int | str) -> object:
+    return model_chart(rows, people, width=width, heading=heading)
+
+
+def _per_cent(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _of_models(exhibit: Exhibit) -> Exhibit:
+    """An exhibit of curves as one of models."""
+    if exhibit.table is None or "curve" not in exhibit.table:
+        return exhibit
+    cells = {"model" if name == "curve" else name: cell for name, cell in exhibit.cells.items()}
+    return replace(exhibit, table=exhibit.table.rename(columns={"curve": "model"}), cells=cells)
+
+
+def findings(found: pd.DataFrame, others: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
+    """Of each model and method: overall accuracy with its interval, people's beside it, and the extremes."""
+    people = others[(others["model"] == PEOPLE) & (others["level"] == OVERALL)]["accuracy"]
+    told = []
+    for entry, rows in found.groupby("entry", sort=False):
+        whole = rows[rows["level"] == OVERALL].iloc[0]
+        limits = f"[{accuracy_text(whole['low'])}, {accuracy_text(whole['high'])}]"
+        text = f"overall accuracy {accuracy_text(whole['accuracy'])}, {confidence:.0%} interval over new pairs {limits}"
+        text += f"; people {accuracy_text(float(people.iloc[0]))}" if len(people) else ""
+        phenomena = rows[rows["level"] == "phenomenon"].sort_values("accuracy", ascending=False, kind="stable")
+        if len(phenomena) >= 4:
+            text += f". Highest: {_named(phenomena.iloc[:2])}; lowest: {_named(phenomena.iloc[:-3:-1])}"
+        told.append((str(entry), f"{text}."))
+    return told
+
+
+def _named(rows: pd.DataFrame) -> str:
+    return " and ".join(
+        f"{in_text(name)} ({accuracy_text(value)})" for name, value in rows[["name", "accuracy"]].to_numpy()
+    )
+
+
+def methods(by_method: Mapping[str, Judgements], found: pd.DataFrame, ties: str, confidence: float) -> list[str]:
+    """The methods paragraph, for a paper: methods that differ in their name alone are told of together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for method, judged in by_method.items():
+        told = method if judged.over or method == "pll" else ""  # what these read of a pair is told by their name
+        alike.setdefault((told, *judging(replace(judged, method=told), ties)), []).append(method)
+    text = [line for names in alike.values() for line in _judging(by_method, names, ties)]
+    unknown = dict.fromkeys(unknown_words(judged) for judged in by_method.values())
+    return [
+        *dict.fromkeys(text),
+        *unknown,
+        f"{confidence:.0%} intervals are Wilson's, over new pairs of the same paradigms: of a mean over paradigms with "
+        "as many trials as would vary as much as it does, pairs varying within paradigms alone (Korn and Graubard "
+        "1998). A model is one training, and paradigms are fixed: nothing here says what another initialisation, "
+        "another text or other paradigms would change.",
+    ]
+
+
+def _judging(by_method: Mapping[str, Judgements], names: Sequence[str], ties: str) -> list[str]:
+    return judging(replace(by_method[names[0]], method=joined(list(names))), ties)

@@ -1,0 +1,181 @@
+"""Trajectories: accuracy over the words seen while runs train, repeats included; never in one fit with curves.
+
+A curve's points are runs of their own, independent of each other; those of a trajectory are one run at several moments,
+so no line is fitted here and nothing is said about slopes: each moment has its own interval over runs. Revisions of a
+Hugging Face model, over tokens seen, are drawn by the same chart, in the place of the curves (analysis/study/collect.py).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from analysis.curves.fit import ALL_PAIRS, Curves, wilson_limits
+from analysis.curves.units import units_of
+from analysis.curves.variance import weighted_squares
+from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.figures.curves import learning_curves
+from analysis.exhibits.figures.style import SIZE_LABEL, Chart
+from analysis.exhibits.sentences.curves import plural
+from analysis.measures.accuracies import means_of_paradigms
+from analysis.measures.methods import count_judgements
+from analysis.study.collect import Study
+from analysis.study.judgements import Judgements
+from eval.scores.files import read_metadata
+from pairscale.errors import RunError
+from pairscale.sizes import written
+
+KEYS = ["group", "size", "level", "name"]
+TICKS = 8
+
+
+def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFrame:
+    """Accuracies of the runs in `judged` at each snapshot that was scored by its method; no rows where none was.
+
+    One row per run, moment, level and name: group, size, level, name, run, seed, sample_words, moment, words_seen,
+    accuracy, judgements (how many of equal weight it is a mean of). Score files are counted one by one. Raises RunError
+    for a damaged file, and for one of other pairs, or of another policy, than the scores of the exported model.
+    """
+    found = [
+        {"run": run, "method": path.stem, "path": path, **_moment(path, judged, run)}
+        for run in judged.runs.index
+        if run in study.folders
+        for path in sorted(study.folders[run].scores(judged.label).glob(f"{judged.method}@*.parquet"))
+    ]
+    columns = [*KEYS, "run", "seed", "sample_words", "moment", "words_seen", "accuracy", "judgements"]
+    if not found:
+        return pd.DataFrame(columns=columns)
+    files = pd.DataFrame(found)
+    counted, _ = count_judgements(files, ties)
+    of_paradigms = counted.groupby(["run", "method", "paradigm"], sort=False)[["pairs", "right"]].sum().reset_index()
+    phenomena = dict(zip(judged.pairs["paradigm"], judged.pairs["phenomenon"], strict=True))
+    named = of_paradigms["run"] + "/" + of_paradigms["method"]
+    for file, names in of_paradigms["paradigm"].groupby(named):
+        if set(names) != phenomena.keys():
+            raise RunError(f"{file}: other paradigms than the scores of the exported model; remove it to score again")
+    accuracies = of_paradigms.assign(
+        level="paradigm",
+        name=of_paradigms["paradigm"],
+        model=named,
+        accuracy=of_paradigms["right"] / of_paradigms["pairs"],
+    )
+    points = means_of_paradigms(accuracies, phenomena)
+    files = files.assign(model=files["run"] + "/" + files["method"])[["run", "model", "moment", "words_seen"]]
+    runs = judged.runs[["group", "size", "seed", "sample_words"]]
+    units = units_of(judged.pairs)
+    counts = units.table[["level", "name"]].assign(judgements=1 / weighted_squares(1 / units.pairs, units.weights))
+    return points.merge(counts, on=["level", "name"]).merge(files, on="model").join(runs, on="run")[columns]
+
+
+def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
+    """moment and words_seen of a score file. Raises RunError where it cannot stand beside that of the final model."""
+    metadata = read_metadata(path)
+    again = "remove the file, and python -m eval with scoring.snapshots=true scores it again"
+    if "moment" not in metadata or "words_seen" not in metadata:
+        raise RunError(f"{path}: does not say at how many words seen that was; {again}")
+    if metadata["benchmark"]["digest"] != judged.digest:
+        raise RunError(f"{path}: of another version of the benchmark than the scores of the exported model; {again}")
+    policy = judged.policies[str(judged.runs.at[run, "group"])]
+    asked = metadata["policy"] | metadata["parameters"]
+    if asked != policy:
+        other = [key for key in sorted(asked.keys() | policy.keys()) if asked.get(key) != policy.get(key)]
+        told = ", ".join(f"{key}={written(asked.get(key))}, there {written(policy.get(key))}" for key in other)
+        raise RunError(f"{path}: scored in another way than the exported model ({told}); {again}")
+    return {"moment": metadata["moment"], "words_seen": int(metadata["words_seen"])}
+
+
+def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Mean accuracy of the runs of a group and size at each moment.
+
+    `points`: one row per run, unit and moment, as of `read_trajectories`. Runs come to a moment with slightly different
+    words_seen, as steps are whole: their mean stands here. Returns group, size, level, name, moment, words_seen, runs,
+    accuracy, low, high (over new runs: Wilson's limits with Student's quantile, as of analysis.curves.fit.spread_limits,
+    and no closer than those of as many independent judgements; NaN for one run). Runs that ended earlier, or lack a
+    snapshot, are missing at that moment, and `runs` says how many are there. Raises RunError where a run has two
+    accuracies at one moment.
+    """
+    twice = points.duplicated([*KEYS, "run", "moment"])
+    if twice.any():
+        raise RunError(f"{points.loc[twice, 'run'].iloc[0]}: two accuracies at one moment of its training")
+    grouped = points.groupby([*KEYS, "moment"], sort=False)
+    table = grouped.agg(
+        words_seen=("words_seen", "mean"), runs=("run", "size"), accuracy=("accuracy", "mean"),
+        deviation=("accuracy", "std"), judgements=("judgements", "sum"),
+    ).reset_index()  # fmt: skip
+    runs, mean, deviation, judgements = (
+        table[name].to_numpy(dtype=np.float64) for name in ("runs", "accuracy", "deviation", "judgements")
+    )
+    binomial = np.where(mean * (1 - mean) > 1e-9, mean * (1 - mean), np.inf)
+    by_runs = student.ppf(0.5 + confidence / 2, np.maximum(runs - 1, 1)) ** 2 * deviation**2 / runs / binomial
+    square = np.maximum(by_runs, norm.ppf(0.5 + confidence / 2) ** 2 / judgements)  # NaN for one run
+    low, high = wilson_limits(mean, square)
+    table = table.assign(low=low, high=high).drop(columns=["deviation", "judgements"])
+    return table.sort_values([*KEYS, "words_seen"], kind="stable", ignore_index=True)
+
+
+def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: float) -> Exhibit | None:
+    """The section of a benchmark whose runs have scored snapshots; None where none has."""
+    points = read_trajectories(study, judged, ties)
+    if points.empty:
+        return None
+    rows = trajectories(points[points["level"] != "paradigm"], confidence)
+    order = judged.runs.sort_values("sample_words", kind="stable")[["group", "size"]].drop_duplicates()
+    cells = [(group, size) for group, size in order.itertuples(index=False) if _of(rows, group, size).any()]
+    place = {cell: number for number, cell in enumerate(cells)}
+    rank = pd.Series([place[cell] for cell in zip(rows["group"], rows["size"], strict=True)], index=rows.index)
+    rows = rows.iloc[np.lexsort([rows["words_seen"], rows["name"], rows["level"] != "overall", rank])]
+    table = rows[["name", "group", "size", "words_seen", "runs", "accuracy", "low", "high"]]
+    runs, lacking = points["run"].nunique(), len(judged.runs) - points["run"].nunique()
+    without = f" {plural(lacking, 'run')} of this benchmark are not here: n-gram models are counted in one pass and "
+    without += "have no trajectory, and of others no snapshot was kept, or none was scored."
+    seen = f"{judged.unit} seen"
+    return Exhibit(
+        "trajectories",
+        "Trajectories over training",
+        f"Accuracy against the {judged.unit} that {plural(runs, 'run')} had read at moments of their training, repeats "
+        "included, a panel for each size. These are no learning curves and stand in no fit with them: the points of a "
+        "curve are runs that were each trained to their end on an amount of text of their own, those of a trajectory "
+        "the same runs at several moments, on the same text and from the same start, so they depend on each other, and "
+        f"no slope is given. Bands are {confidence:.0%} intervals over new runs at each moment (Wilson's limits with "
+        "Student's quantile), those of phenomena shown when one is chosen; few runs make them wide. "
+        "The last point is after the last step, where the model that "
+        f"other sections score may be an earlier one (recipe.export=best).{without if lacking else ''}",
+        table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen}),
+        cells={"curve": as_it_is, "size": as_it_is, seen: count, "runs": count},
+        charts={
+            f"panel-{number}": partial(_panel, rows, points, *cell, judged.unit) for number, cell in enumerate(cells)
+        },
+        strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
+        folded=True,
+    )
+
+
+def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:
+    return (rows["group"] == group) & (rows["size"] == size)
+
+
+def _panel(rows: pd.DataFrame, points: pd.DataFrame, group: str, size: str, unit: str, width: int | str) -> Chart:
+    """The chart of learning curves, whose x is words seen here; all panels have the same axes."""
+    named = f"{group}, {size}"
+    as_curves = {"words_seen": "words"}
+    accuracies, runs = (
+        table.rename(columns=as_curves).assign(
+            group=np.where(_of(table, group, size), named, ""), pairs=ALL_PAIRS, phenomenon=""
+        )
+        for table in (rows, points[points["level"] != "paradigm"])
+    )
+    shown = Curves(accuracies[accuracies["group"] == named], accuracies, runs)
+    most, least = accuracies["words"].max(), accuracies["words"].min()
+    doublings = int(np.log2(most / least)) + 1
+    ticks = [float(most / 2**k) for k in range(0, doublings, -(-doublings // TICKS))]
+    axis = alt.Axis(
+        values=ticks, labelExpr=SIZE_LABEL, title=f"{unit.capitalize()} seen in training, with repeats", grid=False
+    )
+    return learning_curves(shown, named, axis=axis, unit=unit, width=width)

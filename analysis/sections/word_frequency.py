@@ -1,0 +1,165 @@
+"""Sections on how frequent a benchmark's words are in the text that was trained on (Xiang et al. 2021, figure 1)."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.figures.methods import HEIGHT, domain, named_lines
+from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart
+from analysis.measures.items import largest_size
+from analysis.measures.word_frequency import (
+    MOST_SENTENCES,
+    PREDICTORS,
+    Array,
+    accuracy_by_frequency,
+    among_most_frequent,
+    pair_frequencies,
+    pair_words,
+)
+from analysis.published import published_file
+from analysis.study.collect import Study
+from analysis.study.judgements import Judgements
+from corpora.word_counts import Counts, sample_counts
+from eval.scores.files import read_items
+from pairscale.errors import StoreError
+
+WORDS = {"climp": "jieba"}  # benchmarks that have these sections, and what their words are
+
+
+def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exhibit]:
+    """The benchmark's words in the samples of its runs, and accuracy by their frequency at each curve's largest size.
+
+    `store`: paths.store. One run of each size, and all of the largest, are looked at; where the text is not in the
+    store, one exhibit says so.
+    """
+    benchmark = judged.label.partition("+")[0]
+    if benchmark not in WORDS or judged.of_paradigms or judged.unit == "tokens":
+        return []
+    reference = WORDS[benchmark]
+    at_largest = judged.runs[largest_size(judged.runs)]
+    samples = judged.runs["manifest"].map(_sample)
+    manifests = {str(run): manifest for run, manifest in judged.runs["manifest"].items()}
+    wanted = dict.fromkeys([*judged.runs.drop_duplicates("size").index, *at_largest.index])
+    counted: dict[str, Counts] = {}
+    try:
+        for run in wanted:
+            if samples[run] not in counted:
+                counted[samples[run]] = sample_counts(
+                    study.config[run], manifests[run], Path(store), reference, MOST_SENTENCES
+                )
+    except StoreError as error:
+        told = f"Not made, as the text that the runs were trained on is needed (paths.store={store}): {error}."
+        return [Exhibit("frequency", _HEADING, told)]
+    items, _ = read_items(study.folders[judged.runs.index[0]].scores(judged.label))
+    keys = ["paradigm", "pair_id"]
+    pairs = pair_words(judged.pairs[keys].merge(items[[*keys, "good", "bad"]], on=keys, how="left"), reference)
+    frequencies = {digest: pair_frequencies(pairs, counted[digest]) for digest in samples[at_largest.index].unique()}
+    by_run: dict[str, tuple[pd.DataFrame, Array]] = {}
+    for run in at_largest.index:
+        outcome = judged.outcome[judged.runs.index.get_loc(run)]
+        by_run[str(run)] = frequencies[samples[run]], np.asarray(outcome, dtype=np.float64)
+    vocabulary = sorted(
+        {word for found in pairs["all"] for word in found} | {w for found in pairs["bad"] for w in found}
+    )
+    of_sizes = judged.runs.drop_duplicates("size").sort_values("sample_words")["size"]
+    by_size = {str(size): counted[samples[str(run)]] for run, size in of_sizes.items()}
+    return [_vocabulary(vocabulary, by_size), _accuracy(accuracy_by_frequency(at_largest, by_run))]
+
+
+_HEADING = "How frequent the words are"
+
+
+def _sample(manifest: dict[str, Any]) -> str:
+    return str(manifest["corpus"]["sample"]["digest"])
+
+
+def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
+    parts = [among_most_frequent(vocabulary, counts).assign(text=size) for size, counts in counted.items()]
+    rows = pd.concat(parts, ignore_index=True)[["text", "rank", "words", "share"]]
+    theirs = published_file("climp_words")
+    known = theirs.iloc[0]
+    missing = [sum(word not in counts.of for word in vocabulary) for counts in counted.values()]
+    cut = [f"{counts.sentences:,} of {counts.of_sentences:,} sentences at {size}" for size, counts in counted.items()
+           if counts.sentences < counts.of_sentences]  # fmt: skip
+    about = (
+        f"How many of the {len(vocabulary):,} different words (jieba) of the benchmark's sentences are among the most "
+        "frequent words of the text that was trained on, a sample of each size. The paper compares the vocabulary that "
+        "its sentences were made from with the Chinese Internet Corpus (Xiang et al. 2021, section 3.2 and figure 1): "
+        f"{known['words']:,} of {known['of']:,} words are within the {known['rank']:,} most frequent. Not in the text "
+        f"at all: {', '.join(f'{n:,} at {size}' for n, size in zip(missing, counted, strict=True))}."
+        + (f" Counted were {', '.join(cut)}." if cut else "")
+    )
+    return Exhibit(
+        "frequency",
+        _HEADING,
+        about,
+        rows.rename(columns={"rank": "most frequent"}),
+        cells={"text": as_it_is, "most frequent": count, "words": count},
+        charts={"ranks": lambda width: rank_chart(rows, theirs, width=width)},
+        folded=True,
+    )
+
+
+def _accuracy(rows: pd.DataFrame) -> Exhibit:
+    table = rows[["group", "predictor", "x", "judgements", "accuracy", "low", "high"]]
+    return Exhibit(
+        "frequency-accuracy",
+        "Accuracy by word frequency",
+        "Accuracy at each curve's largest size by how frequent words are in each run's own training text: the rarest "
+        "word of the good sentence, the rarest of those that the bad one lacks, and how much more frequent that is "
+        "than the bad sentence's own. Ten bins of quantiles within each paradigm; bands: 95% intervals over pairs. "
+        "Pairs that differ in order alone are in the first panel only. The paper has no such figure.",
+        table.rename(columns={"group": "curve", "x": "median"}),
+        cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
+        charts={name: partial(_panel, rows, name) for name in PREDICTORS if name in set(rows["predictor"])},
+        folded=True,
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.4g}"
+
+
+def _panel(rows: pd.DataFrame, name: str, width: int | str) -> Chart:
+    return frequency_chart(rows, name, width=width)
+
+
+def frequency_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 300) -> Chart:
+    """Accuracy over a frequency, a line per group; `accuracies`: accuracy_by_frequency, all predictors."""
+    rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
+    told = PREDICTORS[predictor]
+    axis = alt.Axis(title=told[:1].upper() + told[1:], format="~g", tickCount=5, grid=False)
+    x = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
+    tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.3g", title=predictor),
+               *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")),
+               alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
+    return named_lines(rows, x, domain(accuracies), width, HEIGHT, tooltip)
+
+
+def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str = 420) -> Chart:
+    """Share of a benchmark's words among the most frequent ones of a text; `rows`: text, rank, words, share.
+
+    `published`: text, rank, words, of: points of the paper.
+    """
+    named = rows.rename(columns={"text": "name", "rank": "at", "share": "accuracy"})
+    shown = named.assign(low=named["accuracy"], high=named["accuracy"])
+    axis = alt.Axis(title="Most frequent words of the text", format="~s", grid=False)
+    x = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
+    tooltip = [alt.Tooltip("name:N", title="text"), alt.Tooltip("at:Q", format=",", title="most frequent"),
+               alt.Tooltip("words:Q", format=","), alt.Tooltip("accuracy:Q", format=".3f", title="share")]  # fmt: skip
+    theirs = pd.DataFrame({"at": published["rank"], "accuracy": published["words"] / published["of"],
+                           "told": published["text"] + " (paper)"})  # fmt: skip
+    at = alt.Chart(theirs).encode(x=x, y=alt.Y("accuracy:Q"))
+    beside = [
+        at.mark_point(shape="diamond", size=90, filled=False, strokeWidth=1.6, color=GREY),
+        at.mark_text(align="left", dx=9, dy=-6, fontSize=10, color=TEXT_GREY).encode(text="told:N"),
+    ]
+    share = alt.Axis(title="Share of the benchmark's words", format=".1f", tickCount=6, tickMinStep=0.1)
+    return named_lines(shown, x, (0.0, 1.0), width, HEIGHT, tooltip, beside, share)

@@ -1,0 +1,124 @@
+"""Several studies as one, to be compared: their runs side by side, each known by its study's name.
+
+What a group is stays what it is within a study: runs that differ in nothing but size and seed. Where two studies have
+runs of one configuration, the study is what tells them apart, and is in the name of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.study.collect import PROBLEMS, Study, by_group, group_names
+from analysis.study.judgements import score_labels
+from pairscale.errors import ConfigError, RunError
+
+SEPARATOR = "+"  # between the names of studies on a command line, and in the name of their report
+SHARED = "shared"
+
+
+def names_of(study: str, runs: str | Path | None = None) -> list[str]:
+    """The studies that `study` names: "a+b" is two, unless `runs` holds one study of just that name.
+
+    Raises ConfigError where a name is empty or given twice.
+    """
+    if runs is not None and (Path(runs) / study).is_dir():
+        return [study]
+    names = study.split(SEPARATOR)
+    if "" in names or len(set(names)) < len(names):
+        raise ConfigError(f"study={study}: must be a study's name, or different ones joined by {SEPARATOR}, as in a+b")
+    return names
+
+
+def combine(studies: Sequence[Study]) -> Study:
+    """The studies as one, whose runs are called <study>/<run id>.
+
+    A run that several studies hold is counted once, in the first, and listed as a problem of the others: studies with
+    runs in common have one curve of them. Raises RunError where one has curves over words and another over tokens seen,
+    and where one has no run of its own.
+    """
+    on_curves = [study for study in studies if len(study.runs)]
+    counted = {study.name: study.runs["reference"].eq("tokens").all() for study in on_curves}
+    if len(set(counted.values())) > 1:
+        told = "; ".join(f"{name} over {'tokens seen' if tokens else 'words'}" for name, tokens in counted.items())
+        raise RunError(f"studies have curves over different things, which are never one axis: {told}")
+    table = pd.concat([study.runs.rename(index=f"{study.name}/{{}}".format) for study in on_curves or studies])
+    configs = {f"{study.name}/{run}": config for study in studies for run, config in study.config.items()}
+    first = _first(table)
+    shared = [run for run, other in first.items() if run != other]
+    for study in on_curves:
+        held = {first[f"{study.name}/{run}"].partition("/")[0] for run in study.runs.index}
+        if study.name not in held:
+            raise RunError(f"study={study.name}: each of its runs is one of {', '.join(sorted(held))} too")
+    table["group"], notes = group_names(table, configs)
+    table["group"] = _apart(table, shared)
+    for study in studies:  # what a study says of its own names may not hold of these
+        notes += [note for note in study.notes if note not in group_names(study.runs, study.config)[1]]
+    problems = [study.problems.assign(run=study.name + "/" + study.problems["run"]) for study in studies]
+    twice = [{"run": run, "status": SHARED, "reason": f"the same as {first[run]}, which is counted"} for run in shared]
+    kept = by_group(table.drop(index=shared))
+    return Study(
+        SEPARATOR.join(study.name for study in studies),
+        kept,
+        pd.concat([*problems, pd.DataFrame(twice, columns=list(PROBLEMS))], ignore_index=True),
+        list(dict.fromkeys(notes)),
+        configs,
+        {f"{study.name}/{run}": folder for study in studies for run, folder in study.folders.items()},
+        {f"{study.name}/{run}": scores for study in studies for run, scores in study.scores.items()},
+        *(
+            pd.concat([getattr(study, which).rename(index=f"{study.name}/{{}}".format) for study in studies])
+            for which in ("unplaced", "untrained")
+        ),
+    )
+
+
+def _first(table: pd.DataFrame) -> dict[str, str]:
+    """Of each run, the first that it is one with: a copy has its id and the moment at which it started."""
+    seen: dict[tuple[str, str], str] = {}
+    found = {}
+    for run, manifest in table["manifest"].items():
+        key = (str(run).partition("/")[2], manifest.get("started") or str(run))
+        found[str(run)] = seen.setdefault(key, str(run))
+    return found
+
+
+def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
+    """Names of groups, with the study where several have runs of that name and none in common."""
+    groups = table["group"].copy()
+    in_common = set(table.loc[list(shared), "group"])
+    for group, of in table.groupby("group"):
+        if of["study"].nunique() > 1 and group not in in_common:
+            groups[of.index] = f"{group}, " + of["study"]
+    return groups
+
+
+def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> tuple[list[str], list[str]]:
+    """Labels of scores (`score_labels`) that every one of the combined studies has, and notes on the others.
+
+    Raises RunError where there are none: under another policy, or on another part of a benchmark, scores have another
+    label, and so this names the difference.
+    """
+    if len(names) == 1:
+        return score_labels(study, benchmark), []
+    of = {name: score_labels(_part(study, name), benchmark) for name in names}
+    everywhere = [label for label in of[names[0]] if all(label in labels for labels in of.values())]
+    if not everywhere:
+        told = "; ".join(f"{name} on {', '.join(labels)}" for name, labels in of.items())
+        raise RunError(
+            f"study={study.name}: no benchmark was scored in the same way in all of them ({told}); score one of them "
+            "as the other was"
+        )
+    alone = {name: [label for label in labels if label not in everywhere] for name, labels in of.items()}
+    return everywhere, [
+        f"Not compared, as not all studies were scored on it: {', '.join(labels)} of {name}."
+        for name, labels in alone.items()
+        if labels
+    ]
+
+
+def _part(study: Study, name: str) -> Study:
+    runs = study.runs[study.runs["study"] == name]
+    unplaced = study.unplaced.loc[[run for run in study.unplaced.index if str(run).startswith(f"{name}/")]]
+    return Study(name, runs, study.problems, folders=study.folders, scores=study.scores, unplaced=unplaced)

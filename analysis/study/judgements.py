@@ -1,0 +1,338 @@
+"""From score files to the outcomes of all runs on all pairs of one benchmark, under one method."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.study.collect import Study, varies
+from eval.benchmarks.known_items import faulty_note
+from eval.config import DIAGNOSTICS
+from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
+from eval.scores.files import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
+from eval.scores.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
+from pairscale.errors import RunError
+from pairscale.files import sha256_json
+from pairscale.sizes import readable_size, written
+from train.runs.axes import flatten
+from train.runs.folder import RunFolder
+
+UNSCORED = "unscored"
+_OWN_PAIRS = re.compile(r"\+run-k\d+")  # in a label: generated pairs of the words of each run's own sample
+
+
+@dataclass
+class Judgements:
+    """Runs x pairs of one benchmark under one method; or runs x paradigms, where no more was tracked (`of_paradigms`).
+
+    runs: R rows of Study.runs.
+    pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
+    outcome: (R, P) what each pair adds to accuracy: a mean over templates or trials, where the method has them, so that
+    a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
+    unk: (R, P) whether either sentence holds <unk>. over: what an outcome is a mean over, "5 templates", or "".
+    unequal: run -> share of its judgements whose two sentences hold <unk> unequally often, where that is known.
+    Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are
+    means over these.
+    """
+
+    label: str
+    method: str
+    digest: str
+    policies: dict[str, dict[str, Any]]  # group -> its scoring policy and the method's parameters
+    runs: pd.DataFrame
+    pairs: pd.DataFrame
+    outcome: npt.NDArray[np.floating]
+    tie: npt.NDArray[np.floating]
+    unk: npt.NDArray[np.bool_ | np.float64]
+    problems: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+    over: str = ""
+    unequal: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
+
+    def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
+        """The same on some of the pairs: `pairs` (P,) says which."""
+        cut = {name: getattr(self, name)[:, pairs] for name in ("outcome", "tie", "unk")}
+        kept = self.pairs[pairs].reset_index(drop=True)
+        return Judgements(
+            self.label,
+            self.method,
+            self.digest,
+            self.policies,
+            self.runs,
+            kept,
+            problems=self.problems,
+            over=self.over,
+            **cut,
+        )
+
+    @property
+    def of_paradigms(self) -> bool:
+        """Whether judgements of single pairs are not known."""
+        return "n_pairs" in self.pairs
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs that were judged."""
+        return int(self.pairs["n_pairs"].sum()) if self.of_paradigms else len(self.pairs)
+
+    def share(self, what: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """(R,) mean of `tie` or `unk` over all pairs."""
+        weights = self.pairs["n_pairs"].to_numpy() if self.of_paradigms else None
+        return np.asarray(np.average(what, axis=1, weights=weights))
+
+    @property
+    def unit(self) -> str:
+        """The unit of the curves' x, as of `unit_of`."""
+        return unit_of(self.runs)
+
+    @property
+    def unk_free(self) -> npt.NDArray[np.bool_]:
+        """(P,) pairs without <unk> in any of the runs compared."""
+        return np.logical_not(self.unk.any(axis=0))
+
+
+def unit_of(runs: pd.DataFrame) -> str:
+    """What sizes of runs count: "words"; "characters" or "tokens" where they are the reference of all runs."""
+    references = set(runs["reference"])
+    return str(references.pop()) if references in ({"characters"}, {"tokens"}) else "words"
+
+
+def sized(size: str, unit: str) -> str:
+    """A size with what it counts: "125k words"; one that names its unit, such as "4k sentences", stays as it is."""
+    return readable_size(size if " " in size else f"{size} {unit}")
+
+
+def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
+    """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32", "cprag"; of one if asked.
+
+    Those of models without a place on a curve are among them; diagnostics (`is_diagnostic`) come last. Raises RunError
+    when there are none.
+    """
+    labels = {label for run in [*study.runs.index, *study.unplaced.index] for label in labels_of(study, run)}
+    of = {label: label.partition("+")[0] for label in labels}
+    chosen = sorted(label for label in labels if benchmark in (None, of[label]))
+    if not chosen:
+        there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
+        asked = f"benchmark={benchmark}" if benchmark else "a benchmark"
+        raise RunError(f"study={study.name}: no run has scores of {asked}{there}; python -m eval study={study.name}")
+    return sorted(chosen, key=is_diagnostic)
+
+
+def is_diagnostic(label: str) -> bool:
+    """Whether a folder of scores holds answers to a diagnostic's questions, not judgements of pairs."""
+    return label.partition("+")[0] in DIAGNOSTICS
+
+
+def is_of_own_pairs(label: str) -> bool:
+    """Whether each run was scored on generated pairs of its own sample's words."""
+    return bool(_OWN_PAIRS.search(label))
+
+
+def labels_of(study: Study, run: str) -> list[str]:
+    """What a run was scored on: names of its folders of scores."""
+    if run in study.scores:
+        return list(study.scores[run])
+    return [path.name for path in study.folders[run].scores("").glob("*") if path.is_dir()]
+
+
+def methods_of(study: Study, run: str, label: str) -> list[str]:
+    """Methods by which a run's exported model has scores of a benchmark of pairs."""
+    if run in study.scores:
+        return list(study.scores[run].get(label, {}))
+    paths = sorted(study.folders[run].scores(label).glob("*.parquet"))
+    return [path.stem for path in paths if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem]
+
+
+def judgements(
+    study: Study, label: str, method: str, ties: str, progress: Callable[[str], None] = lambda run: None
+) -> Judgements:
+    """Load one method's scores of a benchmark for every run that has them; the others are listed in `problems`.
+
+    Raises RunError when no run has the method, when a file has other pairs than its benchmark, or when runs were scored
+    on different versions of the benchmark or, of one tokenizer, under different policies.
+    """
+    paths = {run: score_path(study.folders[run].scores(label), method) for run in study.runs.index}
+    scored = [run for run, path in paths.items() if path.exists()]
+    if not scored:
+        there = sorted(
+            {path.stem.partition("@")[0] for path in paths[study.runs.index[0]].parent.glob("*.parquet")}
+            - {"items", "tokens"}
+        )
+        raise no_such_scores(study, label, method, there)
+    metadata = {run: read_metadata(paths[run]) for run in scored}
+    for run, found in metadata.items():
+        _check_model(study.folders[run], paths[run], found)
+    digests = {run: found["benchmark"]["digest"] for run, found in metadata.items()}
+    if is_of_own_pairs(label):
+        return _of_own_pairs(study, label, method, ties, digests)
+    digest = one_digest(label, digests)
+    items, _ = read_items(paths[scored[0]].parent)
+    pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]].sort_values(
+        ["phenomenon", "paradigm", "pair_id"], ignore_index=True
+    )
+    keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
+    if keys.has_duplicates:
+        raise RunError(f"{paths[scored[0]].parent}: items.parquet names a pair twice: {keys[keys.duplicated()][0]}")
+    shape = (len(scored), len(pairs))
+    right, tie, unk = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.bool_)
+    over: dict[str, None] = {}
+    unequal: dict[str, float] = {}
+    for row, run in enumerate(scored):
+        scores, _ = read_scores(paths[run])
+        repeats = repeats_of(scores)
+        over[repeats_text(scores)] = None
+        unequal[run] = float((scores["good_unk"] != scores["bad_unk"]).mean())
+        for part in (scores[rows] for rows in repeats.values()):
+            order = keys.get_indexer(pd.MultiIndex.from_frame(part[["paradigm", "pair_id"]]))
+            if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
+                told = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
+                raise RunError(f"{paths[run]}: {told}; remove the file to score again")
+            good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
+            right[row, order] += outcome(good, bad, ties)
+            tie[row, order] += tied(good, bad)
+            unk[row, order] |= ~unk_free(part).to_numpy()
+        right[row] /= len(repeats)
+        tie[row] /= len(repeats)
+        progress(run)
+    policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
+    judged = judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
+    judged.unequal = pd.Series(unequal)
+    return judged
+
+
+def _check_model(folder: RunFolder, path: Path, metadata: Mapping[str, Any]) -> None:
+    """Raise RunError for scores of other weights than those of their run."""
+    scored, there = metadata["model"]["digest"], folder.model_digest()
+    if there is not None and scored != there:
+        told = f"scores of another model (digest {scored[:8]}) than the run's ({there[:8]})"
+        raise RunError(f"{path}: {told}; remove the file to score again")
+
+
+def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:
+    """Judgements of paradigms, of runs each of which was scored on pairs of its own sample's words."""
+    found, policies = {}, {}
+    over: dict[str, None] = {}
+    for run in digests:
+        folder = study.folders[run].scores(label)
+        rows, metadata = read_scores(score_path(folder, method))
+        items, _ = read_items(folder)
+        rows = rows.merge(items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
+        table = pd.DataFrame(paradigm_shares(rows), columns=list(PARADIGM_COLUMNS))
+        found[run] = table.set_index("paradigm")
+        policies[run] = metadata["policy"] | metadata["parameters"]
+        over[repeats_text(rows)] = None
+    shared = set.intersection(*(set(table.index) for table in found.values()))
+    if not shared:
+        raise RunError(f"{label}: there is no paradigm of which all {len(found)} runs have pairs")
+    first = next(iter(found.values()))
+    order = first.loc[first.index.isin(shared), "phenomenon"].reset_index().sort_values(["phenomenon", "paradigm"])
+    tables = [table.loc[order["paradigm"]] for table in found.values()]
+    right, tie, unk = (np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in SHARES)
+    n_pairs = np.min([table["pairs"] for table in tables], axis=0)
+    pairs = order[["paradigm", "phenomenon"]].reset_index(drop=True).assign(n_pairs=n_pairs)
+    outcomes = right + tie * TIE_WORTH[ties], tie, unk
+    judged = judged_by(study, label, method, sha256_json(sorted(digests.items())), policies, pairs, outcomes, over)
+    left_out = sorted(set().union(*(table.index for table in found.values())) - shared)
+    told = f"; left out, as some runs have no pairs of them: {', '.join(left_out)}" if left_out else ""
+    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{told}")
+    return judged
+
+
+def judged_by(
+    study: Study,
+    label: str,
+    method: str,
+    digest: str,
+    policies: Mapping[str, Mapping[str, Any]],
+    pairs: pd.DataFrame,
+    judged: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
+    over: Collection[str],
+) -> Judgements:
+    """The judgements of the runs that `policies` names, in its order: `judged` holds outcome, tie and unk.
+
+    Raises RunError where runs of one tokenizer were scored under different policies.
+    """
+    runs = study.runs.loc[list(policies)].copy()
+    unscored = [
+        {"run": run, "status": UNSCORED, "reason": f"no {method} scores of {label}"}
+        for run in study.runs.index
+        if run not in policies
+    ]
+    notes = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
+    by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
+    problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
+    notes = [*study.notes, *notes, *_uneven(runs)]
+    if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
+        notes.append(f"{label}: {faulty}")
+    told = " or ".join(filter(None, over))
+    return Judgements(label, method, digest, by_group, runs, pairs, *judged, problems, notes, told)
+
+
+def no_such_scores(study: Study, label: str, method: str, there: Collection[str]) -> RunError:
+    """Of a method that no run has."""
+    return RunError(
+        f"analysis.method={method}: no run of study={study.name} has such scores of {label}; "
+        f"methods there: {', '.join(sorted(there)) or 'none'}"
+    )
+
+
+def one_digest(label: str, found: Mapping[str, str]) -> str:
+    """The benchmark's digest, of all runs. Raises RunError where they differ."""
+    digests: dict[str, list[str]] = {}
+    for run, digest in found.items():
+        digests.setdefault(digest, []).append(run)
+    if len(digests) > 1:
+        told = "; ".join(f"{digest[:8]} in {_some(runs)}" for digest, runs in digests.items())
+        raise RunError(
+            f"{label}: runs were scored on different versions of the benchmark ({told}); score again those of one"
+        )
+    return next(iter(digests))
+
+
+def one_policy(told: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
+
+    Raises RunError where one differs between runs of one tokenizer: those were scored by two commands that disagree.
+    """
+    table = pd.DataFrame.from_dict({run: flatten(policy) for run, policy in policies.items()}, orient="index")
+    table = table.astype(object).map(written)
+    notes = []
+    for key in table:
+        values = sorted(set(table[key]))
+        if varies(table[key], [runs["tokenizer"]]):
+            where = "; ".join(f"{value} in {_some(table.index[table[key] == value])}" for value in values)
+            raise RunError(
+                f"{told}: runs were scored under different policies ({key}: {where}); score again those of one"
+            )
+        if len(values) > 1:
+            groups = {value: sorted(set(runs.loc[table[key] == value, "group"])) for value in values}
+            said = "; ".join(f"{value} for {' | '.join(of)}" for value, of in groups.items())  # names hold commas
+            notes.append(f"Not one scoring policy: {key} is {said}. Compare their levels with care.")
+    return notes
+
+
+def _some(runs: Sequence[Any]) -> str:
+    """The first of several runs, and how many more there are."""
+    return str(runs[0]) + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
+
+
+def _uneven(runs: pd.DataFrame) -> list[str]:
+    """A note on each group that lacks, at some size, seeds which it has at others."""
+    notes, unit = [], unit_of(runs)
+    for group, part in runs.groupby("group", sort=True):
+        seeds = set(part["seed"])
+        missing = []
+        for size, at_size in part.groupby("size", sort=False):
+            if lacking := sorted(seeds - set(at_size["seed"])):
+                plural = "s" if len(lacking) > 1 else ""
+                missing.append(f"{sized(str(size), unit)} with seed{plural} {', '.join(map(str, lacking))}")
+        if missing:
+            notes.append(f"{group}: no scored run at {'; at '.join(missing)}.")
+    return notes

@@ -1,0 +1,118 @@
+"""A study out of Weights & Biases, as `python -m eval logger=wandb` tracked it: the same tables as from run folders.
+
+What is tracked of a run's scores is the accuracy of each paradigm (eval/scores/record.py), so slopes and their intervals for
+these pairs are those that the files give; intervals over new pairs, and pairs without <unk>, need the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.study.collect import RunRecord, Study, assemble
+from analysis.study.judgements import UNSCORED, Judgements, judged_by, no_such_scores, one_digest
+from eval.scores.accuracy import TIE_WORTH
+from eval.scores.record import PARADIGM_COLUMNS, read_record
+from pairscale.errors import ConfigError, RunError
+from train.runs.folder import FAILED, UNFINISHED
+from train.runs.wandb import RECORD, answers, base_url, has_key
+
+TIMEOUT = 30  # seconds that one request may take
+_STATES = {"running": UNFINISHED, "pending": UNFINISHED, "preempting": UNFINISHED, "finished": UNSCORED}
+_STUDY = re.compile(r"\w[\w.+ -]*")
+_NOTE = (
+    "Read from W&B, where accuracies of paradigms are tracked and not judgements of pairs: there are no intervals over "
+    "new pairs, and nothing is said of pairs without <unk>."
+)
+
+
+def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]]:
+    """The name of a study and its runs in a W&B project; `study` may be left away where the project has one only.
+
+    Raises ConfigError or RunError in one line for a project that is not named right, a missing key, no network, no such
+    project, and where several studies are there to choose from.
+    """
+    if project is None or project.count("/") != 1:
+        raise ConfigError(f"source=wandb with project={project}: must be ENTITY/PROJECT, as in the project's address")
+    if not has_key():
+        raise ConfigError("source=wandb: no key for W&B; run `wandb login`, or set WANDB_API_KEY")
+    if not answers(url := base_url()):
+        raise RunError(f"source=wandb: {url} does not answer; without a network: python -m analysis study=NAME")
+    import wandb
+
+    try:
+        api = wandb.Api(timeout=TIMEOUT)
+        # lazy=False: one request for fifty runs, and not another for each run's summary
+        runs = list(api.runs(project, filters={"group": study} if study else {}, lazy=False))
+    except (wandb.Error, ValueError, OSError) as error:
+        told = " ".join(str(error).split()) or type(error).__name__
+        raise RunError(f"source=wandb project={project}: cannot be read ({told[:300]})") from None
+    studies = sorted({run.group for run in runs if run.group})
+    if not studies:
+        asked = f"study={study} is not among its runs" if study else "no run of it belongs to a study"
+        raise RunError(
+            f"source=wandb project={project}: {asked}; track them with python -m eval study=NAME logger=wandb"
+        )
+    if len(studies) > 1:
+        raise ConfigError(f"source=wandb project={project}: holds {', '.join(studies)}; choose one with study=NAME")
+    if not _STUDY.fullmatch(studies[0]):  # it becomes the name of a folder here
+        raise RunError(f"source=wandb project={project}: its group {studies[0]!r} is no name of a study")
+    return studies[0], runs
+
+
+def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Mapping[str, str] | None = None) -> Study:
+    """The study of W&B `runs`, each with id, name, state, job_type and summary; `expected` as in `collect`.
+
+    Runs that were trained but not scored, or not to the end, are listed as problems. Raises RunError when none is
+    scored, and for a record that this code does not read.
+    """
+    records: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        text = run.summary.get(RECORD)
+        if text is not None:  # of two that track one run the newer stands, which the API gives later
+            record = read_record(text, f"{project}/{run.id}")
+            records[record["run"]] = record
+    problems = {}
+    for run in runs:
+        if run.job_type in ("train", "eval") and run.name not in records:
+            told = f"W&B says {run.state}" + ("; no scores are tracked" if run.state == "finished" else "")
+            problems[run.name] = {"run": run.name, "status": _STATES.get(run.state, FAILED), "reason": told}
+    found = assemble(
+        study,
+        {
+            name: RunRecord(record["config"], record["manifest"], record["validation"])
+            for name, record in records.items()
+        },
+        expected or {},
+        f"W&B's {project}",
+        list(problems.values()),
+    )
+    found.scores = {name: record["scores"] for name, record in records.items()}
+    found.notes.append(_NOTE)
+    return found
+
+
+def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
+    """What `analysis.study.judgements.judgements` gives, of paradigms instead of pairs. Raises RunError as it does."""
+    at_label = {run: study.scores[run].get(label, {}) for run in study.runs.index}
+    found = {run: methods[method] for run, methods in at_label.items() if method in methods}
+    if not found:
+        raise no_such_scores(study, label, method, {name for methods in at_label.values() for name in methods})
+    digest = one_digest(label, {run: scores["digest"] for run, scores in found.items()})
+    tables = [pd.DataFrame(scores["paradigms"], columns=list(PARADIGM_COLUMNS)) for scores in found.values()]
+    named = ["phenomenon", "paradigm", "pairs"]
+    tables = [table.sort_values(named, ignore_index=True) for table in tables]
+    for run, table in zip(found, tables, strict=True):
+        if not table[named].equals(tables[0][named]):
+            raise RunError(f"{run}: its record has other paradigms of {label} than that of {next(iter(found))}")
+    right, tie, unk = (
+        np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in ("right", "tie", "unk")
+    )
+    pairs = tables[0][["paradigm", "phenomenon"]].assign(n_pairs=tables[0]["pairs"])
+    policies = {run: scores["policy"] | scores["parameters"] for run, scores in found.items()}
+    over = {scores["over"]: None for scores in found.values()}
+    return judged_by(study, label, method, digest, policies, pairs, (right + tie * TIE_WORTH[ties], tie, unk), over)

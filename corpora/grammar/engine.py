@@ -1,0 +1,396 @@
+"""The engine: tables of words and a weighted phrase-structure grammar with features, from readable files.
+
+corpora/grammar/symbols.py has the notation. Phrases are compiled once for each combination of their features' values into
+weighted choices without features, so drawing is only walking through them; only a line with labels is filled as it is
+drawn, since what may stand in it depends on the rows that are drawn first.
+
+    grammar.yaml
+      variables      letter: the values that it stands for
+      phrases        Heading[features]: {line: weight}; of a heading all that fit are used, a literal feature where it
+                     shares a value with what is asked for
+      zipf           of tables without a column `weight`: the r-th row that fits has the weight
+                     (r + shift) ** -exponent; null: all rows alike
+      length         of a sentence in words with the final mark, least and most; absent: any
+      document       sentences of a document, least and most, where the language writes text
+      spelling       english | mandarin
+      vowel_sound    words that begin with a vowel's sound, but not its letter: [hour]; consonant_sound: [university]
+      distinct       tables of which two places of a pair never get the same row, but by a label
+      aliases        table: {form: column}, other names of its columns: {verb: {singular: third}}
+      macros         name: texts; a skeleton that holds $name stands for as many skeletons, one with each text
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from corpora.grammar.lexicon import MISSING_FORM, Lexicon, NothingFits, Row, read_table, with_aliases
+from corpora.grammar.spelling import spelling_of
+from corpora.grammar.symbols import Binding, Symbol, parse_symbol, parse_symbols
+from pairscale.errors import InputError
+
+_NEEDED = ("variables", "phrases", "zipf")
+_KEYS = (
+    *_NEEDED, "length", "document", "spelling", "vowel_sound", "consonant_sound", "distinct", "aliases", "macros"
+)  # fmt: skip
+
+Rows = tuple[list[Row], list[float]]  # that fit, and their cumulated weights
+
+
+@dataclass(slots=True, eq=False)
+class Choice:
+    """Alternatives, each a word, a sequence (last first, as a stack takes them) or a line with labels; their shares
+    cumulated."""
+
+    shares: list[float]
+    alternatives: list[str | tuple[str | Choice, ...] | Frame]
+
+
+@dataclass(slots=True, eq=False)
+class Draw:
+    """What is drawn once for a line: a row of a table that has all `forms`, or a phrase.
+
+    needs: what stands in the symbol for the cell of a row drawn before: its text, number of that draw, column.
+    sources: by those cells, what is drawn from.
+    """
+
+    symbol: Symbol
+    forms: tuple[str, ...]
+    needs: tuple[tuple[str, int, str], ...]
+    sources: dict[tuple[str, ...], Rows | Choice] = field(default_factory=dict)
+
+
+class Part(NamedTuple):
+    """A draw's place in a sentence; `form`: of a table's row."""
+
+    draw: int
+    form: str | None
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """A line, or the two sides of a template, without variables: what is drawn, in order, and where it stands."""
+
+    draws: list[Draw]
+    sides: list[list[Part]]
+
+
+class Line(NamedTuple):
+    heading: Symbol
+    symbols: list[Symbol]
+    weight: float
+
+
+class _Option(NamedTuple):
+    """An alternative of a phrase that is being compiled; its line's weight is shared out over the line's options."""
+
+    alternative: str | tuple[str | Choice, ...] | Frame
+    line: int
+    weight: float
+
+    def choices(self) -> Iterator[Choice]:
+        """All that must have something to draw from."""
+        if isinstance(self.alternative, Frame):
+            sources = (source for draw in self.alternative.draws for source in draw.sources.values())
+            yield from (source for source in sources if isinstance(source, Choice))
+        elif not isinstance(self.alternative, str):
+            yield from (node for node in self.alternative if isinstance(node, Choice))
+
+
+class Grammar:
+    """Tables of words (name to rows) and phrases, compiled as they are asked for; `knows` as for a Lexicon."""
+
+    def __init__(
+        self,
+        description: Mapping[str, Any],
+        tables: Mapping[str, list[Row]],
+        knows: Callable[[str], bool] | None = None,
+    ):
+        unknown = sorted(set(description) - set(_KEYS))
+        if unknown or not set(_NEEDED) <= set(description):
+            raise InputError(f"grammar.yaml: has {', '.join(unknown) or 'not all it needs'}; keys: {', '.join(_KEYS)}")
+        self.variables: dict[str, list[str]] = description["variables"]
+        self.length = _range(description.get("length"))
+        self.document = _range(description.get("document"))
+        sounds = [description.get(key) or () for key in ("vowel_sound", "consonant_sound")]
+        self.spelling = spelling_of(description.get("spelling", "english"), *sounds)
+        self.macros: dict[str, list[str]] = description.get("macros") or {}
+        tables = {**tables}
+        for table, names in (description.get("aliases") or {}).items():
+            tables[table] = with_aliases(table, tables.get(table, []), names)
+        self.lexicon = Lexicon(tables, description["zipf"], description.get("distinct") or (), knows)
+        self._lines: dict[str, list[Line]] = {}
+        for heading, lines in description["phrases"].items():
+            left = parse_symbol(heading, f"grammar.yaml: {heading}")
+            for text, weight in lines.items():
+                line = Line(left, parse_symbols(text, f"grammar.yaml: {heading}: {text}"), weight)
+                self._lines.setdefault(left.name, []).append(line)
+        self._compiled: dict[Symbol, Choice] = {}
+        self._reasons: dict[Symbol, str] = {}  # why there is nothing to draw
+
+    def bindings(self, symbols: Iterable[Symbol], given: Binding) -> list[Binding]:
+        """All ways to give values to the variables of `symbols`, those of `given` as they are.
+
+        Raises InputError for a variable that grammar.yaml does not declare.
+        """
+        names = sorted(set().union(*(symbol.variables() for symbol in symbols)))
+        base = sorted({name.lstrip("-") for name in names} - set(given))
+        if undeclared := [name for name in base if name not in self.variables]:
+            raise InputError(f"'{undeclared[0]}' is no variable of grammar.yaml: {', '.join(self.variables)}")
+        others = [name for name in names if name.startswith("-")]
+        found: list[Binding] = []
+        for values in itertools.product(*(self.variables[name] for name in base)):
+            bound = {**given, **dict(zip(base, values, strict=True))}
+            other_values = [
+                [value for value in self.variables[x[1:]] if value not in bound[x[1:]].split("|")] for x in others
+            ]
+            for rest in itertools.product(*other_values):
+                found.append({**bound, **dict(zip(others, rest, strict=True))})
+        return found
+
+    def choice(self, symbol: Symbol) -> Choice:
+        """A symbol without variables as a choice. Raises NothingFits, saying why, where nothing can be drawn."""
+        if symbol not in self._compiled:
+            fresh: dict[Symbol, list[_Option]] = {}
+            self._expand(symbol, fresh)
+            self._settle(fresh)
+        if not self._compiled[symbol].alternatives:
+            raise NothingFits(self._reasons[symbol])
+        return self._compiled[symbol]
+
+    def _expand(self, symbol: Symbol, fresh: dict[Symbol, list[_Option]]) -> Choice:
+        """The choice of a symbol, still without alternatives: those are collected in `fresh`."""
+        if symbol in self._compiled:
+            return self._compiled[symbol]
+        self._compiled[symbol] = made = Choice([], [])  # before its parts: phrases may contain themselves
+        fresh[symbol] = []
+        try:
+            if symbol.kind == "word":
+                self.lexicon.check_known(symbol.name)
+                fresh[symbol] = [_Option(symbol.name, 0, 1.0)]
+            elif symbol.kind == "table":
+                fresh[symbol] = list(self._entries(symbol))
+            else:
+                fresh[symbol] = list(self._alternatives(symbol, fresh))
+        except NothingFits as error:
+            self._reasons[symbol] = str(error)
+        except InputError:
+            for unfinished in fresh:
+                self._compiled.pop(unfinished, None)
+            raise
+        return made
+
+    def _entries(self, symbol: Symbol) -> Iterator[_Option]:
+        assert symbol.form is not None
+        for number, (row, weight) in enumerate(zip(*self.lexicon.rows(symbol, [symbol.form]), strict=True)):
+            yield _Option(self.lexicon.entry(symbol, row, symbol.form), number, weight)
+
+    def _alternatives(self, symbol: Symbol, fresh: dict[Symbol, list[_Option]]) -> Iterator[_Option]:
+        matched = [(line, self._match(line.heading, symbol)) for line in self._lines.get(symbol.name, [])]
+        if all(given is None for _, given in matched):
+            error = NothingFits if MISSING_FORM in symbol.arguments else InputError  # a row without an object, say
+            raise error(f"grammar.yaml: no heading fits {symbol}")
+        for number, (line, given) in enumerate(matched):
+            for binding in self.bindings(line.symbols, given) if given is not None else ():
+                parts = [part.bind(binding) for part in line.symbols]
+                try:
+                    if any(part.label for part in parts):
+                        side = [(part.label or place, part) for place, part in enumerate(parts)]
+                        frame = self.frame([side], lambda part: self._expand(part, fresh))
+                        yield _Option(frame, number, line.weight)
+                    else:
+                        yield _Option(self._sequence(parts, fresh), number, line.weight)
+                except NothingFits as error:
+                    self._reasons.setdefault(symbol, str(error))
+
+    def _sequence(self, parts: list[Symbol], fresh: dict[Symbol, list[_Option]]) -> tuple[str | Choice, ...]:
+        nodes: list[str | Choice] = []
+        for part in parts:
+            if part.kind == "word":
+                self.lexicon.check_known(part.name)
+            nodes.append(part.name if part.kind == "word" else self._expand(part, fresh))
+        return tuple(reversed(nodes))
+
+    def _match(self, heading: Symbol, symbol: Symbol) -> Binding | None:
+        if len(heading.arguments) != len(symbol.arguments):
+            raise InputError(f"grammar.yaml: {symbol} has not as many features as {heading}")
+        given: dict[str, str] = {}
+        for pattern, value in zip(heading.arguments, symbol.arguments, strict=True):
+            allowed = self.variables.get(pattern, pattern.split("|"))
+            shared = "|".join(one for one in value.split("|") if one in allowed)
+            if not shared or (pattern in self.variables and given.setdefault(pattern, shared) != shared):
+                return None
+        return given
+
+    def _settle(self, fresh: dict[Symbol, list[_Option]]) -> None:
+        """Give the choices of `fresh` their alternatives, those left out of which nothing can be drawn."""
+        alive: set[int] = set()
+
+        def drawable(option: _Option) -> bool:
+            return all(choice.alternatives or id(choice) in alive for choice in option.choices())
+
+        found = True
+        while found:  # a phrase that contains itself lives by its other lines
+            dead = [symbol for symbol in fresh if id(self._compiled[symbol]) not in alive]
+            found = False
+            for symbol in dead:
+                if any(map(drawable, fresh[symbol])):
+                    alive.add(id(self._compiled[symbol]))
+                    found = True
+        kept = {symbol: [option for option in options if drawable(option)] for symbol, options in fresh.items()}
+        for symbol, options in kept.items():
+            sharing = Counter(option.line for option in options)
+            weights = [option.weight / sharing[option.line] for option in options]
+            made, total = self._compiled[symbol], sum(weights)
+            made.alternatives = [option.alternative for option in options]
+            made.shares = [share / total for share in itertools.accumulate(weights)]
+            made.shares[-1:] = [1.0] if options else []
+        symbols = {id(choice): symbol for symbol, choice in self._compiled.items()} if dead else {}
+        for symbol in reversed(dead):  # parts come after what they are parts of
+            parts = (choice for option in fresh[symbol] for choice in option.choices() if not choice.alternatives)
+            reasons = (self._reasons.get(symbols[id(choice)]) for choice in parts)
+            self._reasons.setdefault(symbol, next(filter(None, reasons), f"{symbol}: has no end"))
+
+    def frame(
+        self, sides: Sequence[Sequence[tuple[Hashable, Symbol]]], expand: Callable[[Symbol], Choice] | None = None
+    ) -> Frame:
+        """Symbols without variables, each with a key, as a frame; the same key, such as a label, is the same draw.
+
+        Raises InputError for labels that do not fit together, NothingFits where nothing can be drawn for a symbol.
+        """
+        kinds: dict[Hashable, Symbol] = {}  # without form and label
+        forms: dict[Hashable, dict[str, None]] = {}
+        for key, symbol in itertools.chain.from_iterable(sides):
+            kind = symbol._replace(form=None, label=None)
+            before = kinds.setdefault(key, kind)
+            if before.name != kind.name or ((key in forms) != (symbol.form is not None) and before is not kind):
+                raise InputError(f"{symbol}: its label is also that of {before}")
+            if kind.arguments != before.arguments:  # conditions add up; a phrase may have the same feature twice
+                kinds[key] = kind._replace(arguments=tuple(dict.fromkeys([*before.arguments, *kind.arguments])))
+            if symbol.form is not None:
+                forms.setdefault(key, {})[symbol.form] = None
+        order = self._order(kinds, forms)
+        draws = []
+        for key in order:
+            kind = kinds[key]
+            needs = tuple((text, order[label], column) for text, (label, column) in kind.references().items())
+            draw = Draw(kind, tuple(forms.get(key, ())), needs)
+            if not needs:
+                draw.sources[()] = self._source(draw, (), expand or self.choice)
+            elif draw.forms:
+                self.lexicon.check_columns(kind, draw.forms)
+            draws.append(draw)
+        if expand is None:
+            self._check_dependents(draws)
+        return Frame(draws, [[Part(order[key], symbol.form) for key, symbol in side] for side in sides])
+
+    def _check_dependents(self, draws: Sequence[Draw]) -> None:
+        """Raise NothingFits for a draw that no row of the one draw that it refers to leaves anything for."""
+        for draw in draws:
+            referents = {number for _, number, _ in draw.needs}
+            source = draws[referents.pop()].sources.get(()) if len(referents) == 1 else None
+            if isinstance(source, tuple):
+                for last, row in enumerate(source[0], start=1 - len(source[0])):
+                    try:
+                        self._source(draw, tuple(row[column] for _, _, column in draw.needs), self.choice)
+                        break
+                    except NothingFits:
+                        if not last:
+                            raise
+
+    def _order(self, kinds: Mapping[Hashable, Symbol], forms: Mapping[Hashable, Any]) -> dict[Hashable, int]:
+        """Number of each draw: in order of writing, but that of a row after those that it refers to."""
+        for kind in kinds.values():
+            for text, (label, column) in kind.references().items():
+                if label not in forms:
+                    raise InputError(f"{kind}: {text}: there is no row '{label}:table.form' in the line")
+                self.lexicon.check_columns(kinds[label], [column])
+        order: dict[Hashable, int] = {}
+        while len(order) < len(kinds):
+            waiting = [key for key in kinds if key not in order]
+            needed = {key: [label for label, _ in kinds[key].references().values()] for key in waiting}
+            ready = next((key for key in waiting if all(label in order for label in needed[key])), None)
+            if ready is None:
+                raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels that wait for each other")
+            order[ready] = len(order)
+        return order
+
+    def _source(self, draw: Draw, cells: tuple[str, ...], expand: Callable[[Symbol], Choice]) -> Rows | Choice:
+        texts = (text for text, _, _ in draw.needs)
+        symbol = draw.symbol.bind(dict(zip(texts, cells, strict=True)))
+        if not draw.forms:
+            return expand(symbol)
+        rows, weights = self.lexicon.rows(symbol, draw.forms)
+        return rows, list(itertools.accumulate(weights))
+
+    def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
+        """What is drawn for a frame: rows of tables, words of phrases. Raises NothingFits where rows drawn first leave
+        nothing for a later one."""
+        contents: list[Row | list[str]] = []
+        for draw in frame.draws:
+            cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
+            source = draw.sources.get(cells)
+            if source is None:
+                draw.sources[cells] = source = self._source(draw, cells, self.choice)
+            if isinstance(source, Choice):
+                contents.append(self._walk(source, rng))
+            else:
+                rows, cumulated = source
+                contents.append(rows[bisect(cumulated, rng.random() * cumulated[-1])])
+        return contents
+
+    def _line(self, frame: Frame, rng: random.Random) -> list[str]:
+        contents = self.fill(frame, rng)
+        words: list[str] = []
+        told = set()
+        for number, form in frame.sides[0]:
+            content = contents[number]
+            if isinstance(content, list):
+                words += content
+            else:
+                assert form is not None, "a row of a table is always asked for in a form"
+                again = number in told  # by its label, which is no second row
+                words.append(content[form] if again else self.lexicon.entry(frame.draws[number].symbol, content, form))
+                told.add(number)
+        return words
+
+    def draw(self, symbol: Symbol, rng: random.Random) -> list[str]:
+        """Words of a symbol without variables. Raises NothingFits where there are none."""
+        return self._walk(self.choice(symbol), rng)
+
+    def _walk(self, choice: Choice, rng: random.Random) -> list[str]:
+        words: list[str] = []
+        stack: list[str | Choice] = [choice]
+        uniform = rng.random  # of all of random's methods, the one whose numbers no version of Python may change
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                words.append(node)
+            else:
+                alternative = node.alternatives[bisect(node.shares, uniform())]
+                if isinstance(alternative, str):
+                    words.append(alternative)
+                elif isinstance(alternative, tuple):
+                    stack.extend(alternative)
+                else:
+                    words += self._line(alternative, rng)
+        return words
+
+
+def _range(bounds: Sequence[int] | None) -> range | None:
+    return None if bounds is None else range(bounds[0], bounds[1] + 1)
+
+
+def read_grammar(folder: Path, knows: Callable[[str], bool] | None = None) -> Grammar:
+    """The grammar of a folder's grammar.yaml over its lexicon/*.tsv. Raises InputError where they do not fit."""
+    description = yaml.safe_load((folder / "grammar.yaml").read_text("utf-8"))
+    tables = {file.stem: read_table(file) for file in sorted((folder / "lexicon").glob("*.tsv"))}
+    return Grammar(description, tables, knows)

@@ -1,0 +1,73 @@
+"""How the words of a sentence are written: with a capital, "an", spaces and marks, or as Mandarin is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from corpora.grammar.symbols import MARKS
+from pairscale.errors import InputError
+
+SPELLINGS = ("english", "mandarin")
+
+
+class Spelling(Protocol):
+    def spell(self, words: Sequence[str]) -> list[str]:
+        """Words as they are written in a sentence that they begin."""
+
+    def text(self, spelt: Sequence[str]) -> str:
+        """Spelt words, all of a sentence or its beginning, as text."""
+
+    def length(self, spelt: Sequence[str]) -> int:
+        """In which the two sentences of a pair must be alike, beside their number of entries."""
+
+
+class English:
+    """Spaces between words, none before a mark; "an" before a vowel; a capital at the start.
+
+    `vowel` and `consonant` are the words that do not sound as their first letter says ("hour"; "university").
+    """
+
+    def __init__(self, vowel: Collection[str] = (), consonant: Collection[str] = ()):
+        self._sounds = dict.fromkeys(vowel, True) | dict.fromkeys(consonant, False)
+
+    def spell(self, words: Sequence[str]) -> list[str]:
+        spelt = list(words)
+        for index, word in enumerate(words[:-1]):
+            if (word == "a" or word.endswith(" a")) and self._begins_with_vowel(words[index + 1]):
+                spelt[index] = f"{word}n"
+        spelt[0] = spelt[0][0].upper() + spelt[0][1:]
+        return spelt
+
+    def _begins_with_vowel(self, word: str) -> bool:
+        first = word.split(" ", 1)[0].lower()
+        return self._sounds.get(first, first[0] in "aeiou")
+
+    def text(self, spelt: Sequence[str]) -> str:
+        return "".join(word if word in MARKS else f" {word}" for word in spelt)[1:]
+
+    def length(self, spelt: Sequence[str]) -> int:
+        return len(spelt)
+
+
+class Mandarin:
+    """Words as they are, nothing between them."""
+
+    def spell(self, words: Sequence[str]) -> list[str]:
+        return list(words)
+
+    def text(self, spelt: Sequence[str]) -> str:
+        return "".join(spelt)
+
+    def length(self, spelt: Sequence[str]) -> int:
+        return sum(map(len, spelt))  # characters, as in CLiMP
+
+
+def spelling_of(name: str, vowel: Collection[str] = (), consonant: Collection[str] = ()) -> Spelling:
+    """The spelling that a grammar.yaml names. Raises InputError for another name."""
+    match name:
+        case "english":
+            return English(vowel, consonant)
+        case "mandarin":
+            return Mandarin()
+    raise InputError(f"grammar.yaml: spelling: {name}: must be one of {', '.join(SPELLINGS)}")

@@ -1,0 +1,107 @@
+"""The notation of grammars and templates: what a line consists of.
+
+    Phrase[n, c]             a phrase of grammar.yaml, with the values of its features
+    noun.n[class=person]     a row of noun.tsv that meets the conditions, in the form of its column n
+    near                     the word itself, or a mark
+    v:verb.past[frame=x]     the row that is drawn, named: the same name in the line is the same row, and elsewhere in
+                             it v.object stands for that row's cell: noun.n[class=v.object], NP[n, v.object]
+
+Cells and values are sets divided by "|": column=value holds where the two share a value, column!=value where they do
+not. One letter that grammar.yaml declares is a variable, -n another value than that of n.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pairscale.errors import InputError
+
+MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # what no space stands before
+
+Binding = Mapping[str, str]  # values of variables, and of references once their rows are drawn
+
+_SYMBOL = re.compile(
+    r"(?:(?P<label>[a-z][a-z0-9_]*):)?(?P<name>[A-Za-z_]+)(?:\.(?P<form>-?[a-z_]+))?(?:\[(?P<arguments>[^\]]*)\])?"
+)
+_WORD = re.compile(r"[^\W\d_A-Z][^\s\[\]{}/*|=:.]*")  # all of Mandarin, and what has an apostrophe
+_PARTS = re.compile(r"[^\s\[\]]+(?:\[[^\]]*\])?")
+_VARIABLE = re.compile(r"-?[a-z]")
+_REFERENCE = re.compile(r"([a-z][a-z0-9_]*)\.(-?[a-z_]+)")
+
+
+class Symbol(NamedTuple):
+    """What a line of the grammar consists of: a phrase, a word of a table (with a form), or the word itself."""
+
+    name: str
+    form: str | None
+    arguments: tuple[str, ...]
+    label: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """One of "phrase", "table", "word"."""
+        if self.form is not None:
+            return "table"
+        return "phrase" if self.name[0].isupper() else "word"
+
+    def _values(self) -> Iterator[str]:
+        for argument in self.arguments:
+            yield from argument.rpartition("=")[2].split("|")
+
+    def references(self) -> dict[str, tuple[str, str]]:
+        """What stands for the cell of another row in the line: its text, the label and the column."""
+        found = ((value, _REFERENCE.fullmatch(value)) for value in self._values())
+        return {value: (match[1], match[2]) for value, match in found if match}
+
+    def variables(self) -> set[str]:
+        """Names of the variables in it, "-n" for a value other than that of n."""
+        columns = (column for _, column in self.references().values())
+        return {value for value in [*self._values(), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
+
+    def bind(self, binding: Binding) -> Symbol:
+        """The same with values for variables, and for references that `binding` has."""
+        arguments = []
+        for argument in self.arguments:
+            name, equals, values = argument.rpartition("=")
+            arguments.append(name + equals + "|".join(_bound(value, binding) for value in values.split("|")))
+        form = None if self.form is None else binding.get(self.form, self.form)
+        return Symbol(self.name, form, tuple(arguments), self.label)
+
+    def __str__(self) -> str:
+        label = f"{self.label}:" if self.label else ""
+        form = f".{self.form}" if self.form else ""
+        return label + self.name + form + (f"[{', '.join(self.arguments)}]" if self.arguments else "")
+
+
+def _bound(value: str, binding: Binding) -> str:
+    if value in binding:
+        return binding[value]
+    reference = _REFERENCE.fullmatch(value)
+    return f"{reference[1]}.{binding.get(reference[2], reference[2])}" if reference else value
+
+
+def parse_symbol(text: str, where: str) -> Symbol:
+    """Read one symbol; a mark such as "." is a word. Raises InputError, telling `where`, for what is none."""
+    match = _SYMBOL.fullmatch(text)
+    if text in MARKS or (not match and _WORD.fullmatch(text)):
+        return Symbol(text, None, ())
+    if not match:
+        raise InputError(f"{where}: '{text}' is no symbol: a word, Phrase[...] or table.form[column=value]")
+    arguments = match["arguments"] or ""
+    parts = tuple(filter(None, (part.strip() for part in arguments.split(","))))
+    symbol = Symbol(match["name"], match["form"], parts, match["label"])
+    if symbol.kind == "word" and (symbol.label or parts):
+        raise InputError(f"{where}: '{text}': a word has neither label nor conditions; a row is table.form[...]")
+    return symbol
+
+
+def split_symbols(text: str) -> list[str]:
+    """The symbols of a line, which spaces divide (but not those in brackets)."""
+    return _PARTS.findall(text)
+
+
+def parse_symbols(text: str, where: str) -> list[Symbol]:
+    """Read the symbols of a line. Raises InputError, telling `where`."""
+    return [parse_symbol(part, where) for part in split_symbols(text)]

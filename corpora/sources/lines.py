@@ -1,0 +1,86 @@
+"""Lines of text files, plain or compressed, as UTF-8."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from pairscale.errors import InputError
+
+Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
+
+
+COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
+
+
+MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
+
+
+SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
+
+
+def check_present(files: Iterable[Path]) -> None:
+    for file in files:
+        if file.parts[0] == "None":  # ${paths.data} is not set
+            raise InputError(
+                f"corpus.path: set PAIRSCALE_DATA to the folder that holds {Path(*file.parts[1:])}, or give corpus.path"
+            )
+        if not file.is_file():
+            raise InputError(f"corpus.path: no file {file}")
+
+
+def lines(file: Path, tell: Report = lambda share: None) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line of a file, decompressed on the way; `tell` hears of the share read.
+
+    Raises InputError for what is not UTF-8, for lines of over 64 MiB and for damaged or truncated archives.
+    """
+    with opened(file) as (stream, raw):
+        size = max(1, file.stat().st_size)
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
+            if number % 1024 == 0:
+                tell(raw.tell() / size)
+            yield number, decoded(line, f"{file}:{number}")
+
+
+def decoded(line: bytes, where: str) -> str:
+    if len(line) == MAX_LINE:
+        raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is no text")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte, place = line[error.start], error.start + 1
+        raise InputError(f"{where}: not UTF-8 (byte 0x{byte:02x} at place {place} of the line)") from None
+    return text.rstrip("\r\n").removeprefix("\ufeff")
+
+
+def _zstd(raw: IO[bytes]) -> Any:
+    import pyarrow as pa  # its reader notices a truncated file
+
+    untyped: Any = pa
+    return untyped.CompressedInputStream(untyped.PythonFile(raw, mode="r"), "zstd")
+
+
+_DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
+    ".xz": lzma.LZMAFile,
+    ".bz2": bz2.BZ2File,
+    ".zst": _zstd,
+}
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Stream of a file's decompressed bytes, and the file itself (for the place in it)."""
+    try:
+        with file.open("rb") as raw:
+            stream: Any = _DECOMPRESSED[file.suffix](raw) if file.suffix in _DECOMPRESSED else raw
+            yield io.BufferedReader(stream, 1 << 20), raw
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{file}: cannot be read to its end ({error})") from error

@@ -1,0 +1,301 @@
+"""Where text comes from: each corpus configuration as a stream of documents, read without holding it in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig, LocalCorpusConfig, ToyCorpusConfig
+from corpora.sources.documents import Document
+from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, lines
+from corpora.sources.sentences import split_sentences
+from pairscale.errors import ConfigError, InputError
+from pairscale.files import sha256_file, sha256_json
+from pairscale.hub import import_datasets
+
+FORMATS = (".txt", ".jsonl", ".parquet")
+EXPANDS = 4  # a compressed text, about so many times
+TEXT_BYTES = 6  # of an English word
+HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; sections have more signs
+
+
+def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iterator[Document]:
+    """The documents of a corpus, in the order of its source.
+
+    Raises InputError for files that are missing, empty, damaged, not UTF-8 or lack a field (naming file and line), and
+    for data sets that cannot be reached; ConfigError for values that fit no file.
+    """
+    match config:
+        case ToyCorpusConfig():
+            from corpora.toy import documents as toy_documents
+
+            yield from toy_documents(config)
+        case LocalCorpusConfig():
+            yield from _limited(_local(config, report), config.document_sentences)
+        case HubCorpusConfig():
+            yield from _limited(_hub(config, report), config.document_sentences)
+        case GulordavaCorpusConfig():
+            from corpora.sources.gulordava import gulordava
+
+            yield from _limited(gulordava(config, report), config.document_sentences)
+        case _:
+            raise TypeError(type(config).__name__)
+
+
+def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
+    """All that the text of a corpus depends on, as plain data: its configuration, and digests of the user's own files.
+
+    `known`: digests by file name, taken for files that are gone: a prepared text outlives its files.
+    Raises InputError when another file is missing.
+    """
+    described = {
+        f"corpus.{field.name}": getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if field.metadata.get("digest", True) and field.metadata.get("text", True)
+    }
+    described["corpus.split"] = dataclasses.asdict(config.split)
+    described["source"] = config.name
+    if isinstance(config, ToyCorpusConfig):
+        from corpora.toy import FOLDER
+
+        grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
+        described["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
+    if isinstance(config, LocalCorpusConfig):
+        files = source_files(config)
+        check_present(file for file in files if file.name not in known)
+        digests = {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
+        described["corpus.path"] = digests
+        described["source"] = ", ".join(digests)
+    return described
+
+
+def source_files(config: LocalCorpusConfig) -> list[Path]:
+    """The user's own files that a corpus is read from. Raises ConfigError where none or two of one name are given."""
+    given = config.path if isinstance(config.path, (list, tuple)) else [config.path]
+    files = [Path(str(path)).expanduser() for path in given]
+    names = [format_of(file)[0] for file in files]
+    if not files or len(set(names)) < len(names):
+        raise ConfigError(f"corpus.path={config.path}: a file, or a list of files of different names")
+    return files
+
+
+def check_source(config: CorpusConfig) -> None:
+    """Raise InputError where a corpus is to be read from what is not there, ConfigError where no file is given."""
+    if isinstance(config, LocalCorpusConfig):
+        if not config.path:
+            raise ConfigError("corpus.path: not set; give the text's file, or a list of files")
+        check_present(source_files(config))
+    elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
+        raise InputError(f"corpus.path: no folder {path}")
+
+
+def source_bytes(config: CorpusConfig) -> float:
+    """About how many bytes a text store of a corpus takes; 0 where its source does not tell."""
+    if isinstance(config, ToyCorpusConfig):
+        return TEXT_BYTES * config.words
+    if not isinstance(config, LocalCorpusConfig):
+        return 0.0
+    files = source_files(config)
+    return sum(file.stat().st_size * (EXPANDS if file.suffix in COMPRESSIONS else 1) for file in files)
+
+
+def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
+    """Cut documents into parts of at most `limit` sentences."""
+    for document in stream:
+        sentences = document.sentences
+        for start in range(0, len(sentences), limit or len(sentences) or 1):
+            yield Document(document.source, sentences[start : start + limit] if limit else sentences, document.split)
+
+
+# Files
+
+
+def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
+    files = source_files(config)
+    check_present(files)
+    for index, file in enumerate(files):
+        name, suffix = format_of(file)
+
+        def tell(share: float, index: int = index) -> None:
+            report((index + share) / len(files))
+
+        empty = True
+        for sentences in filter(None, _file_documents(file, suffix, config, tell)):
+            empty = False
+            yield Document(name, sentences)
+        if empty:
+            raise InputError(f"{file}: holds no text")
+
+
+def format_of(file: Path) -> tuple[str, str]:
+    """A file's name without its endings, and its format, one of FORMATS. Raises ConfigError for any other ending.
+
+    >>> format_of(Path("texts/english.txt.xz"))
+    ('english', '.txt')
+    """
+    bare = file.with_suffix("") if file.suffix in COMPRESSIONS else file
+    if bare.suffix not in FORMATS or (bare.suffix == ".parquet" and bare != file):
+        allowed = ", ".join(FORMATS)
+        raise ConfigError(f"corpus.path={file}: must end in {allowed}; the first two also in {', '.join(COMPRESSIONS)}")
+    return bare.stem, bare.suffix
+
+
+def _file_documents(file: Path, suffix: str, config: LocalCorpusConfig, tell: Report) -> Iterator[list[str]]:
+    if suffix == ".parquet":
+        texts: Iterable[str] = _parquet(file, config.text_field, tell)
+    elif suffix == ".jsonl":
+        texts = _jsonl(file, config.text_field, tell)
+    else:
+        yield from _paragraphs((text for _, text in lines(file, tell)), config.split_sentences)
+        return
+    for text in texts:
+        yield [sentence for part in _paragraphs(text.split("\n"), config.split_sentences) for sentence in part]
+
+
+def _paragraphs(stream: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    """Sentences of each run of lines between empty ones."""
+    sentences: list[str] = []
+    for line in stream:
+        line = line.strip()
+        if not line:
+            yield sentences
+            sentences = []
+        elif running_text:
+            sentences += split_sentences(line)
+        else:
+            sentences.append(line)
+    yield sentences
+
+
+def _text_of(value: Any, where: str, text_field: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{where}: field '{text_field}' holds {type(value).__name__}, not text (corpus.text_field)")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: field '{text_field}' holds half a surrogate pair, which is no character") from None
+    return value
+
+
+def _jsonl(file: Path, text_field: str, tell: Report) -> Iterator[str]:
+    for number, line in lines(file, tell):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{file}:{number}: not JSON ({error})") from None
+        if not isinstance(row, dict) or text_field not in row:
+            there = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+            raise InputError(f"{file}:{number}: no field '{text_field}' (corpus.text_field); there: {there}")
+        yield _text_of(row[text_field], f"{file}:{number}", text_field)
+
+
+def _parquet(file: Path, text_field: str, tell: Report) -> Iterator[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(file)
+        if text_field not in table.schema_arrow.names:
+            there = ", ".join(table.schema_arrow.names)
+            raise InputError(f"{file}: no column '{text_field}' (corpus.text_field); there: {there}")
+        rows = 0
+        for batch in table.iter_batches(batch_size=1024, columns=[text_field]):
+            for value in batch.column(0).to_pylist():
+                rows += 1
+                yield _text_of(value, f"{file}: row {rows}", text_field)
+            tell(rows / max(1, table.metadata.num_rows))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{file}: not a readable parquet file ({str(error).splitlines()[0]})") from None
+
+
+# Published data sets
+
+
+def _hub(config: HubCorpusConfig, report: Report) -> Iterator[Document]:
+    parts = _load_dataset(config)
+    if not config.published_splits:
+        parts = {name: part for name, part in parts.items() if name == "train"} or parts
+    total = sum(part.num_rows for part in parts.values())
+    done = 0
+    for name, part in parts.items():
+        if config.text_field not in part.column_names:
+            there = ", ".join(part.column_names)
+            raise InputError(f"{config.dataset}: no column '{config.text_field}' (corpus.text_field); there: {there}")
+        split = SPLITS.get(name) if config.published_splits else None
+        if config.published_splits and split is None:
+            raise InputError(f"{config.dataset}: split '{name}' is none of {', '.join(SPLITS)}")
+        texts = _counted(part, config, done, total, report)
+        for sentences in _ROWS[config.rows](texts, config.split_sentences):
+            if sentences:
+                yield Document(config.dataset, sentences, split)
+        done += part.num_rows
+
+
+def _counted(part: Any, config: HubCorpusConfig, done: int, total: int, report: Report) -> Iterator[str]:
+    for index, row in enumerate(part.select_columns([config.text_field]), start=1):
+        if index % 1024 == 0:
+            report((done + index) / total)
+        yield _text_of(row[config.text_field], f"{config.dataset}: row {index}", config.text_field)
+
+
+def _document_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    for text in texts:
+        yield [sentence for part in _paragraphs(text.split("\n"), running_text) for sentence in part]
+
+
+def _line_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    return _paragraphs(_lines_of(texts), running_text)
+
+
+def _wikitext_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+    sentences: list[str] = []
+    for line in map(str.strip, _lines_of(texts)):
+        if HEADING.fullmatch(line):
+            yield sentences
+            sentences = []
+        elif line and not line.startswith("= "):
+            sentences += split_sentences(line) if running_text else [line]
+    yield sentences
+
+
+def _lines_of(texts: Iterable[str]) -> Iterator[str]:
+    return (line for text in texts for line in text.strip("\n").split("\n"))
+
+
+_ROWS: dict[str, Callable[[Iterable[str], bool], Iterator[list[str]]]] = {
+    "document": _document_rows,
+    "line": _line_rows,
+    "wikitext": _wikitext_rows,
+}
+
+
+def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
+    """The data set's splits by name, from a local copy where one is given."""
+    name = " ".join(filter(None, [config.dataset, config.subset]))
+    if config.path:
+        # Asked first: for a path that does not exist, the library would look on the hub.
+        if not Path(config.path).is_dir():
+            raise InputError(f"corpus.path: no folder {config.path} (a copy of {name} written by save_to_disk)")
+        import datasets
+
+        try:
+            loaded = datasets.load_from_disk(config.path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"corpus.path={config.path}: not a data set that save_to_disk wrote ({error})") from None
+    else:
+        datasets = import_datasets()
+        try:
+            loaded = datasets.load_dataset(config.dataset, config.subset, revision=config.revision)
+        except (OSError, ValueError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(
+                f"corpus {config.name} needs {name} from the Hugging Face hub ({reason}); where there is a network: "
+                f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
+            ) from None
+    return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}

@@ -1,0 +1,68 @@
+"""What a cell of a table may hold: sentences, names, flags and parts of sentences; anything else is one clear line.
+
+`where` is the place of the row, `column` the name that it has there: both are for the error alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pairscale.errors import InputError
+
+
+def shown(cell: Any) -> str:
+    """A cell as an error tells it."""
+    told = repr(cell)
+    return told if len(told) <= 80 else f"{told[:77]}..."
+
+
+def sentence_of(cell: Any, where: str, column: str) -> str:
+    """A sentence as it stands in its cell. Raises InputError for what is no text that could be scored and written."""
+    text = text_of(cell, where, column)
+    check_encodes(text, where, column)
+    return text
+
+
+def check_encodes(text: str, where: str, column: str) -> None:
+    """Raise InputError for text with NUL or half a surrogate pair, which no file takes."""
+    if "\0" in text:
+        raise InputError(f"{where}: {column} is {shown(text)}: the character NUL is no text")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{where}: {column} is {shown(text)}: half a surrogate pair at character {error.start + 1} is no text"
+        ) from None
+
+
+def text_of(cell: Any, where: str, column: str) -> str:
+    """A cell that must hold text. Raises InputError for anything else, for white space and for an empty cell."""
+    if not isinstance(cell, str) or not cell.strip():
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be text")
+    return cell
+
+
+def name_of(cell: Any, where: str, column: str) -> str:
+    """A name or an id, without white space around it. Raises InputError for anything but text and whole numbers."""
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return str(cell)
+    if not isinstance(cell, str) or not cell.strip():
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be text or a whole number")
+    return sentence_of(cell.strip(), where, column)
+
+
+def flag_of(cell: Any, where: str, column: str) -> bool | None:
+    """true, false or, for an empty cell, None. Raises InputError for anything else."""
+    known = {"true": True, "false": False, "": None}
+    if cell is None or isinstance(cell, bool):
+        return cell
+    if isinstance(cell, str) and cell.strip().lower() in known:
+        return known[cell.strip().lower()]
+    raise InputError(f"{where}: {column} is {shown(cell)}, must be true or false")
+
+
+def part_of(cell: Any, where: str, column: str) -> str | None:
+    """A part of a sentence, without white space around it (some of BLiMP's have it); None for an empty cell."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return None
+    return sentence_of(cell, where, column).strip()

@@ -1,0 +1,291 @@
+"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, and data sets of the hub; YAML.
+
+Nothing here knows what a pair is: eval/benchmarks/forms.py makes pairs of the rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from corpora.sources.lines import COMPRESSIONS, MAX_LINE, decoded, opened
+from eval.config import BenchmarkConfig
+from pairscale.errors import ConfigError, InputError
+from pairscale.hub import import_datasets
+from pairscale.schema import load_yaml
+
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")
+
+
+class Row(NamedTuple):
+    """The cells of one row by column, and where it stands: file and line, or data set, subset and row."""
+
+    where: str
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one file, or of one subset of a data set."""
+
+    name: str  # the file's without its endings, or the subset's
+    source: str
+    rows: Iterator[Row]
+    one_header: bool  # whether all rows have the same columns by the nature of the format
+
+
+def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Table]:
+    """The tables of `config.path` in the order of their paths, or else of `config.dataset`, by subset.
+
+    `pattern`: as of `local_files`. Raises InputError for files and data sets that are missing, empty, damaged or not of
+    their format (with file and line), ConfigError for values that fit no file.
+    """
+    if config.path is None:
+        yield from _hub(config)
+        return
+    for file in local_files(config, pattern):
+        name, ending = format_of(file)
+        match ending:
+            case ".jsonl":
+                rows = _jsonl(file)
+            case ".parquet":
+                rows = _parquet(file)
+            case _:
+                rows = _separated(file, config.delimiter or DELIMITERS[ending], config.quotes, config.header)
+        yield Table(name, str(file), _some(rows, str(file)), ending != ".jsonl")
+
+
+def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
+    """The rows, of which there must be at least one."""
+    empty = True
+    for row in rows:
+        empty = False
+        yield row
+    if empty:
+        raise InputError(f"{source}: holds no rows")
+
+
+# Files
+
+
+def format_of(file: Path) -> tuple[str, str]:
+    """A file's name without its endings, and its format, one of FORMATS. Raises ConfigError for any other ending.
+
+    >>> format_of(Path("pairs/passives.csv.gz"))
+    ('passives', '.csv')
+    """
+    bare = file.with_suffix("") if file.suffix in COMPRESSIONS else file
+    ending = bare.suffix.lower()
+    if ending not in FORMATS or (ending == ".parquet" and bare != file):
+        allowed = f"{', '.join(FORMATS)}; all but .parquet also in {', '.join(COMPRESSIONS)}"
+        raise ConfigError(f"benchmark.path={file}: must be a folder, or end in {allowed}")
+    return bare.stem, ending
+
+
+def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Path]:
+    """The local files of a benchmark, by path: `path` itself, or the tables in that folder.
+
+    `pattern`: of the files in the folder, for a form that knows its own; else `config.files`, else all tables.
+    Raises InputError where there is none, ConfigError for a file of no known format, or a folder of several formats.
+    """
+    otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
+    patterns = [pattern] if pattern else config.files
+    wanted = f"{' or '.join(patterns[:2])}{' or ...' * (len(patterns) > 2)} files" if patterns else "tables"
+    of_hub = [name for name in ("revision", "subset", "split") if getattr(config, name) is not None]
+    if of_hub:
+        name, value = of_hub[0], getattr(config, of_hub[0])
+        raise ConfigError(
+            f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
+        )
+    if config.path is None:
+        raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER with its {wanted}")
+    if config.path.startswith("None/"):  # ${paths.data} is not set
+        raise InputError(
+            f"benchmark={config.name}: set PAIRSCALE_DATA to the folder that holds "
+            f"{config.path.removeprefix('None/')}/, or give benchmark.path=FOLDER{otherwise}"
+        )
+    path = Path(config.path).expanduser()
+    if path.is_file() and pattern is None:
+        return [path]
+    if not path.is_dir():
+        what = "folder" if pattern else "file or folder"
+        raise InputError(f"benchmark.path: no {what} {path} (with the {wanted} of {config.name}){otherwise}")
+    files = _matching(path, patterns) if patterns else _tables_in(path)
+    if not files:
+        raise InputError(f"benchmark.path: no {wanted} in {path}{otherwise}")
+    return files
+
+
+def _matching(folder: Path, patterns: list[str]) -> list[Path]:
+    try:
+        found = {file for pattern in patterns for file in folder.glob(pattern)}
+    except (NotImplementedError, ValueError) as error:  # what Path.glob raises for absolute and for empty patterns
+        raise ConfigError(f"benchmark.files={patterns}: must be patterns below the folder ({error})") from None
+    return sorted(file for file in found if not file.name.startswith("."))  # ._x is a Mac's note on x
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    formats = [ending for ending in FORMATS if ending != ".txt"]  # what a text is, its name does not say: README.txt
+    endings = [f"{ending}{packed}" for ending in formats for packed in ("", *COMPRESSIONS)]
+    files = [file for file in _matching(folder, ["*"]) if file.name.lower().endswith(tuple(endings))]
+    formats = sorted({format_of(file)[1] for file in files})
+    if len(formats) > 1:
+        raise ConfigError(
+            f"benchmark.path: {folder} holds {' and '.join(formats)} files; say which by benchmark.files=['*.csv']"
+        )
+    return files
+
+
+def text_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line, without its end; unpacked on the way.
+
+    Raises InputError for what is not UTF-8, and for files that are damaged or cannot be read.
+    """
+    with opened(file) as (stream, _):
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
+            yield number, decoded(line, f"{file}: line {number}")
+
+
+def _jsonl(file: Path) -> Iterator[Row]:
+    for number, line in text_lines(file):
+        if line.strip():
+            where = f"{file}: line {number}"
+            yield Row(where, _json_object(line, where))
+
+
+def _json_object(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON ({error.msg}, character {error.pos + 1})") from None
+    except (RecursionError, ValueError) as error:  # brackets without end, a number of thousands of digits
+        raise InputError(f"{where}: not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: a JSON {type(row).__name__}, must be an object with the fields of a pair")
+    return row
+
+
+class _Quoted(csv.excel):
+    strict = True
+
+
+class _Unquoted(_Quoted):
+    quoting = csv.QUOTE_NONE
+
+
+def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterator[tuple[int, list[str]]]:
+    """The line on which each record of a CSV file begins, and its cells: none for an empty line.
+
+    A quoted cell may hold ends of lines, which are read as line feeds. Raises InputError as `text_lines`, and for
+    quotes that do not end.
+    """
+    lines = (f"{line}\n" for _, line in text_lines(file))
+    dialect = _Quoted if quotes else _Unquoted
+    reader = csv.reader(lines, dialect, delimiter=delimiter)
+    while True:
+        number = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            told = str(error).replace("\t", "tab")
+            raise InputError(
+                f"{file}: line {number}: not CSV ({told}); quotes in a quoted cell are written twice; "
+                f"benchmark.quotes=false takes all quotes as text"
+            ) from None
+        yield number, cells
+
+
+def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterator[Row]:
+    """Rows of a CSV or TSV file, whose first row names the columns unless they are not `named`: then 0, 1, ..."""
+    header: list[str] | None = None
+    for number, cells in csv_records(file, delimiter, quotes):
+        if not cells:
+            continue
+        where = f"{file}: line {number}"
+        if header is None and not named:
+            header = [str(index) for index in range(len(cells))]
+        if header is None:
+            header = [name.strip() for name in cells]
+            twice = sorted({name for name in header if name and header.count(name) > 1})
+            if twice:
+                raise InputError(f"{where}: two columns named {twice[0]}")
+        elif len(cells) != len(header):
+            raise InputError(f"{where}: {len(cells)} cells, must be {len(header)} ({', '.join(header)})")
+        else:
+            yield Row(where, dict(zip(header, cells, strict=True)))
+
+
+def _parquet(file: Path) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        for batch in pq.ParquetFile(file).iter_batches(batch_size=1024):
+            for cells in batch.to_pylist():
+                number += 1
+                yield Row(f"{file}: row {number}", cells)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        where = f"{file}: row {number + 1}" if number else str(file)
+        raise InputError(f"{where}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
+
+
+# Data sets of the hub
+
+
+def _hub(config: BenchmarkConfig) -> Iterator[Table]:
+    if config.dataset is None:
+        raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER or benchmark.dataset=NAME")
+    datasets = import_datasets()
+    expected = (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError)
+    try:
+        subsets = [config.subset] if config.subset else _subsets(datasets, config)
+        parts = ((subset, _part(datasets, config, subset)) for subset in subsets)
+        for subset, part in parts:
+            source = f"{config.dataset}: {subset}"
+            rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(part, start=1))
+            name = config.dataset.rpartition("/")[2] if subset == "default" else subset
+            yield Table(name, source, _some(rows, source), True)
+    except expected as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"benchmark={config.name} needs {config.dataset} from the Hugging Face hub ({reason}); "
+            f"for a local copy give benchmark.path=FOLDER with its files"
+        ) from None
+
+
+def _subsets(datasets: Any, config: BenchmarkConfig) -> list[str]:
+    return sorted(datasets.get_dataset_config_names(config.dataset, revision=config.revision))
+
+
+def _part(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:
+    """The rows of a subset: of the split that is asked for, or of the only one."""
+    loaded = datasets.load_dataset(config.dataset, subset, split=config.split, revision=config.revision)
+    if not isinstance(loaded, dict):
+        return loaded
+    if len(loaded) != 1:
+        told = ", ".join(loaded)
+        raise ConfigError(f"{config.dataset}: {subset}: has the splits {told}: choose one by benchmark.split=NAME")
+    return next(iter(loaded.values()))
+
+
+# Values of a user's
+
+
+def read_yaml(where: str, path: Path, allowed: str = "a YAML file") -> Any:
+    """What a YAML file of the user's holds. Raises InputError, which begins with `where`, for what cannot be read."""
+    try:
+        return load_yaml(path.expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read ({error.strerror}); must be {allowed}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None

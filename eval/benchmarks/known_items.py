@@ -1,0 +1,83 @@
+"""What is known of published pairs: which of them are faulty, and whether pairs under a benchmark's name are its own.
+
+    known_items.csv       benchmark, paradigm, pair_id, reason: faulty pairs, by a key of REASONS
+    published_pairs.csv   benchmark, paradigm, pairs, digest: of the published sentences
+
+No sentence stands in either. Accuracies count faulty pairs as the published ones do; how many were scored is said.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from pairscale.files import sha256_json
+
+REASONS = {
+    "out_in_the_open": "'out in the open' stands before a noun in a sentence, which makes it ungrammatical "
+    "(alexwarstadt/blimp, issue 3)",
+    "same_sentence": "both sentences are the same, so every model ties",
+    "misspelt": "'unsuprising' in both sentences (alexwarstadt/blimp, issue 7)",
+}
+_STRAIGHT = str.maketrans("“”‘’", "\"\"''")  # diagnostics are read with either kind of quotes
+
+
+def faulty_pairs(benchmark: str, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Columns paradigm, pair_id, reason of those of `pairs` that are known to be faulty; `benchmark`: its name."""
+    known = _table("known_items.csv")
+    known = known[known["benchmark"] == benchmark]
+    asked = pairs[["paradigm", "pair_id"]].drop_duplicates()
+    return asked.merge(known[["paradigm", "pair_id", "reason"]], on=["paradigm", "pair_id"])
+
+
+def faulty_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
+    """One sentence on the faulty ones of `pairs` (paradigm, pair_id); None where none is known."""
+    faulty = faulty_pairs(benchmark, pairs)
+    if faulty.empty:
+        return None
+    total = len(pairs[["paradigm", "pair_id"]].drop_duplicates())
+    counts = faulty["reason"].value_counts()
+    told = "; ".join(f"{count} {REASONS[str(reason)]}" for reason, count in counts.items())
+    return f"{len(faulty)} of {total:,} pairs are known to be faulty, and counted as published: {told}"
+
+
+def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
+    """One sentence where pairs (paradigm, pair_id, good, bad) are not those that were published under that name.
+
+    `pairs`: all of each paradigm. None where they are, and for a name that nothing is known of.
+    """
+    known = _table("published_pairs.csv")
+    digests = known[known["benchmark"] == benchmark].set_index("paradigm")["digest"].to_dict()
+    if not digests:
+        return None
+    columns = ["pair_id", "good", "bad"]
+    others = [
+        str(name)
+        for name, group in pairs.groupby("paradigm", sort=True)
+        if digests.get(str(name)) != sha256_json(group[columns].to_numpy().tolist())[:16]
+    ]
+    return _note(benchmark, f"{len(others)} of its paradigms ({', '.join(others[:3])})") if others else None
+
+
+def unpublished_questions_note(benchmark: str, questions: pd.DataFrame) -> str | None:
+    """The same of a diagnostic's questions (columns of eval.diagnostics.questions.QUESTIONS)."""
+    known = _table("published_pairs.csv")
+    (digest,) = known.loc[known["benchmark"] == benchmark, "digest"]
+    fixed = questions[questions["trial"].isna()]
+    rows = fixed[["item", "condition", "context", "candidate", "role"]].to_numpy().tolist()
+    same = sha256_json([[cell.translate(_STRAIGHT) for cell in row] for row in rows])[:16] == digest
+    return None if same else _note(benchmark, "its questions")
+
+
+def _note(benchmark: str, what: str) -> str:
+    return (
+        f"benchmark.name={benchmark}: {what} are not as published, so the papers' numbers are of others; "
+        "give your own a name of their own (benchmark.name)"
+    )
+
+
+@cache
+def _table(name: str) -> pd.DataFrame:
+    return pd.read_csv(Path(__file__).with_name(name), dtype=str, keep_default_na=False)

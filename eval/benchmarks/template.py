@@ -1,0 +1,245 @@
+"""Templates of minimal pairs: one skeleton for both sentences, with the one contrast in braces.
+
+    the noun.n[kind=person] {auxiliary.n[use=perfect] / auxiliary.-n[use=perfect]} Core[participle, n, g] .
+
+The notation is that of corpora/grammar/symbols.py. Braces hold what the good / the bad sentence has. What is written alike on
+both sides of braces is the same words; two forms from a table under the same conditions are forms of the same word, as
+are those of one label. "*" before a symbol marks the word that the two-prefix method compares.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from corpora.grammar.engine import Frame, Grammar
+from corpora.grammar.lexicon import Entry, NothingFits, Row
+from corpora.grammar.symbols import Binding, Symbol, parse_symbols, split_symbols
+from pairscale.errors import InputError
+
+KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's have no field
+PREFIX_METHODS = ("one", "two", "none")
+ATTEMPTS = 20_000  # draws without a new pair after which a template counts as exhausted
+FIRST_ATTEMPTS = 4_000  # the same before its first pair: one that is found this rarely never comes to hundreds
+REFILL = 500  # of these, each pair that is found brings back so many: no more are spent on a pair on average
+
+_CONTRAST = re.compile(r"\{([^{}]*)\}")
+_MACRO = re.compile(r"\$([A-Za-z_]+)")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A skeleton with values for its variables: a frame whose sides are the good and the bad sentence."""
+
+    frame: Frame
+    before_critical: int | None  # parts of the good sentence before the critical word
+
+
+class Exhausted(InputError):
+    """A template has no further pairs."""
+
+
+class Template:
+    """A paradigm: what it tests, how, and by what skeletons (one is drawn for each pair).
+
+    Raises InputError, naming the template, for what cannot be read or drawn.
+    """
+
+    def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
+        """`where` its description stands, for errors; None: under its name in templates.yaml."""
+        self.name = name
+        self._where = where or f"templates.yaml: {name}"
+        if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
+            raise InputError(f"{self._where}: must have {', '.join(KEYS)}, with prefix {'|'.join(PREFIX_METHODS)}")
+        self.phenomenon: str = description["phenomenon"]
+        self.field: str | None = description.get("field")
+        self.prefix: str = description["prefix"]
+        self._grammar = grammar
+        self.left_out: dict[str, str] = {}  # bindings of skeletons for which no row fits, and why
+        texts = description["skeleton"]
+        given = [texts] if isinstance(texts, str) else texts
+        bound = [self._bind(text) for one in given for text in self._with_macros(one)]
+        self._skeletons = [skeletons for skeletons in bound if skeletons]
+        if not self._skeletons:
+            raise NothingFits(f"{self._where}: {next(iter(self.left_out.values()))}")
+
+    def pairs(
+        self, rng: random.Random, count: int, refused: Callable[[str, str], str | None] = lambda good, bad: None
+    ) -> Iterator[dict[str, Any]]:
+        """`count` different pairs, without their numbers, of which `refused` (good, bad) has no reason to be none.
+
+        Raises Exhausted, saying what stood against it, where ATTEMPTS draws bring no new one, or FIRST_ATTEMPTS none.
+        """
+        seen: set[str] = set()
+        left = FIRST_ATTEMPTS
+        written = self._grammar.spelling.text
+        for _ in range(count):
+            against: Counter[str] = Counter()
+            left = min(ATTEMPTS, left + REFILL) if seen else FIRST_ATTEMPTS
+            while left:
+                left -= 1
+                try:
+                    good, bad, critical = self._draw(rng)
+                except NothingFits as error:
+                    against[str(error)] += 1
+                    continue
+                sentence = written(good)
+                if (reason := self._unfit(good, bad, sentence in seen)) or (
+                    reason := refused(sentence, bad_sentence := written(bad))
+                ):
+                    against[reason] += 1
+                else:
+                    break
+            else:
+                told = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
+                tried = f"of {against.total():,} further draws"
+                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {tried} {told}")
+            left = left if seen else ATTEMPTS
+            seen.add(sentence)
+            yield {
+                "sentence_good": sentence,
+                "sentence_bad": bad_sentence,
+                "field": self.field,
+                "linguistics_term": self.phenomenon,
+                "UID": self.name,
+                "simple_LM_method": True,
+                "one_prefix_method": self.prefix == "one",
+                "two_prefix_method": self.prefix == "two",
+                "lexically_identical": sorted(map(str.lower, good)) == sorted(map(str.lower, bad)),
+                **self._prefixes(good, bad, critical),
+            }
+
+    def _unfit(self, good: list[str], bad: list[str], seen: bool) -> str | None:
+        """What is wrong with a draw, if anything."""
+        length = self._grammar.spelling.length
+        if len(good) != len(bad) or length(good) != length(bad):
+            return "of unequal length"
+        if self._grammar.length is not None and len(good) not in self._grammar.length:
+            return "too short or too long"
+        if good == bad:
+            return "of two equal sentences"
+        return "drawn before" if seen else None
+
+    def _prefixes(self, good: list[str], bad: list[str], critical: int | None) -> dict[str, str]:
+        written = self._grammar.spelling.text
+        if self.prefix == "one":
+            first = next(index for index, words in enumerate(zip(good, bad, strict=True)) if words[0] != words[1])
+            return {
+                "one_prefix_prefix": written(good[:first]),
+                "one_prefix_word_good": good[first],
+                "one_prefix_word_bad": bad[first],
+            }
+        if critical is not None:
+            return {
+                "two_prefix_prefix_good": written(good[:critical]),
+                "two_prefix_prefix_bad": written(bad[:critical]),
+                "two_prefix_word": good[critical],
+            }
+        return {}
+
+    def _draw(self, rng: random.Random) -> tuple[list[str], list[str], int | None]:
+        """Spelt words of both sentences, and the place of the critical word. Raises NothingFits for a dead end."""
+        skeleton = _one_of(_one_of(self._skeletons, rng), rng)
+        frame = skeleton.frame
+        contents = self._grammar.fill(frame, rng)
+        if self._grammar.lexicon.distinct:
+            self._check_distinct(frame, contents)
+        critical = None
+        sentences: tuple[list[str], list[str]] = ([], [])
+        for parts, words in zip(frame.sides, sentences, strict=True):
+            for index, (number, form) in enumerate(parts):
+                if words is sentences[0] and index == skeleton.before_critical:
+                    critical = len(words)
+                content = contents[number]
+                if isinstance(content, list):
+                    words += content
+                else:
+                    assert form is not None, "a row of a table is always asked for in a form"
+                    words.append(content[form])
+        spell = self._grammar.spelling.spell
+        return spell(sentences[0]), spell(sentences[1]), critical
+
+    def _check_distinct(self, frame: Frame, contents: Sequence[Row | list[str]]) -> None:
+        used: set[int] = set()
+        for draw, content in zip(frame.draws, contents, strict=True):
+            if isinstance(content, list):
+                rows = [entry.row for entry in {id(word): word for word in content if type(word) is Entry}.values()]
+            else:
+                rows = [content] if draw.symbol.name in self._grammar.lexicon.distinct else []
+            for row in rows:
+                if id(row) in used:
+                    raise NothingFits(f"with two of {draw.symbol} alike")
+                used.add(id(row))
+
+    def _with_macros(self, text: str) -> list[str]:
+        """A skeleton with each text of its macros in turn; several: all combinations."""
+        found = _MACRO.search(text)
+        if not found:
+            return [text]
+        if found[1] not in self._grammar.macros:
+            known = ", ".join(self._grammar.macros) or "none"
+            raise InputError(f"{self._where}: '{found[0]}': grammar.yaml has no such macro; it has {known}")
+        before, after = text[: found.start()], text[found.end() :]
+        return [full for one in self._grammar.macros[found[1]] for full in self._with_macros(before + one + after)]
+
+    def _bind(self, text: str) -> list[Skeleton]:
+        """Read a skeleton: one for each binding of its variables."""
+        good: list[Symbol] = []
+        bad: list[Symbol] = []
+        shared: list[tuple[int, int]] = []  # places in good and in bad of what both have
+        before_critical = None
+        for index, piece in enumerate(_CONTRAST.split(text)):
+            if index % 2:
+                sides = piece.split("/")
+                if len(sides) != 2:
+                    raise InputError(f"{self._where}: '{{{piece}}}' must be {{good / bad}}")
+                good += parse_symbols(sides[0], self._where)
+                bad += parse_symbols(sides[1], self._where)
+                continue
+            for part in split_symbols(piece):
+                if part.startswith("*"):
+                    before_critical = len(good)
+                shared.append((len(good), len(bad)))
+                good += parse_symbols(part.lstrip("*"), self._where)
+                bad += good[-1:]
+        if (before_critical is None) == (self.prefix == "two"):
+            raise InputError(f"{self._where}: '*' marks the critical word where prefix is two, and only there: {text}")
+        skeletons = []
+        try:
+            for binding in self._grammar.bindings([*good, *bad], {}):
+                try:
+                    sides_of = [_keyed(side, symbols, shared, binding) for side, symbols in enumerate((good, bad))]
+                    skeletons.append(Skeleton(self._grammar.frame(sides_of), before_critical))
+                except NothingFits as error:
+                    values = ", ".join(f"{name}={value}" for name, value in binding.items())
+                    self.left_out[f"{text} ({values})" if values else text] = str(error)
+        except NothingFits:
+            raise
+        except InputError as error:
+            raise InputError(f"{self._where}: {error}") from None
+        return skeletons
+
+
+def _keyed(
+    side: int, symbols: Sequence[Symbol], shared: Sequence[tuple[int, int]], binding: Binding
+) -> list[tuple[Hashable, Symbol]]:
+    """The symbols of one side, each with the key of what is drawn for it: a label, or the place where both sides have
+    it, or what is to be drawn and which of that it is."""
+    numbers = {places[side]: -number for number, places in enumerate(shared, start=1)}
+    counts: Counter[Symbol] = Counter()
+    keyed: list[tuple[Hashable, Symbol]] = []
+    for place, symbol in enumerate(one.bind(binding) for one in symbols):
+        kind = symbol._replace(form=None) if symbol.kind == "table" else symbol
+        if place not in numbers:
+            counts[kind] += 1
+        keyed.append((symbol.label or (kind, numbers.get(place, counts[kind])), symbol))
+    return keyed
+
+
+def _one_of(options: Sequence[T], rng: random.Random) -> T:
+    return options[int(rng.random() * len(options))]

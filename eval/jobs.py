@@ -1,0 +1,79 @@
+"""What the runs of a sweep need of a machine, for launchers: folder, devices, memory, words to train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from omegaconf import OmegaConf
+
+from eval.config import EvalConfig, PretrainedConfig
+from pairscale.command.launchers.jobs import Job, Work
+from pairscale.errors import PairscaleError
+from pairscale.files import sha256_json
+from pairscale.sizes import parse_size
+from train.config import RunConfig, UntrainedConfig
+from train.loop.device import takes_gpu
+from train.runs.folder import RunFolder
+
+
+def job_of(index: int, overrides: Sequence[str], config: EvalConfig | None, folder: Path | None) -> Job:
+    """The job of a configuration (None: it is refused) that works on `folder`."""
+    if config is None:
+        return Job(index, list(overrides))
+    return Job(index, list(overrides), config, folder, takes_gpu(config), config.trainer.devices, work_of(config))
+
+
+def work_of(config: RunConfig) -> Work:
+    """The work of a run, none of training where it is trained."""
+    kind = sha256_json(OmegaConf.to_container(OmegaConf.structured(config.model)))
+    try:
+        folder = RunFolder.of(config)
+        words = 0.0 if folder.done else _words(config)
+    except PairscaleError:  # of no run (a study is scored), or of a damaged folder, which the run itself will say
+        return Work(kind)
+    return Work(kind, words, lambda: training_seconds(folder)) if words else Work(kind)
+
+
+def training_seconds(folder: RunFolder) -> float | None:
+    """Seconds that a run took to train its words; None where its manifest does not say."""
+    try:
+        manifest = folder.read_manifest()
+    except PairscaleError:
+        return None
+    rate, words = manifest.get("words_per_s"), manifest.get("words_seen")
+    return words / rate if rate and words else None
+
+
+def _words(config: RunConfig) -> float:
+    budget = config.recipe.budget
+    if budget is not None and budget.words is not None:
+        return parse_size(budget.words, "recipe.budget.words")
+    epochs = budget.epochs if budget is not None else None
+    return config.sample.number * (1.0 if epochs is None else epochs)
+
+
+def memory_of(jobs: Sequence[Job]) -> int:
+    """Bytes that the largest of `jobs` takes; 0 where none can be estimated, as of models that are still on a hub."""
+    configs = [job.config for job in jobs if job.config]
+    trained = [config for config in configs if not isinstance(config.recipe, UntrainedConfig)]
+    largest = max(
+        (_weights(config.model) for config in configs if isinstance(config.model, PretrainedConfig)), default=0
+    )
+    if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            largest = max(largest, pool.submit(_peak_memory, trained).result())
+    return largest
+
+
+def _peak_memory(configs: Sequence[EvalConfig]) -> int:
+    from train.estimate import peak_memory
+
+    return peak_memory(configs)
+
+
+def _weights(model: PretrainedConfig) -> int:
+    """Bytes of the files of weights in a model's folder; loading takes no less."""
+    return sum(path.stat().st_size for path in Path(model.path).glob("*.safetensors"))

@@ -1,0 +1,209 @@
+"""Methods meet a model: what each needs is read in as few passes as can be, and becomes the rows of score files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from corpora.words import count_words
+from eval.benchmarks.cells import shown
+from eval.config import SCORED, MethodConfig, PolicyConfig
+from eval.methods.prompting import Asker, ab_prompt, yes_no
+from eval.methods.scoring import METHODS, VOTES, Side, about, check_method, judge, summed
+from eval.methods.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
+from eval.scorers.base import Scorer, TokenScores
+from eval.scorers.too_long import TextTooLong
+from pairscale.errors import ConfigError, InputError, RunError, check_choice
+from pairscale.files import sha256_json
+
+ASKED = {"yes_no": yes_no, "ab": ab_prompt}  # kinds of prompts
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One method as it is applied to one model."""
+
+    method: str
+    config: MethodConfig
+    templates: Templates | None
+    asker: Asker | None
+
+    @classmethod
+    def of(cls, method: str, config: MethodConfig, scorer: Scorer, language: str | None) -> Plan:
+        """Raises ConfigError where method, model and values do not fit together, and what templates_of raises."""
+        check_method(method, scorer.masked)
+        reads = METHODS[method].reads
+        if reads == "in_template" and config.scored is None:
+            raise ConfigError(f"method.{method}.scored=null: must be one of {', '.join(SCORED)}")
+        if reads == "ab" and config.seed is None:
+            raise ConfigError(f"method.{method}.seed=null: must be a number")
+        if reads == VOTES and (config.seed is None or config.trials is None or not config.voters):
+            raise ConfigError(f"method.{method}: seed, trials and voters must be given")
+        for voter in config.voters or {}:
+            check_choice(f"method.{method}.voters", voter, _OF_MANY)
+        templates = templates_of(method, reads, config, language) if reads in PLACEHOLDERS else None
+        asker = Asker.of(method, scorer, templates, config.chat) if templates and reads in PROMPTS else None
+        return cls(method, config, templates, asker)
+
+    @property
+    def reads(self) -> str:
+        return METHODS[self.method].reads
+
+    def metadata(self) -> dict[str, Any]:
+        """What a score file says of the method: its values in force, and its templates, by digest and in full."""
+        given = dataclasses.asdict(self.config)
+        found = {key: value for key, value in given.items() if value is not None and key not in _OF_TEMPLATES}
+        if self.templates is None:
+            return {"method": self.method, "parameters": found}
+        described = self.templates.described()
+        found["templates"] = sha256_json(described)[:8]
+        if self.asker is not None:
+            found["chat"] = self.asker.chat
+        return {"method": self.method, "parameters": found, "templates": described}
+
+    def settings(self) -> dict[str, Any]:
+        """What this method's scores depend on beside the scorer's settings: the chat template that it is asked in."""
+        if self.asker is None or not self.asker.chat:
+            return {}
+        return {"chat_template": self.asker.scorer.chat_digest}
+
+
+_OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way
+_OF_MANY = [name for name, method in METHODS.items() if method.reads in PLACEHOLDERS]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What methods say of P pairs.
+
+    rows: of each method, columns of eval.scores.files.SCORES without the counts of words; their index is the pair's position.
+    told: of each method what is known only after scoring, for its metadata. good, bad: the sentences alone.
+    """
+
+    rows: dict[str, pd.DataFrame]
+    told: dict[str, dict[str, Any]]
+    good: Side
+    bad: Side
+
+
+def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], policy: PolicyConfig) -> Judged:
+    """Judge all pairs (columns of eval.scores.files.ITEMS, index 0..P-1) by methods other than votes.
+
+    The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
+    texts of two have little in common, and all of a large benchmark's are too many to hold.
+    """
+    with _naming_the_pair(pairs):
+        good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
+    same = about(good, bad)
+    of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
+    told: dict[str, dict[str, Any]] = {plan.method: {} for plan in plans}
+    for template, users in _filled_for(plans).items():
+        inputs = _fill(template, pairs)
+        texts = [text for text, _ in inputs]
+        as_read = pairs.assign(good=texts[: len(pairs)], bad=texts[len(pairs) :])
+        with _naming_the_pair(pairs):
+            scores = _scored(scorer, texts, policy)
+        for plan in users:
+            found = scores
+            if plan.config.scored == "target":
+                found = [within(score, span) for score, (_, span) in zip(scores, inputs, strict=True)]
+            columns = summed(plan.method, plan.config, *_sides(as_read, found, policy))
+            of_filled[plan.method, template] = pd.DataFrame(columns, index=pairs.index).assign(order=None)
+    rows: dict[str, pd.DataFrame] = {}
+    for plan in plans:
+        if plan.templates is None:
+            rows[plan.method] = judge(plan.method, plan.config, good, bad)
+            continue
+        if plan.asker is not None:
+            with _naming_the_pair(pairs):
+                parts, told[plan.method] = ASKED[plan.reads](plan.asker, pairs, plan.config, policy)
+        else:
+            parts = [of_filled[plan.method, template] for template in plan.templates.templates]
+        rows[plan.method] = pd.concat(
+            same.assign(template=template.name, trial=None).join(part)
+            for template, part in zip(plan.templates.templates, parts, strict=True)
+        )
+    return Judged(rows, told, good, bad)
+
+
+@contextmanager
+def _naming_the_pair(pairs: pd.DataFrame) -> Iterator[None]:
+    """Say of which pair a text is that is too long. Texts go by pair within each side, template and order."""
+    try:
+        yield
+    except TextTooLong as error:
+        pair = pairs.iloc[error.index % len(pairs)]
+        raise InputError(f"{error} (paradigm {pair['paradigm']}, pair {pair['pair_id']})") from None
+
+
+def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
+    """Scores of texts. Raises RunError where they are NaN, InputError where the model knows no token of any text."""
+    scores = scorer.score(texts, policy)
+    for text, score in zip(texts, scores, strict=True):
+        if np.isnan(score.logprobs).any():
+            raise RunError(f"{scorer.name}: its score of {shown(text)} is NaN; it has no judgement of it")
+    of_text = [score.spans[:, 1] > score.spans[:, 0] for score in scores]  # <eos> has no characters
+    if not any((inside & ~score.unk).any() for inside, score in zip(of_text, scores, strict=True)):
+        raise InputError(
+            f"{scorer.name}: knows no token of any of {len(texts):,} texts, such as {shown(texts[0])}: all would tie"
+        )
+    return scores
+
+
+def _filled_for(plans: Sequence[Plan]) -> dict[Template, list[Plan]]:
+    """Every template that is filled and scored as a text, once, and the plans that use it."""
+    users: dict[Template, list[Plan]] = {}
+    for plan in plans:
+        if plan.templates is not None and plan.asker is None:
+            for template in plan.templates.templates:
+                users.setdefault(template, []).append(plan)
+    return users
+
+
+def _fill(template: Template, pairs: pd.DataFrame) -> list[tuple[str, Span]]:
+    """A template with the good sentences and then with the bad ones (2P), and where in the text each of them stands."""
+    good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
+    if len(PLACEHOLDERS[template.kind]) == 2:
+        return list(map(template.fill, [*good, *bad], [*bad, *good]))
+    return list(map(template.fill, [*good, *bad]))
+
+
+def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> tuple[Side, Side]:
+    """Both sides from 2P scores; `as_read` holds the texts that were scored as the good and the bad ones."""
+    half = len(as_read)
+    return Side.of("good", as_read, scores[:half], policy), Side.of("bad", as_read, scores[half:], policy)
+
+
+def template_reading(
+    methods: Mapping[str, MethodConfig],
+    language: str | None,
+    words: Mapping[str, int],
+    reference: str,
+    distinct: float = 1.0,
+) -> float:
+    """About how many words the templates of `methods` add to the sentences alone, for estimates of time.
+
+    `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read, as what texts
+    begin with in common is read once: of a template, all up to the end of its first sentence is such a beginning, all
+    after that is read for each text. Raises as templates_of.
+    """
+    templates: set[Template] = set()
+    for method, config in methods.items():
+        check_choice("method", method, METHODS)
+        if METHODS[method].reads in PLACEHOLDERS:
+            templates.update(templates_of(method, METHODS[method].reads, config, language).templates)
+    total, read = sum(words.values()), 0.0
+    for template in templates:
+        places = PLACEHOLDERS[template.kind]
+        # One word in the place of the first sentence tells where that ends; ab asks of two sentences at once.
+        text, (_, end) = template.fill("x", *[""] * (len(places) - 1))
+        head, tail = count_words(text[:end], reference) - 1, count_words(text[end:], reference)
+        read += head + distinct * total + tail * len(words) + (len(places) - 1) * total
+        read += len(words)  # the begin symbol, or the answer
+    return read

@@ -1,0 +1,176 @@
+"""Tokenizers of Hugging Face models: checks, begin symbols, and what of them and of config.json a score depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from eval.benchmarks.cells import shown
+from pairscale.errors import ConfigError, InputError
+from pairscale.files import sha256_json
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+# Plain text in two scripts: a tokenizer of any model reads a part of it, and a trained model predicts it above chance.
+PLAIN_SENTENCES = (
+    "The children were playing in the garden when it started to rain.",
+    "She said that she had never seen such a big house before.",
+    "He is one of the most important people in the history of the country.",
+    "I would like to have a cup of tea and a piece of cake.",
+    "The men who live next to my sister do not like the new school.",
+    "孩子们在公园里玩，天开始下雨了。",
+    "他是这个国家历史上最重要的人之一。",
+    "我想喝一杯茶，吃一块蛋糕。",
+)
+# Parts of config.json that say where it is from, how it is trained or what else is returned, and change no score.
+_NO_SCORE = ("_name_or_path", "_commit_hash", "architectures", "auto_map", "dtype", "id2label", "label2id",
+             "output_attentions", "output_hidden_states", "problem_type", "return_dict", "task_specific_params",
+             "torch_dtype", "transformers_version", "use_cache")  # fmt: skip
+
+
+def encoded(
+    tokenizer: PreTrainedTokenizerFast, sentences: list[str]
+) -> Iterator[tuple[str, tuple[list[int], list[tuple[int, int]]]]]:
+    """Ids and character offsets of each sentence, without any symbol that the tokenizer would add."""
+    if not sentences:
+        return
+    with _patterns_of(tokenizer, sentences):
+        found = tokenizer(sentences, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
+    yield from zip(sentences, zip(found["input_ids"], found["offset_mapping"], strict=True), strict=True)
+
+
+@contextmanager
+def _patterns_of(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -> Iterator[None]:
+    """Raise InputError where a pattern in tokenizer.json gives up on a sentence.
+
+    Its patterns are run by Oniguruma, which ends a search of 10 million steps, some tenths of a second, and makes the
+    library panic: an exception that is no Exception, and a report of Rust's own on stderr, which is kept back.
+    """
+    try:
+        with _silent_stderr():
+            yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        longest = max(sentences, key=len)
+        raise InputError(
+            f"{tokenizer.name_or_path}: a pattern of its tokenizer.json gives up on one of {len(sentences):,} texts "
+            f"({' '.join(str(error).split())[:150]}; the longest: {shown(longest)}); avoid repetitions of "
+            "repetitions, such as (a+)+"
+        ) from None
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Keep back what is written to the file descriptor of stderr."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
+    """Raise ConfigError for a tokenizer without character offsets, InputError for one that reads no letters.
+
+    Where a model comes without its tokenizer, transformers 5 makes one of a few symbols; a normalizer may remove
+    letters. All sentences would be equal.
+    """
+    if not tokenizer.is_fast:
+        raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
+    with _patterns_of(tokenizer, PLAIN_SENTENCES):
+        read = tokenizer(list(PLAIN_SENTENCES), add_special_tokens=False)["input_ids"]
+    if not any(character.isalpha() for ids in read for character in tokenizer.decode(ids, skip_special_tokens=True)):
+        raise InputError(
+            f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads no letter of a plain sentence, so it is not the "
+            "model's own; put the files of that (tokenizer.json) into the model's folder"
+        )
+
+
+def check_embedded(
+    tokenizer: PreTrainedTokenizerFast, text: str, ids: Sequence[int], vocabulary: int, name: str
+) -> None:
+    """Raise InputError for a token of a text that the model, whose tokens are 0 to `vocabulary` - 1, does not have."""
+    if len(ids) and (highest := int(max(ids))) >= vocabulary:
+        token = tokenizer.convert_ids_to_tokens(highest)
+        raise InputError(
+            f"{name}: knows {vocabulary:,} tokens, and {token!r} in {shown(text)} is number {highest:,} of its "
+            "tokenizer, so that is another model's"
+        )
+
+
+def vocabulary_size(model: PreTrainedModel) -> int:
+    """Number of tokens that the model can read and predict."""
+    size = int(model.config.get_text_config().vocab_size)
+    try:
+        embeddings = model.get_input_embeddings()
+    except (AttributeError, NotImplementedError):  # of code that comes with a model
+        return size
+    return min(size, int(getattr(embeddings, "num_embeddings", size)))
+
+
+def tokenizer_digest(tokenizer: PreTrainedTokenizerFast) -> str:
+    """SHA-256 of how texts become tokens, the content of tokenizer.json."""
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
+
+
+def score_settings(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, begin: int | None = None
+) -> dict[str, Any]:
+    """What changes scores beside the weights and tokenizer.json: the begin symbol, special tokens, and config.json.
+
+    `begin`: id of the symbol that stands before a sentence. The digest is of what config.json changes of its class.
+    """
+    names = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
+    special = {name: {"id": tokenizer.convert_tokens_to_ids(token), "text": token} for name, token in names.items()}
+    first = None if begin is None else {"id": begin, "text": str(tokenizer.convert_ids_to_tokens(begin))}
+    found = {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
+    # Of tokenizer_config.json, what the tokenizer itself does not hold: whether "<s>" in a text is cut as text.
+    return found | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
+
+
+def _config_digest(values: Any) -> str:
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(key): kept(part) for key, part in value.items() if key not in _NO_SCORE}
+        if isinstance(value, list | tuple):
+            return [kept(part) for part in value]
+        return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+    return sha256_json(kept(values))
+
+
+def chat_template_digest(tokenizer: PreTrainedTokenizerFast) -> str:
+    """SHA-256 of the chat template, or of the named ones."""
+    return sha256_json(tokenizer.chat_template)
+
+
+def begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: str) -> int:
+    if begin is not None:
+        if begin not in (vocabulary := tokenizer.get_vocab()):
+            raise ConfigError(f"model.begin={begin}: no token of {name}")
+        return int(vocabulary[begin])
+    for index in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if index is not None:
+            return int(index)
+    raise ConfigError(f"{name}: its tokenizer names neither BOS nor EOS; give model.begin=TOKEN to stand for one")
+
+
+def first_symbol(tokenizer: PreTrainedTokenizerFast) -> int:
+    """The symbol that a masked next-token model predicts a sentence's first token from, where its tokenizer adds none.
+
+    CLS, else BOS, as the evaluation of BabyLM does. Raises ConfigError for a tokenizer without either.
+    """
+    for index in (tokenizer.cls_token_id, tokenizer.bos_token_id):
+        if index is not None:
+            return int(index)
+    raise ConfigError("policy.pll_shift=1: the tokenizer has no CLS or BOS to predict a sentence's first token from")

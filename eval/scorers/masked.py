@@ -1,0 +1,316 @@
+"""The scorer of masked Hugging Face models (BERT, RoBERTa) and of masked next-token models (GPT-BERT)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from eval.config import PLAIN, PolicyConfig
+from eval.scorers.base import (
+    TokenScores,
+    check_finite,
+    length_batches,
+    tokens_at_once,
+    tracked,
+    weights_digest,
+)
+from eval.scorers.forward import check_repeatable, forward_errors, tolerance
+from eval.scorers.hf_tokenizers import (
+    PLAIN_SENTENCES,
+    check_embedded,
+    check_tokenizer,
+    first_symbol,
+    score_settings,
+    tokenizer_digest,
+    vocabulary_size,
+)
+from eval.scorers.too_long import TextTooLong
+from eval.scorers.trees import Ids
+from pairscale.errors import ConfigError, InputError
+from train.loop.device import without_gradients
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+class MaskedScorer:
+    """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
+
+    `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
+    of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
+
+    A masked next-token model predicts a hidden token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
+    section 2): `policy.pll_shift` is 1 for it, 0 for others, null to find out by `shift`.
+    """
+
+    masked = True
+    word_level = False
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        name: str,
+        batch_tokens: int,
+        device: str = "cpu",
+        progress: bool = False,
+    ):
+        """Raises ConfigError for a tokenizer without a mask or without character offsets, InputError for one that is
+        not the model's, RunError for weights that are no numbers.
+
+        On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
+        """
+        check_tokenizer(tokenizer, name)
+        check_finite(model, name)
+        if tokenizer.mask_token_id is None:
+            raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
+        self.name = name
+        self.digest = weights_digest(model)
+        self.tokenizer_digest = tokenizer_digest(tokenizer)
+        self.settings = score_settings(model, tokenizer)
+        self.vocabulary = vocabulary_size(model)
+        check_embedded(tokenizer, "its mask", [tokenizer.mask_token_id], self.vocabulary, name)
+        self.tokenizer_path: str | None = None  # the folder that its tokenizer is from, where that is not its own
+        self.sample_words: int | None = None
+        self.model = model.to(device).eval()  # type: ignore[arg-type]
+        self.tokenizer = tokenizer
+        self.device = torch.device(device)
+        self.batch_tokens = tokens_at_once(batch_tokens, self.device)
+        self.progress = progress
+        self.positions = _positions(self.model)
+        self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
+        self.repeatable = 0  # tokens of the longest text that two passes were compared on
+        self.pads = self._ignores_padding()  # whether texts of several lengths may be read together
+
+    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
+        """Scores in the order of `sentences`; each different copy of them is read once."""
+        if policy.context != "none":
+            raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+        if policy.score_eos:
+            raise ConfigError("policy.score_eos=true: a masked model predicts no end of a sentence")
+        if not sentences:
+            return []
+        different = list(dict.fromkeys(sentences))
+        shift = self.shift if policy.pll_shift is None else policy.pll_shift
+        pll = policy.pll or "within_word_l2r"
+        texts = {sentence: _Hidden.of(self.tokenizer, sentence, pll, shift) for sentence in different}
+        for index, sentence in enumerate(sentences):
+            self.check_text(texts[sentence].ids, sentence, index)
+        self.check_repeatable(max(len(text.ids) for text in texts.values()))
+        found = dict(zip(different, self._logprobs(list(texts.values()), policy), strict=True))
+        return [found[sentence] for sentence in sentences]
+
+    def check_text(self, ids: Ids, text: str, index: int) -> None:
+        """Raise TextTooLong for a text with more tokens than the model reads, InputError for one with others."""
+        if self.positions is not None and len(ids) > self.positions:
+            raise TextTooLong(self.name, self.positions, text, len(ids), index)
+        check_embedded(self.tokenizer, text, ids.tolist(), self.vocabulary, self.name)
+
+    def check_repeatable(self, tokens: int) -> None:
+        """Raise ConfigError where two passes over a text of so many tokens differ."""
+        if tokens <= self.repeatable:
+            return
+        with without_gradients(self.device, False):
+            text = self._drawn(tokens)
+            check_repeatable(lambda: self._together([text], [tokens // 2]), self.model.dtype, self.name, tokens)
+        self.repeatable = tokens
+
+    @cached_property
+    def shift(self) -> int:
+        """How many positions before a hidden token the model predicts it: 1 for a masked next-token model, else 0.
+
+        Found on PLAIN_SENTENCES: each token is hidden alone, and ln p of it is read at its own position and at the one
+        before. It is 1 where the latter is higher by more than half a nat on average and by four standard errors.
+        """
+        copies, tokens = [], []
+        for sentence in PLAIN_SENTENCES:
+            hidden = _Hidden.of(self.tokenizer, sentence, "original", shift=0)
+            if self.positions is not None and len(hidden.ids) > self.positions:
+                continue
+            for place, position in enumerate(hidden.scored.tolist()):
+                token = int(hidden.ids[position])
+                if position and token != self.tokenizer.unk_token_id and token < self.vocabulary:
+                    copies.append(hidden.copy(place, int(self.tokenizer.mask_token_id)))
+                    tokens.append(token)
+        higher = []
+        with without_gradients(self.device, False):
+            for start in range(0, len(copies), 16):
+                part = copies[start : start + 16]
+                lines = [
+                    self.logprobs_at([one.ids for one in part], [one.position - before for one in part])
+                    for before in (0, 1)
+                ]
+                index = torch.arange(len(part)), torch.tensor(tokens[start : start + 16])
+                higher.append((lines[1][index] - lines[0][index]).double().cpu().numpy())
+        gain = np.concatenate(higher)
+        return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
+
+    def _logprobs(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
+        mask = int(self.tokenizer.mask_token_id)
+        counts = [len(text.scored) for text in texts]
+        owner = np.repeat(np.arange(len(texts)), counts)  # of each scored token
+        place = np.concatenate([np.arange(count) for count in counts])
+        targets = np.concatenate([text.ids[text.scored] for text in texts])
+        logprobs = np.empty(len(owner))
+        # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are told
+        # apart by digests and made when they are read: those of long texts would fill the memory.
+        digests = [texts[i].copy(at, mask).digest() for i, at in zip(owner, place, strict=True)]
+        numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
+        copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
+        asking, asked = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
+        ends = np.cumsum(asked)
+        first = asking[ends - asked]  # of those that ask for each copy
+        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
+        bf16 = policy.precision == "bf16"
+        with without_gradients(self.device, bf16):
+            for batch in tracked(batches, len(first), self.name, self.progress, "masked copies"):
+                copies = [texts[owner[i]].copy(place[i], mask) for i in first[batch]]
+                lines = self.logprobs_at([one.ids for one in copies], [one.position for one in copies])
+                tokens = np.concatenate([asking[ends[number] - asked[number] : ends[number]] for number in batch])
+                rows = np.repeat(np.arange(len(batch)), asked[batch])
+                index = (torch.from_numpy(part).to(self.device) for part in (rows, targets[tokens]))
+                logprobs[tokens] = lines[tuple(index)].double().cpu().numpy()
+        unk = self.tokenizer.unk_token_id
+        parts = np.split(logprobs, np.cumsum(counts)[:-1])
+        return [
+            TokenScores(part, text.spans, text.ids[text.scored] == (-1 if unk is None else unk))
+            for part, text in zip(parts, texts, strict=True)
+        ]
+
+    def logprobs_at(self, texts: list[Ids], positions: list[int]) -> Tensor:
+        """ln p in nats of every token at one position of each text, symbols around it included: (B, V), float32."""
+        if self.pads or len({len(ids) for ids in texts}) == 1:
+            return self._together(texts, positions)
+        lengths = np.asarray([len(ids) for ids in texts])
+        groups = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
+        parts = [self._together([texts[i] for i in group], [positions[i] for i in group]) for group in groups]
+        order = torch.tensor([index for group in groups for index in group], device=self.device)
+        return torch.cat(parts)[order.argsort()]
+
+    def _together(self, texts: list[Ids], positions: list[int]) -> Tensor:
+        lengths = torch.tensor([len(ids) for ids in texts])
+        pad = self.tokenizer.pad_token_id
+        padded = np.full((len(texts), int(lengths.max())), 0 if pad is None else pad)
+        for row, ids in enumerate(texts):
+            padded[row, : len(ids)] = ids
+        real = torch.arange(padded.shape[1]) < lengths[:, None]
+        self._at = torch.tensor(positions, device=self.device)
+        tokens, attended = torch.from_numpy(padded).to(self.device), real.long().to(self.device)
+        # Logits are needed at one position of each text: the others are left out just before the softmax weights.
+        head = self.model.get_output_embeddings()  # of some models' own code a weight, or none
+        hooked = head.register_forward_pre_hook(self._select) if isinstance(head, nn.Module) else nullcontext()
+        with hooked, forward_errors(self.name, tokens.shape[1]):
+            logits = self.model(input_ids=tokens, attention_mask=attended).logits
+        if logits.shape[1] > 1:  # of a head that does not call its softmax weights, or has none: nothing was left out
+            logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
+        logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
+        return logprobs
+
+    def _ignores_padding(self) -> bool:
+        """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore.
+
+        Asked of real tokens, all different: texts of one token are alike to a model that pools over its tokens.
+        """
+        mask = int(self.tokenizer.mask_token_id)
+        longest = min(40, self.positions or 40)
+        long = self._drawn(longest)
+        compared = False
+        with torch.inference_mode():
+            for tokens in (longest // 7, longest // 4, longest // 2):
+                short = self._drawn(tokens)
+                short[tokens // 2] = mask
+                try:
+                    alone = self._together([short], [tokens // 2])[0]
+                except InputError:
+                    continue  # some read no text that is so short
+                try:
+                    beside = self._together([short, long], [tokens // 2, 1])[0]
+                except InputError:
+                    return False
+                if not torch.allclose(alone, beside, rtol=0, atol=max(1e-3, tolerance(self.model.dtype))):
+                    return False
+                compared = True
+        return compared
+
+    def _drawn(self, tokens: int) -> Ids:
+        """(tokens,) ids that are no special tokens, different as far as there are, always the same ones."""
+        real = np.setdiff1d(np.arange(self.vocabulary), self.tokenizer.all_special_ids)
+        return np.resize(np.random.default_rng(0).permutation(real), tokens).astype(np.int64)
+
+    def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """(B, T, D) to (B, 1, D)."""
+        hidden, *others = arguments
+        return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
+
+
+def _positions(model: nn.Module) -> int | None:
+    """How many tokens the model reads at most. RoBERTa's first position is the one after that of padding."""
+    limit: int | None = getattr(model.config, "max_position_embeddings", None)
+    for name, module in model.named_modules():
+        if limit is not None and name.endswith("position_embeddings"):
+            padding = getattr(module, "padding_idx", None)
+            return limit if padding is None else limit - padding - 1
+    return limit
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """A sentence with the symbols that a masked model puts around it, and what is hidden to score each token."""
+
+    ids: Ids  # (n,)
+    scored: Ids  # (m,) positions of the sentence's own tokens
+    spans: npt.NDArray[np.int32]  # (m, 2)
+    until: Ids  # (m,) end of the positions that are hidden, from the scored one on
+    shift: int  # how many positions before a hidden token the model predicts it
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str, shift: int) -> _Hidden:
+        """Raises ConfigError where nothing stands before the sentence and its first token is predicted there."""
+        found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+        scored = np.flatnonzero(np.asarray(found["special_tokens_mask"]) == 0)
+        words = found.word_ids()
+        until = scored + 1
+        if pll == "within_word_l2r":
+            # Some tokenizers know words by spaces, which Chinese lacks: there each character is a word.
+            starts = [start for start, _ in found["offset_mapping"]]
+            keys = [
+                (word, start if "\u3400" <= sentence[start : start + 1] <= "\u9fff" else -1)
+                for word, start in zip(words, starts, strict=True)
+            ]
+            ends = np.arange(1, len(keys) + 1)
+            for position in range(len(keys) - 2, -1, -1):
+                if keys[position] == keys[position + 1]:
+                    ends[position] = ends[position + 1]
+            until = ends[scored]
+        spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
+        ids = np.asarray(found["input_ids"], dtype=np.int64)
+        if shift and len(scored) and scored[0] < shift:
+            ids, scored, until = np.concatenate([[first_symbol(tokenizer)], ids]), scored + 1, until + 1
+        return cls(ids, scored, spans, until, shift)
+
+    def copy(self, place: int, mask: int) -> _Copy:
+        """The tokens with the `place`-th scored one hidden, by token `mask`."""
+        position = int(self.scored[place])
+        ids = self.ids.copy()
+        ids[position : self.until[place]] = mask
+        return _Copy(ids, position - self.shift)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A text in which tokens are hidden, and the position at which the model predicts the one that is asked for."""
+
+    ids: Ids  # (n,)
+    position: int
+
+    def digest(self) -> bytes:
+        return hashlib.blake2b(self.ids.tobytes(), digest_size=16, salt=self.position.to_bytes(16)).digest()

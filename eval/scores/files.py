@@ -1,0 +1,381 @@
+"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/scores/accuracy.py), never stored.
+
+    runs/.../scores/<label>/          label: `score_label`, the benchmark's name unless policy or pairs differ
+        <method>.parquet              SCORES, one row per pair (and template or trial, where a method has them)
+        <method>@<step>.parquet       the same at one point of a trajectory
+        items.parquet                 ITEMS, the pairs themselves
+        tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
+        unavailable.json              of generated pairs: the paradigms that the vocabulary leaves without, and why
+
+A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as
+one JSON object; `METADATA` says what a score file's must have. Imports no torch, so that the analysis can read scores.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eval.config import (
+    PUBLISHED_SHUFFLES,
+    USUAL_MIN_COUNT,
+    USUAL_PAIRS,
+    USUAL_SEED,
+    BenchmarkConfig,
+    DiagnosticConfig,
+    PolicyConfig,
+)
+from pairscale.errors import RunError
+from pairscale.files import atomic_path, sha256_json, write_json
+from pairscale.schema import Count, Positive, checked, parse_json, read_json
+
+SCORES_VERSION = 1
+ITEMS_FILE = "items.parquet"
+TOKENS_FILE = "tokens.parquet"
+UNAVAILABLE_FILE = "unavailable.json"
+_METADATA_KEY = b"pairscale"
+_AGAIN = "remove the file to score again"
+# Columns of all files here that hold a value in each row; those of SCORES that may lack one are in `_check_scores`.
+_NEVER_NULL = {"pair_id", "paradigm", "phenomenon", "side", "position", "start", "end", "item", "condition"}
+
+_SIDES = ("good", "bad")
+SCORES = pa.schema(
+    [
+        ("pair_id", pa.string()),
+        ("paradigm", pa.string()),
+        ("template", pa.string()),  # null: the method has no templates
+        ("trial", pa.int32()),  # of votes, from 1; null: the method has no trials
+        *((side, pa.float64()) for side in _SIDES),  # the method's own score: the higher one wins
+        # Of what is scored: the sentence, a filled template, or the answer to a prompt; null for votes.
+        *((f"{side}_lp", pa.float64()) for side in _SIDES),  # nats
+        *((f"{side}_tokens", pa.int32()) for side in _SIDES),  # scored tokens, <eos> among them where it is scored
+        # Of the sentence alone, whatever the method reads.
+        *((f"{side}_words", pa.int32()) for side in _SIDES),  # of the corpus's reference tokenizer
+        *((f"{side}_chars", pa.int32()) for side in _SIDES),  # that are not white space
+        *((f"{side}_unk", pa.int32()) for side in _SIDES),  # tokens that were <unk>, skipped ones too
+        ("crit_unk", pa.int32()),  # <unk> among the tokens in which the two sentences differ, both sides together
+        ("order", pa.string()),  # null, or A/B: where a prompt put the good sentence
+    ]
+)
+ITEMS = pa.schema(
+    [
+        ("pair_id", pa.string()),
+        ("paradigm", pa.string()),
+        ("phenomenon", pa.string()),
+        ("field", pa.string()),  # null where the benchmark has no fields
+        ("good", pa.string()),
+        ("bad", pa.string()),
+        ("lexically_identical", pa.bool_()),  # null where the benchmark does not say, as all below
+        ("one_prefix_method", pa.bool_()),
+        ("two_prefix_method", pa.bool_()),
+        ("one_prefix_prefix", pa.string()),
+        ("one_prefix_word_good", pa.string()),
+        ("one_prefix_word_bad", pa.string()),
+        ("two_prefix_prefix_good", pa.string()),
+        ("two_prefix_prefix_bad", pa.string()),
+        ("two_prefix_word", pa.string()),
+    ]
+)
+TOKENS = pa.schema(
+    [
+        ("pair_id", pa.string()),
+        ("paradigm", pa.string()),
+        ("side", pa.string()),  # good | bad
+        ("position", pa.int32()),
+        ("start", pa.int32()),  # character offsets into the sentence; both its length for a scored <eos>
+        ("end", pa.int32()),
+        ("logprob", pa.float64()),  # nats
+        ("unk", pa.bool_()),
+    ]
+)
+
+
+class _Named(TypedDict):
+    name: str
+    digest: str
+
+
+class TableMetadata(TypedDict):
+    """Schema of the metadata of all files here; items.parquet has no more than `benchmark`."""
+
+    benchmark: _Named
+    policy: NotRequired[dict[str, Any]]
+    parameters: NotRequired[dict[str, Any]]
+    model: NotRequired[_Named]
+    step: NotRequired[Count | None]
+    sample_words: NotRequired[Positive | None]
+
+
+class _Further(TypedDict, total=False):
+    moment: str  # of a trajectory
+    words_seen: Count
+    settings: dict[str, Any] | None
+
+
+class ScoreMetadata(_Further):
+    """Schema of the metadata of a score file."""
+
+    method: str  # its name
+    parameters: dict[str, Any]  # of the method
+    policy: dict[str, Any]  # as resolved for this model
+    benchmark: _Named
+    model: _Named
+    tokenizer_digest: str
+    reference: str  # the reference tokenizer that counted the words
+    step: Count | None  # null: the exported model
+    sample_words: Positive | None  # null: unknown
+    torch: str  # version
+
+
+METADATA = tuple(sorted(ScoreMetadata.__required_keys__))  # what each has to have
+# Further keys: settings, of Hugging Face models, what scores depend on beside weights and tokenizer.json
+# (eval.scorers.hf_tokenizers.score_settings; chat_template where a prompt was put in one); older files have none. And of
+# methods that have them: templates (in full), prompts (an example, and the tokens that the answers became), voters
+# (digests of what the score files that vote are of) and drawn (the templates of each trial).
+
+
+def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
+    """Name of the folder of score files: "blimp", or "blimp+context-eos-32+unk-skip" for what is not the usual way."""
+    parts = [pairs_label(benchmark)]
+    if policy.context == "eos":
+        parts.append(f"context-eos-{policy.context_tokens}")
+    if policy.context == "text":
+        parts.append(f"context-text-{sha256_json(policy.context_text)[:8]}")
+    if policy.score_eos is not None:
+        parts.append(f"score_eos-{str(policy.score_eos).lower()}")
+    if policy.unk != "score":
+        parts.append(f"unk-{policy.unk}")
+    if policy.precision != "fp32":
+        parts.append(f"precision-{policy.precision}")
+    if policy.pll is not None:
+        parts.append(f"pll-{policy.pll}")
+    if policy.pll_shift is not None:
+        parts.append(f"pll_shift-{policy.pll_shift}")
+    return "+".join(parts)
+
+
+def pairs_label(benchmark: BenchmarkConfig) -> str:
+    """The part of it that says which pairs: "blimp", or for what is not all of them "blimp+pairs-10", so that a part
+    never takes the place of the whole; of generated ones their language, vocabulary and seed, "generated+en+study-k5".
+    """
+    parts = [benchmark.name]
+    if benchmark.subset is not None:
+        parts.append("subset-" + re.sub(r"[^\w.-]", "_", benchmark.subset))
+    if benchmark.form == "toy":  # whose pairs are made
+        parts += [f"seed-{benchmark.seed}", f"per_paradigm-{benchmark.per_paradigm}"]
+    if benchmark.form == "generated":
+        parts += _of_generated(benchmark)
+    if benchmark.paradigms is not None:
+        parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
+    if benchmark.pairs is not None and not (benchmark.form == "generated" and benchmark.pairs == USUAL_PAIRS):
+        parts.append(f"pairs-{benchmark.pairs}")
+    if isinstance(benchmark, DiagnosticConfig) and benchmark.quote_marks != "as_published":
+        parts.append(f"quote_marks-{benchmark.quote_marks}")
+    if isinstance(benchmark, DiagnosticConfig) and benchmark.shuffles not in (None, PUBLISHED_SHUFFLES):
+        parts.append(f"shuffles-{benchmark.shuffles}")
+    return "+".join(parts)
+
+
+def _of_generated(benchmark: BenchmarkConfig) -> list[str]:
+    parts = [str(benchmark.language)]
+    if benchmark.vocabulary in ("run", "study"):
+        parts.append(f"{benchmark.vocabulary}-k{benchmark.min_count}")  # words that its samples hold k times
+    elif benchmark.vocabulary is not None:
+        stem = re.sub(r"[^\w.-]", "_", Path(benchmark.vocabulary).stem)
+        counted = "" if benchmark.min_count in (None, USUAL_MIN_COUNT) else f"-k{benchmark.min_count}"
+        parts.append(f"words-{stem}{counted}")
+    if benchmark.balance:
+        parts.append("balanced")
+    if benchmark.seed != USUAL_SEED:
+        parts.append(f"seed-{benchmark.seed}")
+    return parts
+
+
+def judged_pairs(method: str, items: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """(P,) which pairs a method judges: those with its flag, where the benchmark has one (ITEMS), else all."""
+    flag = f"{method}_method"
+    if flag not in ITEMS.names:
+        return np.ones(len(items), dtype=np.bool_)
+    return items[flag].fillna(False).to_numpy(dtype=np.bool_)
+
+
+def score_path(folder: Path, method: str, step: int | None = None) -> Path:
+    """Path of a method's score file in the folder of one benchmark; `step` for a point of a trajectory."""
+    return folder / (f"{method}.parquet" if step is None else f"{method}@{step}.parquet")
+
+
+def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
+    """Write one score file in one move. `scores` has the columns of SCORES, `metadata` the keys of METADATA.
+
+    Raises RunError for a score that is NaN or infinite.
+    """
+    missing = [key for key in METADATA if key not in metadata]
+    if missing:
+        raise ValueError(f"{path.name}: metadata without {', '.join(missing)}")
+    table = pa.Table.from_pandas(scores[SCORES.names], schema=SCORES, preserve_index=False)
+    _check_scores(path, table, metadata, "the model's weights, or what its scoring computes, overflow")
+    _write(path, table, metadata)
+
+
+def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Rows (columns of SCORES) and metadata (keys of METADATA) of one score file. Raises RunError for a damaged one."""
+    table, metadata = read_score_table(path)
+    return table.to_pandas(), metadata
+
+
+def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """The same as `read_scores`, with the rows as an Arrow table."""
+    table, metadata = _read(path, SCORES)
+    checked(metadata, ScoreMetadata, path, RunError, _AGAIN)
+    _check_scores(path, table, metadata, _AGAIN)
+    return table, metadata
+
+
+def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], remedy: str) -> None:
+    """Raise RunError for scores that are NaN or infinite, and where one lacks though the method gives one to all.
+
+    A score may lack (null) where no token counts: under unk=skip, in an empty text, of the prefix methods. Of all
+    methods but votes each text has a log-probability.
+    """
+    vote = ~table["trial"].is_null().to_numpy()
+    prefix = metadata["method"] in ("one_prefix", "two_prefix")
+    for side in _SIDES:
+        nothing = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
+        may_lack = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | nothing
+        for name, excused in ((side, may_lack), (f"{side}_lp", vote)):
+            values, null = table[name].to_numpy(), table[name].is_null().to_numpy()
+            wrong = np.where(null, ~excused, ~np.isfinite(values))
+            if not wrong.any():
+                continue
+            row = int(wrong.argmax())
+            told = "missing" if null[row] else f"{values[row]}"
+            pair = f"pair {table['pair_id'][row]} of {table['paradigm'][row]}"
+            raise RunError(f"{path}: {name} is {told} for {pair} ({wrong.sum():,} of {len(wrong):,} rows); {remedy}")
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """The metadata of a score, items or tokens file, without its rows. Raises RunError for a damaged one."""
+    try:
+        return _metadata(path, pq.read_schema(path))
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+
+
+def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **made: Any) -> None:
+    """Write items.parquet: the pairs of a benchmark, whose name, digest and (if generated) making are its metadata."""
+    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest, **made}})
+
+
+def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
+    """Write unavailable.json: the paradigms that the vocabulary of generated pairs leaves without any, and why."""
+    write_json(folder / UNAVAILABLE_FILE, dict(sorted(reasons.items())))
+
+
+def read_unavailable(folder: Path) -> dict[str, str]:
+    """Paradigm -> why it has no pairs; {} where all that were asked for have."""
+    path = folder / UNAVAILABLE_FILE
+    return read_json(path, dict[str, str], RunError, _AGAIN) if path.exists() else {}
+
+
+def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Pairs (columns of ITEMS) and metadata ({"benchmark": {"name", "digest"}}). Raises RunError for a damaged file."""
+    return read_table(folder / ITEMS_FILE, ITEMS)
+
+
+def check_same_pairs(folder: Path, name: str, digest: str) -> None:
+    """Raise RunError where a folder holds scores of other pairs than those of `digest`: none may take their place."""
+    if not (folder / ITEMS_FILE).exists():
+        return
+    there = read_metadata(folder / ITEMS_FILE)["benchmark"]["digest"]
+    if there != digest:
+        raise RunError(
+            f"{folder}: holds scores of other pairs (digest {there[:8]}) than {name} has now ({digest[:8]}); "
+            f"give these another name (benchmark.name), or remove that folder"
+        )
+
+
+def write_tokens(folder: Path, tokens: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
+    """Write tokens.parquet, columns of TOKENS."""
+    write_table(folder / TOKENS_FILE, tokens, TOKENS, metadata)
+
+
+def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Per-token log-probabilities (columns of TOKENS) and metadata. Raises RunError for a damaged file."""
+    return read_table(folder / TOKENS_FILE, TOKENS)
+
+
+def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
+    """Write the columns of `schema`, with `metadata` and the version of score files, in one move."""
+    _write(path, pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False), metadata)
+
+
+def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+    described = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
+    with atomic_path(path) as temporary:
+        described_table = table.replace_schema_metadata({_METADATA_KEY: described.encode()})
+        pq.write_table(described_table, temporary, write_page_checksum=True)
+
+
+def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or not ours."""
+    table, metadata = _read(path, schema)
+    return table.to_pandas(), metadata
+
+
+def _read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+    metadata = _metadata(path, table.schema)
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
+    table = table.select(schema.names)
+    for expected, there in zip(schema, table.schema, strict=True):
+        if there.type != expected.type:
+            raise RunError(f"{path}: column {there.name} is {there.type}, must be {expected.type}; {_AGAIN}")
+        if expected.name in _NEVER_NULL and (count := table[expected.name].null_count):
+            raise RunError(f"{path}: column {expected.name} lacks {count:,} of its {len(table):,} values; {_AGAIN}")
+    if schema is ITEMS:
+        _check_texts(path, table)
+    return table, metadata
+
+
+def _check_texts(path: Path, items: pa.Table) -> None:
+    for side in _SIDES:
+        if count := items[side].null_count:
+            raise RunError(f"{path}: {count:,} of its {len(items):,} pairs have no {side} sentence; {_AGAIN}")
+
+
+def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
+    raw = (schema.metadata or {}).get(_METADATA_KEY)
+    if raw is None:
+        raise RunError(f"{path}: a Parquet file, but not written by pairscale")
+    metadata = parse_json(raw, dict[str, Any], path, RunError, _AGAIN)
+    version = metadata.pop("version", None)
+    if version != SCORES_VERSION:
+        run, study, label = path.parents[2], path.parents[3].name, path.parent.name
+        raise RunError(
+            f"{path}: version {version} of the score files, this code reads {SCORES_VERSION}; move {path.parent} out "
+            f"of the run's folder, as nothing that is there is overwritten, and score again: python -m eval "
+            f"study={study} benchmark={label.partition('+')[0]} with the other settings of {run / 'config.yaml'}, or "
+            f"python -m eval -m experiment={study} where the study is an experiment's"
+        )
+    return cast(dict[str, Any], checked(metadata, TableMetadata, path, RunError, _AGAIN))
+
+
+def _damaged(path: Path, error: Exception) -> RunError:
+    if isinstance(error, FileNotFoundError):
+        return RunError(f"{path}: no such score file")
+    reason = str(error).splitlines()[0]
+    return RunError(f"{path}: damaged ({reason}); {_AGAIN}")

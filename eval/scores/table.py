@@ -1,0 +1,155 @@
+"""Accuracies in the terminal: ours with intervals, and the published ones beside them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+from rich.text import Text
+
+from eval.published import read_published
+from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
+
+WIDTH = 120  # characters: what output has that is no terminal; a narrower terminal gets only our numbers
+
+# Of the models that were published for a benchmark, those that a terminal has room for, and what heads them.
+BESIDE = {
+    "blimp": {"people": "people", "LSTM": "LSTM", "TXL": "TXL", "5-gram": "5-gram", "GPT-2": "GPT-2"},
+    "climp": {
+        "people": "people",
+        "LSTM-21.5M-word": "LSTM\nword",
+        "LSTM-21.5M-char": "LSTM\nchar",
+        "5-gram-2M-char": "5-gram\nchar",
+        "Chinese BERT": "BERT",
+    },
+}
+
+
+def accuracy_table(
+    title: str, benchmark: str, scores: pd.DataFrame, items: pd.DataFrame, ties: str, width: int = WIDTH
+) -> Table:
+    """One row per phenomenon and the overall accuracy (the mean over paradigms), in per cent.
+
+    With several templates or trials: their mean and standard deviation instead of an interval, and the template that is
+    best overall (Ide et al. 2024, tables 3 and 9).
+    `scores` and `items` have the columns of eval.scores.files.SCORES and ITEMS; `ties` says what a tie counts; `width` is the
+    terminal's, in characters.
+    """
+    phenomena = items[["paradigm", "pair_id", "phenomenon"]]
+    scores = scores.merge(phenomena, on=["paradigm", "pair_id"], validate="many_to_one")
+    ours = accuracies(scores, ties).to_dict("records")
+    without = accuracies(scores[unk_free(scores)], ties).to_dict("records")
+    known = {(row["level"], row["name"]): row for row in without}
+    repeats = by_repeat(scores, ties)
+    spread = repeats.std(axis=1, ddof=1).to_dict() if repeats.shape[1] > 1 else {}
+    best = best_template(scores, repeats)
+    of_best = repeats[best].to_dict() if best else {}
+    published = read_published(benchmark).to_dict("records")
+    theirs = {(row["level"], row["name"], row["model"]): float(row["accuracy"]) for row in published}
+    beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
+    paradigms = sum(row["level"] == "paradigm" for row in ours)
+    caption = _caption(scores, paradigms, best, ties)
+    if beside:
+        names = ", ".join(heading.replace("\n", " ") for heading in beside.values())
+        caption = Text(f"{caption.plain}\n{names}: published accuracies, beside this model's")
+    table = Table(
+        title=Text(title),
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        min_width=len(title),
+    )
+    table.add_column("phenomenon", no_wrap=True)
+    measures = ["accuracy", "±", *(["best"] if best else [])] if spread else ["accuracy", "95%"]
+    for heading in ("pairs", *measures, "no <unk>", "pairs", "ties", *beside.values()):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in ours[paradigms:]:
+        level, name = row["level"], row["name"]
+        cells = [f"{row['pairs']:,}", _percent(row["accuracy"])]
+        if spread:
+            cells.append(_percent(spread[level, name]))
+            cells += [_percent(of_best[level, name])] if best else []
+        else:
+            cells.append(f"{_percent(row['low'])}–{_percent(row['high'])}")
+        free = known.get((level, name))
+        cells += [_percent(free["accuracy"]), f"{free['pairs']:,}"] if free else ["", "0"]
+        cells += [f"{row['ties']:,}", *(_percent(theirs.get((level, name, model))) for model in beside)]
+        table.add_row(Text(str(name)), *cells, style="bold" if level == "overall" else None)
+    return table
+
+
+def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
+    """One row per method with its overall accuracy, in per cent: mean, deviation and best over templates or trials.
+
+    As tables 3, 9 and 10 of Ide et al. 2024 have them. `scores`: of each method, columns of eval.scores.files.SCORES.
+    """
+    told = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
+    table = Table(
+        title=Text(title),
+        caption=Text(told),
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        min_width=len(title),
+    )
+    table.add_column("method", no_wrap=True)
+    for heading in ("accuracy", "±", "best"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("over", no_wrap=True)
+    asked = any(rows["order"].notna().any() for rows in scores.values())
+    for heading in ("ties", *(["share of A"] if asked else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for method, rows in scores.items():
+        rows = rows.merge(
+            items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"], validate="many_to_one"
+        )
+        whole = accuracies(rows, ties).iloc[-1]
+        repeats = by_repeat(rows, ties)
+        overall = repeats.loc["overall"].iloc[0]
+        best = best_template(rows, repeats)
+        cells = [_percent(whole["accuracy"]), _percent(_known(float(overall.std(ddof=1))))]
+        cells += [
+            _percent(float(overall[best])) if best else "",
+            repeats_text(rows) + (f", best: {best}" if best else ""),
+        ]
+        cells += [f"{whole['ties']:,}", *([_percent(_known(share_of_a(rows)))] if asked else [])]
+        table.add_row(Text(method), *map(Text, cells))
+    return table
+
+
+def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
+    """One row per snapshot: words_seen, and of each method its overall accuracy, in per cent.
+
+    `rows`: step, words_seen, moment, and a method's accuracy under its name.
+    """
+    table = Table(title=Text(title), title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
+    methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
+    for heading in ("words seen", *methods):
+        table.add_column(Text(heading), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(f"{row['words_seen']:,}", *(_percent(row[method]) for method in methods))
+    return table
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> Text:
+    several = repeats_text(scores)
+    measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
+    measured += f"; best: {best}, the best overall" if best else ""
+    told = f"per cent; overall: mean over {paradigms} paradigms; {measured}; a tie is {ties}"
+    if silent := int(unscored(scores["good"], scores["bad"]).sum()):
+        told += f"; a tie, as no token of a sentence counts: {silent:,}"
+    critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())
+    return Text(f"{told}; <unk> among the tokens that differ: {critical:,} pairs" if critical else told)

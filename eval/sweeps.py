@@ -1,0 +1,207 @@
+"""The runs that commands and sweeps ask for: their folders, the points of a sweep, and the grid that a study keeps.
+
+pairscale/command, which knows no room, calls this module by its name (pairscale/command/rooms.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import shlex
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hydra.conf import HydraConf
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+
+from eval.config import EvalConfig, PretrainedConfig
+from eval.jobs import job_of, memory_of
+from pairscale.command.compose import REFUSALS, composed, to_config
+from pairscale.command.launchers.jobs import Job
+from pairscale.command.line import check_whole_sweep
+from pairscale.command.sweeps import axes_of, grid, is_experiment
+from pairscale.errors import ConfigError, check_name
+from train.config import RunConfig, UntrainedConfig
+from train.runs.folder import NO_STUDY, RunFolder, run_id
+from train.runs.grid import Asked, keep_grid, read_grid
+
+
+def output_folder(kind: str, *, _root_: DictConfig) -> str:
+    """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
+    if kind == "sweep":
+        for name in str(_root_.study or NO_STUDY).split("+"):  # of the analysis, which takes several
+            check_name("study", name)  # before Hydra and a launcher make folders of that name
+        return str(Path(_root_.paths.runs) / (_root_.study or NO_STUDY))
+    config = to_config(_root_)
+    if kind in ("run", "eval") and not isinstance(config.recipe, UntrainedConfig):
+        check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
+    if kind == "none" or scores_study(_root_.hydra, config):
+        return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
+    folder = RunFolder.of(config).path
+    if config.dry_run:
+        return tempfile.gettempdir()
+    return folder.name if kind == "subdir" else str(folder)
+
+
+def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
+    """Whether a command line says which run it means, by an experiment or any value that can change its numbers."""
+    counted = {part.name for part in dataclasses.fields(EvalConfig) if part.metadata.get("digest", True)}
+    given = (re.split(r"[.=@]", override.lstrip("+~"))[0] for override in hydra_config.overrides.task)
+    return hydra_config.runtime.choices.get("experiment") is not None or not counted.isdisjoint(given)
+
+
+def scores_study(hydra_config: HydraConf | DictConfig, config: RunConfig) -> bool:
+    """True if a command line scores all runs of a study, rather than one that it describes."""
+    return hydra_config.job.name == "eval" and config.study is not None and not names_a_run(hydra_config)
+
+
+def points(
+    command: str, overrides: list[str], skip_refused: bool = False
+) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
+    """The runs of a sweep: overrides that name each, its composed node (sizes and seeds apart) and its configuration.
+
+    What a sweep of Hydra's would compose one by one: seeds and sizes change nothing else of a configuration, and
+    composing takes a second for six of them. With `skip_refused` runs whose values are refused are left out.
+    """
+    refused = REFUSALS if skip_refused else ()
+    try:
+        axes, common = axes_of(command, overrides)
+    except refused:
+        return
+    fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
+    seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
+    for values in itertools.product(*axes.values()):
+        point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
+        with suppress(*refused):
+            node = composed(command, [*fixed, *point]) if point else common
+            if OmegaConf.is_missing(node.corpus, "path"):
+                node.corpus.path = ""  # the user's to give, and not part of a run's identity
+            config = to_config(node)
+            node.hydra.overrides.task += [f"sample.size={size}" for size in (sizes or [])[:1]]
+            node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
+            for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
+                with suppress(*refused):
+                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, _vary(config, size, seed)
+
+
+def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:
+    """The jobs of a sweep, from the overrides that Hydra gives to a launcher.
+
+    The folder of one is that of its run, or of the study that it scores as a whole. Jobs that differ in seeds and sizes
+    alone are composed once, as `points` does.
+    """
+    configs = _job_configs(loader, master, overrides)
+    pairs = zip(overrides, configs, strict=True)
+    return [job_of(index, words, *(job or (None, None))) for index, (words, job) in enumerate(pairs)]
+
+
+def _job_configs(
+    loader: ConfigLoader, master: DictConfig, jobs: Iterable[Sequence[str]]
+) -> Iterator[tuple[EvalConfig, Path] | None]:
+    """Of each job of a sweep (its overrides, as Hydra gives them to a launcher) the configuration and the work folder.
+
+    That is the folder of its run, or of the study that it scores as a whole. None where values are refused, as the
+    job itself will say. Jobs that differ in seeds and sizes alone are composed once, as `points` does.
+    """
+    parser = OverridesParser.create()
+    composed: dict[tuple[str, ...], tuple[EvalConfig, bool] | None] = {}
+    for overrides in jobs:
+        varied = [one for one in overrides if one.startswith(("seed=", "sample.size="))]
+        rest = tuple(one for one in overrides if one not in varied)
+        if rest not in composed:
+            composed[rest] = None
+            with suppress(*REFUSALS):
+                node = loader.load_sweep_config(master, list(overrides))
+                config = to_config(node)
+                composed[rest] = config, scores_study(node.hydra, config)
+        job = None
+        with suppress(*REFUSALS):
+            if (found := composed[rest]) is not None:
+                config, whole = found
+                values = {one.partition("=")[0]: str(parser.parse_override(one).value()) for one in varied}
+                config = _vary(config, values.get("sample.size", config.sample.size), values.get("seed", config.seed))
+                job = config, Path(config.paths.runs) / str(config.study) if whole else RunFolder.of(config).path
+        yield job
+
+
+def _vary(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
+    """The configuration of another sample size and seed."""
+    return dataclasses.replace(config, sample=dataclasses.replace(config.sample, size=size), seed=_whole("seed", seed))
+
+
+def _whole(key: str, value: str | int) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ConfigError(f"{key}={value}: must be a whole number") from None
+
+
+def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, EvalConfig]]:
+    """The runs of an experiment's grid: what the command line would say of each, and its configuration.
+
+    Overrides and errors as of `grid`.
+    """
+    grid(experiment, overrides)
+    asked = [f"experiment={experiment}", *overrides]
+    return ((shlex.join(named), config) for named, _, config in points("train", asked))
+
+
+def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
+    """The runs of an experiment's grid: run id -> what the command line would say of it. Overrides, errors: `grid`."""
+    return {run_id(config): point for point, config in expected_points(experiment, overrides)}
+
+
+def asked_runs(runs: str | Path, study: str) -> dict[str, Asked]:
+    """The runs that there should be of a study, by run id: what its sweeps asked for, as they kept it (train/runs/grid.py).
+
+    Where none did, those of the experiment of the study's name; {} where there is none either.
+    """
+    kept = read_grid(Path(runs) / study)
+    if kept or not is_experiment(study):
+        return kept
+    command = f"python -m eval -m experiment={study}"
+    expected = expected_points(study)
+    return {run_id(config): Asked.of(point, config, config.benchmark.name, command) for point, config in expected}
+
+
+def commands_of(asked: Iterable[Asked]) -> list[str]:
+    """The commands that asked for runs, each once, in their order."""
+    return list(dict.fromkeys(command for one in asked for command in one.commands))
+
+
+def asked_commands(runs: str | Path, study: str) -> list[str]:
+    """The commands that make a study's runs: those that its sweeps kept, or that of the experiment of its name.
+
+    Runs that none of them asked for are named in a comment, with the file that holds their configuration.
+    """
+    asked = asked_runs(runs, study)
+    folder = Path(runs) / study
+    alone = sorted(path.parent for path in folder.glob("*/config.yaml") if path.parent.name not in asked)
+    return [*commands_of(asked.values()), *(f"# of no sweep; its values: {path}/config.yaml" for path in alone)]
+
+
+def keep_points(found: Iterable[tuple[list[str], DictConfig, EvalConfig]], command: str, typed: str) -> None:
+    """Keep runs, as `points` gives them, in the folders of their studies, for `asked_runs`; `typed` asked for them.
+
+    Left out is what names no run (a sweep over benchmarks that scores a study), or makes several (model.revisions).
+    Raises NoCorpus where runs are to be trained on none.
+    """
+    grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
+    for named, node, config in found:
+        several = isinstance(config.model, PretrainedConfig) and config.model.revisions is not None
+        if several or not (command == "train" or names_a_run(node.hydra)):
+            continue
+        key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
+        if config.study:
+            grids.setdefault(key, {})[shlex.join(named)] = config
+    for (study, benchmark), runs in grids.items():
+        keep_grid(study, runs, benchmark, typed)
+
+
+__all__ = ["jobs", "keep_points", "memory_of", "points"]  # of pairscale.command.rooms.Runs
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)

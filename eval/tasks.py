@@ -1,0 +1,52 @@
+"""`python -m eval.tasks FILE`: keep what the tasks of slurm/run.sbatch ask for with their study, as other sweeps do.
+
+FILE: a run a line, its name, a tab, and the arguments of `python -m eval`. slurm/submit, which makes such files itself,
+keeps the grid when it submits.
+
+    printf 'a\tstudy=mine corpus=toy model=lstm_tiny sample.size=1M\n' > tasks.tsv
+    python -m eval.tasks tasks.tsv
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from eval.config import EvalConfig
+from eval.sweeps import keep_points
+from pairscale import as_typed
+from pairscale.command.compose import REFUSALS, composed, to_config
+from pairscale.command.errors import one_line_errors
+from pairscale.errors import InputError
+
+
+def keep_tasks(file: Path) -> None:
+    """Keep the grid of a file of tasks. Lines whose values are refused are left out, as their tasks will say so."""
+    typed = f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}"
+    keep_points(_runs(file), "eval", typed)
+
+
+def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read ({error}); must be a file of tasks") from None
+    for line in lines:
+        overrides = shlex.split(line.partition("\t")[2])
+        with suppress(*REFUSALS):
+            node = composed("eval", overrides)
+            yield overrides, node, to_config(node)
+
+
+if __name__ == "__main__":
+    shape = argparse.RawDescriptionHelpFormatter
+    program = as_typed("python -m eval.tasks")
+    parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
+    parser.add_argument("file", metavar="FILE", type=Path, help="tasks as slurm/run.sbatch takes them, one a line")
+    with one_line_errors("pairscale tasks"):
+        keep_tasks(parser.parse_args().file)

@@ -1,0 +1,60 @@
+"""What W&B is told of a run's scores, as summary values and tables, and the record that is read back.
+
+    of pairs         accuracy/<label>/<method>/<phenomenon>    table accuracies/<label>/<method>
+    of diagnostics   <measure>/<label>/<condition>             table measures/<label>
+
+Measures are those of eval/diagnostics/measures.py: accuracy@5, sensitivity ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from eval.config import DIAGNOSTICS, EvalConfig
+from eval.diagnostics.files import cloze_metadata, read_cloze
+from eval.diagnostics.measures import measures
+from eval.scores.accuracy import accuracies
+from eval.scores.record import scored_pairs, write_record
+from train.runs.folder import RunFolder
+from train.runs.wandb import RECORD, described, tracked
+
+
+def track_scores(run: RunFolder, config: EvalConfig) -> None:
+    """Track all scores that `run` has, of pairs and of diagnostics, where config.logger asks for it.
+
+    Everything goes into the W&B run's summary, not its history, and all of it each time: scoring again, or tracking
+    again what was scored before, replaces and adds nothing twice. Raises what `tracked` and readers of scores do.
+    """
+    if config.logger.name != "wandb":
+        return
+    scores, diagnostics = list(scored_pairs(run)), dict(_diagnostics(run))
+    trained = run.read_config()
+    with tracked(config.logger, "eval", run.path.name, config.study, run.path, described(trained)) as tracker:
+        if tracker is None:
+            return
+        values: dict[str, Any] = {}
+        for scored in scores:
+            name = f"{scored.label}/{scored.method}"
+            table = accuracies(scored.rows, config.ties)
+            tracker.table(f"accuracies/{name}", table)
+            for row in table[table["level"] != "paradigm"].itertuples():
+                values[f"accuracy/{name}/{row.name}"] = row.accuracy
+        for label, table in diagnostics.items():
+            tracker.table(f"measures/{label}", table)
+            for row in table.itertuples():
+                values[f"{row.level}/{label}/{row.name}"] = row.accuracy
+        manifest = run.read_manifest()
+        if manifest.get("sample_words") or manifest.get("tokens"):  # tokens: of a model that came trained
+            values["sample_words"] = manifest.get("sample_words") or manifest["tokens"]
+        tracker.summarise(values | {RECORD: write_record(run, scores)})
+
+
+def _diagnostics(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Label and measures of each diagnostic that a run is scored on."""
+    for folder in sorted(run.scores("").glob("*")):
+        if folder.name.partition("+")[0] in DIAGNOSTICS and cloze_metadata(folder) is not None:
+            rows, metadata = read_cloze(folder)
+            yield folder.name, measures(metadata["benchmark"]["name"], rows)

@@ -1,0 +1,139 @@
+"""Errors of a command line as the one line that a user needs: ours, of Hydra and OmegaConf, of a disk; faults."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import errno
+import os
+import re
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from pairscale import ROOT, as_typed
+from pairscale.command.line import own_folders
+from pairscale.errors import ConfigError, NoCorpus, PairscaleError
+from pairscale.files import REFUSED
+
+FOLDER = ROOT / "conf"
+_NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
+TRACEBACK = "PAIRSCALE_TRACEBACK"  # environment variable: show tracebacks on stderr, too
+_NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
+
+
+def describe(error: BaseException) -> str | None:
+    """The one line that a user needs of an error that they can mend; None for a fault of the program."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, NoCorpus):
+            return f"{cause}; {_among('', [name for name in configurations('corpus') if name != 'none'])}"
+        if isinstance(cause, PairscaleError):
+            return str(cause)
+        if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
+            return f"{cause.filename or 'a file'}: {os.strerror(cause.errno)}; {REFUSED[cause.errno]}"
+        if isinstance(cause, FileNotFoundError) and _makes_folder(cause):  # below /proc, say
+            return f"{cause.filename}: no folder can be made there; {REFUSED[errno.EROFS]}"
+        if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
+            return _no_such_key(str(cause.full_key), cause.object_type)
+        if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
+            return "a number has more than 4,300 digits; no value takes so large a one"
+        # Hydra and OmegaConf leave some of the errors that they tell of as the context alone.
+        follows = isinstance(cause, (HydraException, OmegaConfBaseException))
+        cause = cause.__cause__ or (cause.__context__ if follows else None)
+    if isinstance(error, (HydraException, OmegaConfBaseException)):
+        if missing := _NO_OPTION.search(str(error)):
+            group, option = missing["group"], missing["option"]
+            return f"{group}={option}: no such {group.rpartition('/')[2]}; {_among(option, configurations(group))}"
+        text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
+        lines = [line.strip() for line in text.splitlines()]
+        told = [line for line in lines if line and not line.startswith(_NOISE)]
+        return "; ".join(dict.fromkeys(told)).replace(":;", ":")
+    return None
+
+
+def _makes_folder(error: BaseException) -> bool:
+    """True if what failed is the making of a folder."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].name in ("mkdir", "makedirs")
+
+
+def describe_fault(error: BaseException) -> str:
+    """Return the one line for a fault of the program, and save its traceback to a file that the line names.
+
+    The file is in the folder for temporary files. With the environment variable PAIRSCALE_TRACEBACK the traceback is
+    shown as well.
+    """
+    lines = "".join(traceback.format_exception(error))
+    if os.environ.get(TRACEBACK):
+        print(lines, end="", file=sys.stderr)
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="pairscale-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+    ) as file:
+        file.write(f"{shlex.join(sys.argv)}\n{lines}")
+    message = f"{error}"[:500]
+    return (
+        f"unexpected {type(error).__name__}: {message} (a fault of pairscale; the traceback is in {file.name}; "
+        "please report it)"
+    )
+
+
+def outcome(error: BaseException) -> tuple[str, int]:
+    """Return the one line for an error and the exit code (`pairscale.command.main.main` has the codes)."""
+    line = describe(error)
+    if line is None:
+        return one_line(describe_fault(error)), 1
+    return as_typed(one_line(line)), getattr(error, "exit_code", PairscaleError.exit_code)
+
+
+@contextmanager
+def one_line_errors(command: str) -> Iterator[None]:
+    """Exit with one line on stderr, as `pairscale.command.main.main` does, whatever a command without a configuration raises."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"{command}: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        line, code = outcome(error)
+        print(f"{command}: {line}", file=sys.stderr)
+        sys.exit(code)
+
+
+def one_line(text: str) -> str:
+    """Return `text` without line breaks, control characters and half characters, which a message may quote."""
+    return "".join(character if character.isprintable() else " " for character in text).strip()
+
+
+def check_keys(config: Any, where: str = "") -> None:
+    """Raise ConfigError for a key that `+` put into a configuration and nothing reads."""
+    if dataclasses.is_dataclass(config) and not isinstance(config, type):
+        known = {part.name for part in dataclasses.fields(config)}
+        for key in sorted(vars(config).keys() - known):
+            raise ConfigError(_no_such_key(f"{where}{key}", type(config)))
+        for name in sorted(known):
+            check_keys(getattr(config, name), f"{where}{name}.")
+
+
+def _no_such_key(key: str, owner: Any) -> str:
+    known = sorted(part.name for part in dataclasses.fields(owner))
+    return f"{key}: no such key; {_among(key.rpartition('.')[2], known)}"
+
+
+def configurations(group: str, overrides: Sequence[str] | None = None) -> list[str]:
+    """Names of a group's configurations: ours, and those of the folders that `overrides` (or this command) name."""
+    folders = [FOLDER, *own_folders(sys.argv[1:] if overrides is None else overrides)]
+    return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+
+
+def _among(given: str, there: list[str]) -> str:
+    """The names that there are, and the one that may have been meant."""
+    close = difflib.get_close_matches(given, there, 1)
+    return f"{f'did you mean {close[0]}? ' if close else ''}available: {', '.join(there)}"

@@ -1,0 +1,264 @@
+"""Hydra's launcher for one machine (`hydra/launcher=local`): a sweep's runs as processes, so many at a time.
+
+Neither of the launchers that there are will do: submitit's local one
+starts all runs at once, and joblib's ends all of them when the memory of one runs out. Here the standard library's
+thread pool waits for ordinary commands, `python -m eval ...`: what a run is to do when it is stopped, started again or
+found done is the run's own matter.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hydra.core.utils import JobReturn, JobStatus, configure_log, filter_overrides
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import MISSING, DictConfig
+
+from pairscale import environment, started_by
+from pairscale.command.launchers import check_all
+from pairscale.command.launchers.jobs import Job
+from pairscale.command.launchers.remaining import Remaining
+from pairscale.command.line import search_path
+from pairscale.command.rooms import runs
+from pairscale.errors import START_AGAIN, ConfigError, check_between
+from pairscale.machine import available_cores, fit_memory, granted_threads
+from pairscale.progress import clock
+
+STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
+MAX_JOBS = 4096  # runs or threads at a time
+
+
+@dataclass
+class LocalConfig:
+    """Schema of conf/hydra/launcher/local.yaml."""
+
+    _target_: str = MISSING
+    jobs: int | None = None
+    per_gpu: int = 1
+    gpus: list[str] | None = None
+    threads: int | None = None
+    logs: str = MISSING
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The shares of a machine: `count` runs at a time, each with so many threads and the GPUs of one of `gpus`.
+
+    gpus: values of CUDA_VISIBLE_DEVICES; () where runs are on the CPU.
+    """
+
+    count: int
+    threads: int
+    gpus: tuple[str, ...] = ()
+
+    def environment(self, slot: int) -> dict[str, str]:
+        """Environment of a run in slot 0, 1 ... count - 1."""
+        variables = environment() | {"OMP_NUM_THREADS": str(self.threads)}
+        if self.gpus:
+            variables["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
+        return variables
+
+
+class LocalLauncher(Launcher):
+    """`jobs` runs at a time; `gpus` are shared out among them by turns. Values: conf/hydra/launcher/local.yaml."""
+
+    def __init__(self, jobs: int | None, per_gpu: int, gpus: list[str] | None, threads: int | None, logs: str) -> None:
+        check_between("hydra.launcher.jobs", jobs, 1, MAX_JOBS)
+        check_between("hydra.launcher.per_gpu", per_gpu, 1, MAX_JOBS)
+        check_between("hydra.launcher.threads", threads, 1, MAX_JOBS)
+        self.jobs, self.per_gpu, self.threads = jobs, per_gpu, threads
+        self.gpus = _visible_gpus() if gpus is None else list(gpus)
+        self.logs = Path(logs)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopping = threading.Event()
+        self._guard = threading.Lock()
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """As Hydra asks of a launcher."""
+        self.config = config
+        self.loader = hydra_context.config_loader
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run all, print a line for each that ends. Raises what `check_all` does when all have ended.
+
+        Points that work on one folder (a run that is scored on two benchmarks, say) run one after another.
+        """
+        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        jobs = runs().jobs(self.loader, self.config, job_overrides)
+        queues = _queues(jobs)
+        slots = self.slots(jobs, len(queues))
+        free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for slot in range(slots.count):
+            free.put(slot)
+        # A folder of its own for each sweep: of two at once neither may write over the other's files.
+        logs = self.logs / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+        logs.mkdir(parents=True)
+        total, failed, unfinished, done = len(jobs), 0, 0, 0
+        count = f"{total} run{'s' if total > 1 else ''}"
+        alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
+        where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
+        threads = f"at most {slots.threads} thread{'s' if slots.threads > 1 else ''} each"
+        _say(f"{count}, {slots.count} at a time{where}, {threads}; logs in {logs}")
+        self._remaining = Remaining([job.work for job in jobs], slots.count)
+        with ThreadPoolExecutor(slots.count) as pool, self._stopped_by_signals():
+
+            def begin(waiting: deque[Job]) -> tuple[Future[tuple[int, Path, float]], tuple[Job, deque[Job]]]:
+                job = waiting.popleft()
+                return pool.submit(self._run, job, slots, free, logs), (job, waiting)
+
+            pending = dict(map(begin, queues))
+            while pending:
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    job, waiting = pending.pop(future)
+                    pending |= [begin(waiting)] if waiting else []
+                    code, log, seconds = future.result()
+                    done += 1
+                    if self._stopping.is_set():
+                        continue
+                    point = shlex.join([one for one in filter_overrides(job.overrides) if one not in alike])
+                    self._remaining.ends(job.index, None if code else seconds)
+                    left = self._remaining.left()
+                    state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
+                    told = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
+                    _say(told + (f"; about {clock(left)} left" if left is not None else ""))
+                    if code:
+                        failed += code != START_AGAIN
+                        unfinished += code == START_AGAIN
+                        _say(f"    {_last_line(log)} ({log})")
+        if self._stopping.is_set():
+            raise KeyboardInterrupt
+        check_all(total, failed, unfinished)
+        return [
+            JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED, _return_value=None)
+            for overrides in job_overrides
+        ]
+
+    def slots(self, jobs: Sequence[Job], most: int) -> Slots:
+        """Share the machine out among `jobs`, of which at most so many can run at a time.
+
+        Raises ConfigError where a run needs more GPUs than there are.
+        """
+        cores, granted = available_cores(), granted_threads()
+        devices = max((job.devices for job in jobs), default=1)
+        gpus: tuple[str, ...] = ()
+        if self.gpus and any(job.on_gpu for job in jobs):
+            if len(self.gpus) < devices:
+                raise ConfigError(
+                    f"trainer.devices={devices}: a run has at most {len(self.gpus)} of the GPUs here "
+                    f"({','.join(self.gpus)}; hydra.launcher.gpus, CUDA_VISIBLE_DEVICES); give as many at most"
+                )
+            starts = range(0, len(self.gpus) - devices + 1, devices)
+            gpus = tuple(",".join(self.gpus[start : start + devices]) for start in starts)
+        wanted = self.jobs or (self.per_gpu * len(gpus) if gpus else cores // (self.threads or 1) // devices)
+        count = max(1, min(wanted, most))
+        if count > 1 and not (gpus or self.jobs):
+            each = runs().memory_of(jobs)
+            if (fitting := fit_memory(count, each)) < count:
+                _say(
+                    f"a run takes up to {each / 2**20:,.0f} MiB: {fitting} at a time, not {count} (hydra.launcher.jobs)"
+                )
+                count = fitting
+        shared = max(1, cores // count // (1 if gpus else devices))
+        return Slots(count, self.threads or min(shared, granted or shared), gpus)
+
+    def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> tuple[int, Path, float]:
+        """One run to its end: exit code, log and seconds."""
+        log = logs / f"{job.index}.log"
+        searched = search_path(self.config.hydra.overrides.hydra)
+        slot = free.get()
+        self._remaining.begins(job.index)
+        started = time.monotonic()
+        try:
+            with log.open("wb") as file:
+                with self._guard:  # between the two a signal would miss the process
+                    if self._stopping.is_set():
+                        return signal.SIGINT, log, 0.0
+                    process = subprocess.Popen(
+                        started_by("pairscale", self.config.hydra.job.name, *searched, *job.overrides),
+                        stdout=file,
+                        stderr=subprocess.STDOUT,
+                        stdin=subprocess.DEVNULL,
+                        env=slots.environment(slot),
+                        start_new_session=True,  # Ctrl-C reaches it through us, once
+                    )
+                    self._running.add(process)
+                code = process.wait()
+                with self._guard:
+                    self._running.discard(process)
+        finally:
+            free.put(slot)
+        return code, log, time.monotonic() - started
+
+    @contextmanager
+    def _stopped_by_signals(self) -> Iterator[None]:
+        """SIGINT and SIGTERM go on to every run as an interrupt; runs that do not end in time are killed."""
+
+        def stop(signum: int, frame: Any) -> None:
+            if self._stopping.is_set():
+                return
+            self._stopping.set()
+            _say(f"stopping {len(self._running)} runs")
+            threading.Thread(target=self._stop, daemon=True).start()
+
+        before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for signum, handler in before.items():
+                signal.signal(signum, handler)
+
+    def _stop(self) -> None:
+        with self._guard:  # no run begins from here on
+            running = list(self._running)
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _queues(jobs: Sequence[Job]) -> list[deque[Job]]:
+    """Jobs of one folder are one queue; each of an unknown folder has its own."""
+    queues: dict[Path | int, deque[Job]] = {}
+    for job in jobs:
+        queues.setdefault(job.folder or job.index, deque()).append(job)
+    return list(queues.values())
+
+
+def _visible_gpus() -> list[str]:
+    """Names of the GPUs that there are, without the seconds that torch takes to say so."""
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name and name != "-1"]
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [str(number) for number, line in enumerate(line for line in listed.splitlines() if line.startswith("GPU "))]
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "no output")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

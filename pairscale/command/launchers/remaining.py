@@ -1,0 +1,56 @@
+"""How long the rest of a sweep takes: by the words that its runs are to train, not by their number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import fmean
+
+from pairscale.command.launchers.jobs import Work
+
+
+class Remaining:
+    """Seconds that the runs of a sweep have left, `jobs` at a time, from those that have ended.
+
+    A run takes as long to start and to score as others of its kind did, and to train as their words say. A kind
+    of which none has ended is taken to be like the others.
+    """
+
+    def __init__(self, runs: Sequence[Work], jobs: int):
+        self.runs, self.jobs = runs, jobs
+        self._begun: dict[int, float] = {}
+        self._ended: dict[int, tuple[float, float] | None] = {}  # seconds of training, and of all else
+
+    def begins(self, run: int) -> None:
+        self._begun[run] = time.monotonic()
+
+    def ends(self, run: int, seconds: float | None) -> None:
+        """Note that a run took `seconds`; None where it failed, which says nothing of the others."""
+        training = self.runs[run].trained() if seconds is not None else None
+        if seconds is None:
+            self._ended[run] = None
+        elif self.runs[run].words and training is None:
+            self._ended[run] = seconds, 0.0
+        else:
+            training = min(training or 0.0, seconds)
+            self._ended[run] = training, seconds - training
+
+    def left(self) -> float | None:
+        """Seconds until all have ended; None as long as none has."""
+        now = time.monotonic()
+        rest = [
+            max(0.0, expected - (now - self._begun.get(run, now)))
+            for run in range(len(self.runs))
+            if run not in self._ended and (expected := self._expected(self.runs[run])) is not None
+        ]
+        return max(max(rest), sum(rest) / self.jobs) if rest else None
+
+    def _expected(self, work: Work) -> float | None:
+        ended = [(self.runs[run], took) for run, took in self._ended.items() if took is not None]
+        alike = [one for one in ended if one[0].kind == work.kind]
+        if not ended:
+            return None
+        trained = [one for one in alike if one[0].words] or [one for one in ended if one[0].words]
+        words = sum(of.words for of, _ in trained)
+        per_word = sum(took[0] for _, took in trained) / words if words else 0.0
+        return fmean(took[1] for _, took in alike or ended) + work.words * per_word

@@ -1,0 +1,54 @@
+"""The axes of a sweep: the values that a command line, or the experiment that it names, sweeps over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig
+
+from pairscale.command.compose import composed, registered
+from pairscale.command.errors import FOLDER, configurations
+from pairscale.errors import ConfigError
+
+
+def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]:
+    """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
+
+    `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
+    ConfigError when there is no such experiment.
+    """
+    known = configurations("experiment", overrides)
+    if experiment not in known:
+        raise ConfigError(f"experiment={experiment}: no such experiment; available: {', '.join(known)}")
+    return axes_of("train", [f"experiment={experiment}", *overrides])[0]
+
+
+def axes_of(command: str, overrides: list[str]) -> tuple[dict[str, list[str]], DictConfig]:
+    """All that a sweep of `overrides` sets: key -> its values; those of an experiment where they do not say otherwise.
+
+    Key by key in the order in which a command line would have them, `experiment` first. With the composed node of what
+    is not swept.
+    """
+    with registered():
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which knows what a glob stands for
+    given = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
+    fixed = [parsed.input_line for parsed in given.values() if not parsed.is_sweep_override()]
+    node = composed(command, [str(line) for line in fixed])
+    params = node.hydra.sweeper.params or {}
+    swept = {str(key): parser.parse_override(f"{key}={values}") for key, values in params.items()}
+    axes = {}
+    for key, parsed in (
+        swept | {key: one for key, one in given.items() if key in swept or one.is_sweep_override()}
+    ).items():
+        if parsed.is_sweep_override():
+            axes[key] = [str(value) for value in parsed.sweep_string_iterator()]
+        else:
+            axes[key] = [str(parsed.get_value_element_as_str())]
+    return axes, node
+
+
+def is_experiment(study: str) -> bool:
+    """Whether conf/experiment/ has one of a study's name."""
+    return (FOLDER / "experiment" / f"{study}.yaml").exists()

@@ -1,0 +1,181 @@
+"""Writing files so that no reader sees half of one, whatever ends the writer; locks; fingerprints of what was written.
+
+Everything that pairscale keeps is written by `atomic_path`: under a temporary name, forced to the disk, then moved, and
+the move forced to the disk too. A process that is killed can leave the temporary file there: `only_process` removes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from pairscale.errors import WriteError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_FULL = "make room and give the same command again: it goes on from what was there before, which is whole"
+_CLOSED = "give a folder that may be written (paths.store, paths.runs, paths.reports)"
+REFUSED = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: _CLOSED,
+    errno.ENOTDIR: _CLOSED,
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+    errno.ENAMETOOLONG: "give shorter names, or another folder (paths.runs, paths.store)",
+}  # what a disk says that a user can mend
+POLL_SECONDS = 0.25  # between looks at a lock: a hundred processes may look
+SAY_SECONDS = 10.0  # that a lock is waited for before that is said
+_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+_TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise WriteError, in one line that names `path`, where a disk is full, over quota or closed to this user."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        raise WriteError(f"{path}: cannot be written ({os.strerror(error.errno)}); {REFUSED[error.errno]}") from error
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
+
+    Raises WriteError where the disk refuses. What writes must raise OSError with its number: the libraries that do not
+    (torch, safetensors, numpy's tofile) are given memory to write to.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            _force(temporary)  # or a crash of the machine could leave the new name with nothing in it
+            os.replace(temporary, path)
+            _force(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _force(path: Path) -> None:
+    """Wait until a file's contents, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL or not path.is_dir():  # some file systems cannot force a folder
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file in one move."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON in one move."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Write a file in one move."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write an array in numpy's format in one move."""
+    import numpy as np  # here, so that commands which write none start sooner, as does rich below
+
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    write_bytes(path, buffer.getbuffer())
+
+
+@contextmanager
+def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator[bool]:
+    """Whether no other process holds `lock`; if so hold it, with what killed processes left in `folder` removed first.
+
+    The lock is the operating system's (flock) and ends with its process, however that ends; Linux passes it on over
+    NFS, whose server lets go of a lost machine's locks after a minute or two. Another process is given `wait` seconds;
+    with None as long as it takes, which is said after a while.
+    Raises WriteError where the file system has no locks, or refuses the file: a lock file without them would outlive a
+    process that is killed, and keep a job that is started again on another machine out of its own run.
+    """
+    with writing(lock):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        patience = SAY_SECONDS if wait is None else wait
+        held = FileLock(lock, timeout=patience, poll_interval=POLL_SECONDS, fallback_to_soft=False)
+        try:
+            if not _acquired(held):
+                if wait is not None:
+                    yield False
+                    return
+                _wait_for(held, lock)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            raise WriteError(
+                f"{lock}: its file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
+                "from writing the same files; give a folder on one that has them (Lustre: mounted with flock)"
+            ) from error
+    try:
+        os.listdir(lock.parent)  # makes NFS look again: it remembers for half a minute which files were not there
+        remove_leftovers(folder)
+        yield True
+    finally:
+        held.release()
+
+
+def _acquired(lock: FileLock) -> bool:
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    return True
+
+
+def _wait_for(held: FileLock, lock: Path) -> None:
+    from rich.console import Console
+
+    started, console = time.monotonic() - SAY_SECONDS, Console(stderr=True, highlight=False)
+    console.print(f"waiting for {lock}: another process prepares what it is of", markup=False, soft_wrap=True)
+    held.acquire(timeout=-1)
+    console.print(f"went on after {time.monotonic() - started:.0f} s")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files in a folder, and in those below, that processes left when they were killed."""
+    for path in folder.rglob(".*.tmp"):
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def sha256_file(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_json(value: Any) -> str:
+    """Hexadecimal SHA-256 of a value's canonical JSON (sorted keys, no spaces)."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()

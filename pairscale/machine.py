@@ -1,0 +1,113 @@
+"""The cores and the memory of this machine that a process may use: affinity, control groups, what others take."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+LOOK_SECONDS = 0.5  # over which cores are seen to be idle
+CGROUP = Path("/sys/fs/cgroup")
+PROC_CGROUP = Path("/proc/self/cgroup")
+PROC_MEMINFO = Path("/proc/meminfo")
+PROC_STAT = Path("/proc/stat")
+
+
+def available_cores() -> int:
+    """Cores that this process may use: those of its affinity, or fewer where its control group has a quota."""
+    # macOS has no set of cores that a process may use.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(max(1, min(cores, math.ceil(min(cores, _quota())))))
+
+
+def _quota() -> float:
+    """Cores' worth of time that the control groups grant (version 2, then 1); infinity where there is no limit."""
+    return min(map(_group_quota, _control_groups("cpu")))
+
+
+def _group_quota(group: Path) -> float:
+    try:
+        quota, period = (group / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            quota, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        except OSError:
+            return math.inf
+    return int(quota) / int(period) if quota.strip() not in ("max", "-1") else math.inf
+
+
+def _control_groups(controller: str) -> list[Path]:
+    """Folders of the control group of this process and of those above it: all of their limits hold.
+
+    A container sees its own group as the root; a job of systemd or SLURM is somewhere below it (cgroups(7)).
+    """
+    roots = {"": CGROUP, controller: CGROUP / controller}
+    groups = [*roots.values()]
+    try:
+        lines = PROC_CGROUP.read_text().splitlines()
+    except OSError:
+        lines = []
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        for name in roots.keys() & set(controllers.split(",")):
+            below = Path(path.lstrip("/"))
+            groups += [roots[name] / part for part in (below, *below.parents)]
+    return list(dict.fromkeys(groups))
+
+
+def available_memory() -> float:
+    """Bytes that new processes may take, of the machine's and of the control groups'; infinity where nothing tells."""
+    free = math.inf
+    with suppress(OSError, ValueError, StopIteration):
+        line = next(line for line in PROC_MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
+        free = int(line.split()[1]) * 1024
+    return max(0.0, min(free, *map(_group_memory, _control_groups("memory"))))
+
+
+def _group_memory(group: Path) -> float:
+    """Bytes that a control group has left; of what it uses, files that were read and can be dropped count as free."""
+    for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        with suppress(OSError, ValueError):  # "max"
+            left = int((group / most).read_text()) - int((group / used).read_text())
+            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            return left + int(stat.get("inactive_file", 0))
+    return math.inf
+
+
+def fit_memory(count: int, each: float) -> int:
+    """As many of `count` processes that take `each` bytes as the free memory holds, at least 1."""
+    return int(max(1, min(count, available_memory() / max(1, each))))
+
+
+def granted_threads() -> int | None:
+    """Threads that OMP_NUM_THREADS grants, of a list (which is for nested regions) the first; None: not set."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return (int(first) or None) if first.isdecimal() else None
+
+
+def idle_cores() -> int:
+    """Cores that this process may use and nobody does, over LOOK_SECONDS; at least 1.
+
+    Not the load average, which takes minutes to forget a process that has ended. All cores count as idle where the
+    system has no usable counters: none (macOS), still ones (gVisor), or those of renumbered cores (LXC).
+    """
+    cores = available_cores()
+    try:
+        before = _ticks()
+        time.sleep(LOOK_SECONDS)
+        after = _ticks()
+    except (OSError, ValueError, IndexError):
+        return cores
+    mine = os.sched_getaffinity(0)
+    if any(core not in before or core not in after or after[core][1] <= before[core][1] for core in mine):
+        return cores
+    shares = [(after[core][0] - before[core][0]) / (after[core][1] - before[core][1]) for core in mine]
+    return max(1, min(cores, round(sum(shares))))
+
+
+def _ticks() -> dict[int, tuple[int, int]]:
+    """Core -> ticks that it was idle, and in all. Raises ValueError or IndexError for lines of another form."""
+    lines = [line.split() for line in PROC_STAT.read_text().splitlines() if line.startswith("cpu")]
+    ticks = {int(name[3:]): [int(number) for number in rest[:8]] for name, *rest in lines if name != "cpu"}
+    return {core: (of[3] + of[4], sum(of)) for core, of in ticks.items()}

@@ -1,0 +1,193 @@
+"""The one reader of files that are read back: JSON and YAML, checked against a declared schema.
+
+A schema is a msgspec.Struct, a dataclass or a TypedDict; limits stand in its annotations (Annotated[int, Meta(ge=1)]).
+Whatever is wrong with a file is one line that names the file and the place in it:
+
+    runs/mine/lstm-.../manifest.json: $.corpus.words: expected int, got str; remove the run's folder to train it again
+
+Keys that a schema does not declare are no error, as a later version may add some: a TypedDict keeps them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
+
+import msgspec
+import yaml
+from msgspec import Meta
+from omegaconf import MISSING
+
+from pairscale.errors import PairscaleError
+
+T = TypeVar("T")
+
+_LARGEST = 1.7976931348623157e308
+_DIGEST = r"\A[0-9a-f]{64}\Z"
+_FOLDER_NAME = r"\A(?!\.+\Z)[^/\\\x00-\x1f\x7f]{1,255}\Z"
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Finite = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
+NonNegative = Annotated[float, Meta(ge=0, le=_LARGEST)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Digest = Annotated[str, Meta(pattern=_DIGEST)]  # hexadecimal SHA-256
+# A folder's name in a file that someone else may have written: nothing that leads out of the folder above it.
+FolderName = Annotated[str, Meta(pattern=_FOLDER_NAME)]
+
+_IN_WORDS = {
+    f"str matching regex {_DIGEST!r}": "64 hexadecimal digits",
+    f"str matching regex {_FOLDER_NAME!r}": r"a name of a folder, without / and \,",
+    "object missing required field": "without",
+    f"float >= {-_LARGEST}": "a finite number",
+    f"float <= {_LARGEST}": "a finite number",
+}
+MAX_DEPTH = 50  # of nested YAML: the deepest of ours has five levels
+_PLACE = re.compile(r"(?P<text>.*) - at (?P<place>.*)")
+_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = "half a character, \\ud800 to \\udfff without its other half"
+_CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
+_OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
+# libyaml's is ten times as fast.
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class ErrorType(Protocol):
+    """A class of PairscaleError, or what makes one of a message."""
+
+    def __call__(self, message: str, /) -> PairscaleError: ...
+
+
+def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, version: int | None = None) -> T:
+    """Return the contents of a JSON file as `schema` declares them.
+
+    Raises `error` with one line that ends in `remedy` for a file that is missing, damaged, of another `version` (where
+    one is given: of the key "version") or not of the schema.
+    """
+    return parse_json(_bytes(path, error, remedy), schema, path, error, remedy, version)
+
+
+def parse_json(
+    text: str | bytes, schema: type[T], where: Path | str, error: ErrorType, remedy: str, version: int | None = None
+) -> T:
+    """Return JSON that comes from `where` as `schema` declares it; errors as of `read_json`."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode()
+        data = json.loads(text)
+        if _SURROGATE.search(text):
+            json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character
+    except (ValueError, RecursionError) as reason:
+        raise error(f"{where}: not readable as JSON ({_line(reason)}); {remedy}") from None
+    return checked(data, schema, where, error, remedy, version)
+
+
+def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
+    """Return the contents of a YAML file as `schema` declares them; tags run no code. Errors as of `read_json`."""
+    try:
+        data = load_yaml(_bytes(path, error, remedy).decode())
+    except (yaml.YAMLError, ValueError, RecursionError) as reason:
+        raise error(f"{path}: not readable as YAML ({_line(reason)}); {remedy}") from None
+    return checked(data, schema, path, error, remedy)
+
+
+def load_yaml(text: str) -> Any:
+    """Return the plain data of a YAML text.
+
+    Raises yaml.YAMLError or ValueError for what is no YAML, is nested deeply, has half a character, or has aliases: a
+    few lines of them stand for more than any memory holds.
+    """
+    depth = 0
+    for event in yaml.parse(text, _SafeLoader):
+        depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if depth > MAX_DEPTH:
+            raise ValueError(f"line {line}: nested more than {MAX_DEPTH} deep")
+        if isinstance(event, yaml.ScalarEvent) and _has_half(event.value):
+            raise ValueError(f"line {line}: {_HALF}")
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not read; write the value out")
+    return yaml.load(text, _SafeLoader)
+
+
+def checked(
+    data: Any,
+    schema: type[T],
+    where: Path | str,
+    error: ErrorType,
+    remedy: str,
+    version: int | None = None,
+    root: str = "$",
+) -> T:
+    """Return plain data that comes from `where` as `schema` declares it; errors as of `read_json`.
+
+    `root` is the place of `data` in the file.
+    """
+    if version is not None and isinstance(data, dict) and data.get("version") != version:
+        raise error(f"{where}: version {data.get('version')!r:.40}, this code reads {version}; {remedy}")
+    if dataclasses.is_dataclass(schema) and isinstance(data, dict):  # whose fields without a value say "???"
+        needed = [part.name for part in dataclasses.fields(schema) if part.default == MISSING]
+        if missing := [name for name in needed if name not in data]:
+            raise error(f"{where}: {root}: without {', '.join(missing)}; {remedy}")
+    try:
+        converted = msgspec.convert(data, schema)
+    except msgspec.ValidationError as reason:
+        raise error(f"{where}: {root}{_explained(str(reason), data)[1:]}; {remedy}") from None
+    except RecursionError:
+        raise error(f"{where}: nested too deeply; {remedy}") from None
+    except PairscaleError as reason:  # of a dataclass that checks its values
+        raise error(f"{where}: {reason}; {remedy}") from None
+    # msgspec leaves out what a TypedDict does not declare.
+    return cast(T, data) if is_typeddict(schema) else converted
+
+
+def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise error(f"{path}: missing; {remedy}") from None
+    except OSError as reason:
+        raise error(f"{path}: cannot be read ({reason.strerror}); {remedy}") from None
+
+
+def _explained(text: str, data: Any) -> str:
+    """Return msgspec's message with the place before it, and behind it the value where that is a number or a text."""
+    match = _PLACE.fullmatch(text)
+    text, place = (match["text"], match["place"]) if match else (text, "$")
+    text, place = text.replace("`", ""), place.replace("`", "")
+    text = text[0].lower() + text[1:]
+    if place.startswith("key in "):
+        text, place = f"a key: {text}", place.removeprefix("key in ")
+    for written, words in _IN_WORDS.items():
+        text = text.replace(written, words)
+    if ", got " not in text and not text.startswith("a key: ") and (value := _value(data, place)) is not None:
+        text += f", got {value}"
+    return f"{place}: {text}"
+
+
+def _value(data: Any, place: str) -> str | None:
+    """Return the number or text at a place such as "$.a.b[0]", cut short; None for others and where unknown."""
+    if "[...]" in place:
+        return None
+    for step in _STEP.finditer(place):
+        try:
+            data = data[step["key"]] if step["index"] is None else data[int(step["index"])]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return f"{data!r:.60}" if isinstance(data, (str, float)) or (type(data) is int and abs(data) < 10**60) else None
+
+
+def _has_half(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _line(reason: BaseException) -> str:
+    if isinstance(reason, RecursionError):
+        return "nested too deeply"
+    if isinstance(reason, UnicodeEncodeError):
+        return _HALF
+    return " ".join(str(reason).split())[:200]

@@ -1,0 +1,52 @@
+"""Sizes as people write them: 1M, 125k, 1/8M."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+from pairscale.errors import ConfigError
+
+# 15 digits: more than any text has words, and few enough to be exact.
+_SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?|\d{1,15}/[1-9]\d{0,14})(?P<unit>[kM]?)", re.ASCII)
+
+
+_SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+def parse_size(text: str, key: str = "sample.size") -> int:
+    """Whole number meant by "125k", "1/8M", "1.5M" or "300000".
+
+    Raises ConfigError for anything else, for 0, and for sizes that are not whole ("1/3M").
+    """
+    match = _SIZE.fullmatch(str(text).replace("_", ""))
+    if match:
+        size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]
+        if size.denominator == 1 and size > 0:
+            return int(size)
+    raise ConfigError(f"{key}={str(text)[:80]}: must be a whole number above 0, such as 125k, 1/8M, 0.5M or 300000")
+
+
+def format_size(number: int) -> str:
+    """Shortest form that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
+    for unit in ("M", "k"):
+        if number % _SIZE_UNITS[unit] == 0:
+            return f"{number // _SIZE_UNITS[unit]}{unit}"
+    return str(number)
+
+
+def readable_size(size: str) -> str:
+    """A size as people read it: "31250" -> "31,250"; "125k" and "4k sentences" stay as they are."""
+    number, space, unit = size.partition(" ")
+    return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
+
+
+def written(value: Any) -> str:
+    """A value as the command line has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)

@@ -1,0 +1,125 @@
+"""Perplexity as the analysis compares it: total nats per reference word, whatever the model's tokens are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from corpora.prepare import HeldOut
+from corpora.tokenizers import EOS, UNK
+from train.models.base import LanguageModel
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """Losses on held-out text, in nats, and what they are divided by."""
+
+    nats: float  # all tokens, <eos> included
+    eos_nats: float
+    unk_nats: float
+    words: int  # reference words; <eos> is none
+    sentences: int
+    tokens: int  # <eos> is none
+    unk: int  # tokens that the vocabulary lacks
+    columns: tuple[float, ...] = ()  # nats per token of each part that was read on its own, with its own state
+    vocabulary: int = 0  # 0: not known
+
+    @property
+    def stuck(self) -> str | None:
+        """Why these losses are of a model that has hardly learned, or None.
+
+        A model that has learned nothing gives each of V tokens 1/V, ln V nats. The columns are parts of one text in
+        random order: where they differ by more than COLUMN_RANGE, some are read in a state that the model does not
+        leave, as the zero state that all begin in after one epoch on a small sample.
+        """
+        if not self.columns or self.vocabulary < 2:
+            return None
+        chance = math.log(self.vocabulary)
+        above = sum(nats > chance for nats in self.columns)
+        if above == 0 and max(self.columns) - min(self.columns) <= COLUMN_RANGE:
+            return None
+        low, high = min(self.columns), max(self.columns)
+        return (
+            f"the model has hardly left the state it began in: {len(self.columns)} parts of the validation text have "
+            f"{low:.1f} to {high:.1f} nats a token, {above} more than the {chance:.1f} of knowing nothing about "
+            f"{self.vocabulary:,} tokens; more epochs (recipe.budget), a longer recipe.warmup or a lower recipe.lr help"
+        )
+
+    @property
+    def value(self) -> float:
+        """exp(nats per reference word), the nats of `<eos>` included: every word pays for its sentence's end."""
+        return _exp(self.nats / self.words)
+
+    @property
+    def without_eos(self) -> float:
+        """The same without the nats of `<eos>`."""
+        return _exp((self.nats - self.eos_nats) / self.words)
+
+    @property
+    def without_unk(self) -> float:
+        """Without `<eos>` and without the positions of unknown words.
+
+        NaN if all are unknown, and where the model's tokens are not the reference words: what is left has no number.
+        """
+        known = self.words - self.unk
+        if self.unk and (self.tokens != self.words or not known):
+            return math.nan
+        return _exp((self.nats - self.eos_nats - self.unk_nats) / known)
+
+    def metrics(self) -> dict[str, float]:
+        """Columns of metrics.csv."""
+        return {
+            "valid_nats_per_word": self.nats / self.words,
+            "valid_ppl": self.value,
+            "valid_ppl_without_eos": self.without_eos,
+            "valid_ppl_without_unk": self.without_unk,
+            "valid_oov_rate": self.unk / self.tokens,  # share of the model's own tokens
+        }
+
+
+def _exp(nats: float) -> float:
+    """Infinity where a number would not do."""
+    return math.exp(nats) if nats < MOST_NATS else math.inf
+
+
+MOST_NATS = 709.0  # a word: exp of more is no float
+COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
+COLUMNS = 16  # held-out text is read in so many columns, the same for every model
+STEP = 128  # tokens a column and step
+
+
+@torch.no_grad()
+def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> Perplexity:
+    """Perplexity of `model` on held-out text, read with carried state from an `<eos>`, without dropout."""
+    was_training = model.training
+    model.eval()
+    tokens = torch.from_numpy(held_out.tokens.astype("int64"))
+    columns = max(1, min(COLUMNS, len(tokens) // STEP))
+    length = -(-len(tokens) // columns)
+    # Each column starts after the last token of the one before it; the filling of the last is not counted.
+    padded = torch.full((columns * length,), EOS)
+    padded[: len(tokens)] = tokens
+    targets = padded.view(columns, length)
+    before = torch.cat([torch.tensor([EOS]), padded[:-1]]).view(columns, length)
+    counted = (torch.arange(columns * length) < len(tokens)).view(columns, length)
+
+    state = model.initial_state(columns)
+    nats = eos_nats = unk_nats = 0.0
+    of_columns = torch.zeros(columns, dtype=torch.float64)
+    for start in range(0, length, STEP):
+        part = slice(start, start + STEP)
+        hidden, state = model(before[:, part].to(device), state)
+        target = targets[:, part].to(device).reshape(-1)
+        losses = -model.logprobs(hidden.reshape(target.numel(), -1), target)
+        losses = losses.double() * counted[:, part].to(device).reshape(-1)
+        nats += losses.sum().item()
+        of_columns += losses.view(columns, -1).sum(1).cpu()
+        eos_nats += losses[target == EOS].sum().item()
+        unk_nats += losses[target == UNK].sum().item()
+    model.train(was_training)
+    tokens_read = len(held_out.tokens) - held_out.sentences
+    means = tuple((of_columns / counted.sum(1)).tolist())
+    counts = (held_out.words, held_out.sentences, tokens_read, held_out.unk)
+    return Perplexity(nats, eos_nats, unk_nats, *counts, means, model.vocabulary)

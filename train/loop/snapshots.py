@@ -1,0 +1,116 @@
+"""Snapshots: the weights of a run at chosen numbers of words seen, for trajectories over its training.
+
+    snapshots/<step>-<16 hex digits of its SHA-256>.safetensors
+
+Nothing resumes from them and they change no number of the run: that is what checkpoints are for (train/loop/checkpoints.py).
+A snapshot is written before the checkpoint of its step. So a run that goes on from a checkpoint has all snapshots up to
+it; later ones are removed then, as the run comes there again, with the same weights. Imports no Lightning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypedDict, cast
+
+from rich.console import Console
+from rich.text import Text
+from safetensors import SafetensorError, safe_open
+
+from pairscale.errors import RunError
+from pairscale.files import sha256_file, write_bytes
+from pairscale.schema import Count, Positive, parse_json
+from pairscale.sizes import format_size, parse_size
+from train.loop.batches import Batches
+from train.models.base import LanguageModel
+from train.runs.export import ABOUT, KINDS, LoadedModel, described_model, read_description, weights_of
+from train.runs.folder import RunFolder
+
+END = "end"
+_REMOVE = "remove the file, and the trajectory goes without it, or the run's folder to train it again"
+
+
+class _About(TypedDict):
+    """Schema of what stands in the header of a snapshot."""
+
+    step: Count
+    words_seen: Positive
+    moment: str
+
+
+console = Console(stderr=True, highlight=False)
+
+
+def moments(asked: Any, batches: Batches) -> dict[int, str]:
+    """Step -> its moment, for `trainer.snapshots`, by step; {} for null. The end of the run is always among them.
+
+    A number asks for so many moments, each at half of the words seen of the next one: "end", "1/2", "1/4"; a list for
+    words seen ("10k"), of which those are left out that the run does not come to. A moment is the first step by which
+    its words are seen. Runs of other seeds take other steps to the same moment, as their words are cut into more or
+    fewer tokens. Where one step holds several moments it has the last of them.
+    """
+    if asked is None:
+        return {}
+    steps = len(batches)
+    total = batches.words_seen(steps)
+    if isinstance(asked, list):
+        words = {format_size(size): size for size in (parse_size(str(given), "trainer.snapshots") for given in asked)}
+    else:
+        words = {f"1/{2**k}": -(-total // 2**k) for k in range(1, asked)}
+    found = {steps: END}
+    for moment, seen in sorted(words.items(), key=lambda item: -item[1]):
+        if seen < total:
+            found.setdefault(batches.steps_for(seen), moment)
+    return dict(sorted(found.items()))
+
+
+class Snapshots:
+    """The snapshots that a run keeps."""
+
+    def __init__(self, folder: RunFolder, asked: Any, batches: Batches):
+        """`asked`: `trainer.snapshots`."""
+        self.folder = folder
+        self.moments = moments(asked, batches)
+        self.batches = batches
+
+    def go_on_after(self, step: int) -> None:
+        """Remove those after `step`, which come again; say which before it are asked for and not there."""
+        there = {at for at, _ in self.folder.snapshot_files}
+        for at, path in self.folder.snapshot_files:
+            if at > step:
+                path.unlink()
+        if lacking := [moment for at, moment in self.moments.items() if at <= step and at not in there]:
+            console.print(
+                Text("warning", "yellow"),
+                f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; snapshots before "
+                f"that were not asked for then and are not made ({', '.join(lacking)})",
+                markup=False,
+                soft_wrap=True,
+            )
+
+    def write(self, model: LanguageModel, step: int) -> None:
+        """Write that of the moment after `step` steps. Raises WriteError."""
+        about = {"step": step, "words_seen": self.batches.words_seen(step), "moment": self.moments[step]}
+        data = weights_of(model, about)
+        write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
+
+
+def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
+    """The model of a run that is done, as it was after `step` steps; info: step, words_seen and moment of that.
+
+    Raises RunError in one line for a snapshot that is missing or damaged, and what load_model raises.
+    """
+    path = folder.snapshots.get(step)
+    if path is None:
+        there = ", ".join(map(str, folder.snapshots)) or "none; trainer.snapshots=N keeps N of them while a run trains"
+        raise RunError(f"{folder.path}: no snapshot after {step} steps; there are {there}")
+    digest = sha256_file(path)
+    if not path.stem.endswith(f"-{digest[:16]}"):
+        raise RunError(f"{path}: its SHA-256 begins with {digest[:16]}: cut short or changed since; {_REMOVE}")
+    try:
+        with safe_open(path, "pt") as file:
+            about = (file.metadata() or {}).get(ABOUT, "")
+    except SafetensorError as error:
+        raise RunError(f"{path}: cannot be read as safetensors ({error}); {_REMOVE}") from None
+    info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
+    description = read_description(folder, KINDS)
+    return described_model(folder, description, path, digest, info)

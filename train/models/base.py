@@ -1,0 +1,104 @@
+"""What every language model of ours is: tokens and a state in, hidden states and the next state out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from train.models.adaptive import AdaptiveVocabulary
+from train.models.loss import all_logprobs, cross_entropy, token_logprobs
+
+State = tuple[Tensor, ...]  # all that a model remembers of the text before; its meaning is the model's own
+
+
+class LanguageModel(nn.Module, ABC):
+    """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
+
+    Its output is hidden states, after dropout; `loss` and `logprobs` put the softmax on them, whose logits are
+    hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/adaptive.py).
+    """
+
+    tree_tokens: int | None = None  # tokens of a tree beyond which reading it costs more than it saves; None: no limit
+
+    def __init__(
+        self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None
+    ):
+        """`tied` uses the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017).
+
+        `adaptive` takes the place of embedding, output weights and biases.
+        """
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.adaptive = adaptive
+        if adaptive is not None:
+            return
+        self.embedding = nn.Embedding(vocabulary, embedding)
+        self.untied = None if tied else nn.Parameter(torch.empty(vocabulary, hidden))
+        self.output_bias = nn.Parameter(torch.zeros(vocabulary))  # (V,)
+
+    @property
+    def output_weight(self) -> Tensor:
+        """(V, D)."""
+        return self.embedding.weight if self.untied is None else self.untied
+
+    @abstractmethod
+    def initial_state(self, batch: int) -> State:
+        """State of `batch` texts before their first token, on the model's device."""
+
+    @abstractmethod
+    def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B, T) int64 after `state`; return hidden states (B, T, D), after dropout, and the next state.
+
+        The next state carries no gradient.
+        """
+
+    @abstractmethod
+    def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
+        """Hidden states (B, T, D) of B trees of texts, each token (B, T) read after `state` and its ancestors alone.
+
+        `parents` (B, T): the place in its row of the token before, -1 at the beginning of a text; parents come before
+        their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
+        """
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, T, E) of tokens (B, T) int64, before scale and dropout."""
+        embedded: Tensor = self.embedding(tokens) if self.adaptive is None else self.adaptive.embed(tokens)
+        return embedded
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Sum over tokens of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
+        if self.adaptive is not None:
+            return self.adaptive.loss(hidden, targets)
+        return cross_entropy(hidden, self.output_weight, self.output_bias, targets)
+
+    def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+        """ln p(target) in nats of targets (N,) int64 after hidden states (M, D), without gradient: (N,), float32.
+
+        `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
+        """
+        if self.adaptive is not None:
+            return self.adaptive.logprobs(hidden, targets, rows)
+        return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
+
+    def all_logprobs(self, hidden: Tensor) -> Tensor:
+        """ln p in nats of every token of the vocabulary after hidden states (N, D), without gradient: (N, V)."""
+        if self.adaptive is not None:
+            return self.adaptive.all_logprobs(hidden)
+        return all_logprobs(hidden, self.output_weight, self.output_bias)
+
+
+def ancestors(parents: Tensor) -> Tensor:
+    """(B, T, T) bool: whether a token of a tree (B, T parents, -1 for none) is another's ancestor, or that one itself.
+
+    [b, i, j] tells of token i whether it comes after j in a text. Parents come before their children.
+    """
+    batch, length = parents.shape
+    above = parents.cpu()
+    seen = torch.zeros(batch, length + 1, length, dtype=torch.bool)  # the last row, that of no parent, stays empty
+    rows = torch.arange(batch)
+    for place in range(length):
+        seen[:, place] = seen[rows, above[:, place]]
+        seen[:, place, place] = True
+    return seen[:, :length].to(parents.device)

@@ -1,0 +1,44 @@
+"""Building the model that a configuration describes."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from pairscale.errors import ConfigError
+from train.config import LstmConfig, ModelConfig, TxlConfig
+from train.models.base import LanguageModel
+
+
+def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
+    """A new model, its weights drawn from torch's global generator. Raises ConfigError where they are too many."""
+    from train.models.lstm import LstmLanguageModel  # here, because both architectures extend the class above
+    from train.models.txl import TransformerXL
+
+    if torch.get_default_device().type != "meta":
+        check_memory(config, vocabulary)
+    match config:
+        case LstmConfig():
+            return LstmLanguageModel(config, vocabulary)
+        case TxlConfig():
+            return TransformerXL(config, vocabulary)
+        case _:
+            raise TypeError(f"no model for {type(config).__name__}")
+
+
+def check_memory(config: ModelConfig, vocabulary: int) -> None:
+    """Raise ConfigError where the weights alone, in float32, take more memory than this machine has."""
+    count = parameter_count(config, vocabulary)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 4 * count > memory:
+        raise ConfigError(
+            f"model={config.name}: {count:,} weights over {vocabulary:,} tokens take {4 * count / 1e9:,.0f} GB, this "
+            f"machine has {memory / 1e9:,.0f} GB; give smaller layers, fewer of them or a smaller vocabulary"
+        )
+
+
+def parameter_count(config: ModelConfig, vocabulary: int) -> int:
+    """Number of weights that training would set, tied ones counted once; allocates none of them."""
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in build_model(config, vocabulary).parameters())

@@ -1,0 +1,229 @@
+"""The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
+
+Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
+are adaptive (train/models/adaptive.py) where the configuration has cutoffs, or embeddings of another width than the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from train.config import TxlConfig
+from train.models.adaptive import AdaptiveVocabulary
+from train.models.base import LanguageModel, State, ancestors
+from train.models.dropout import Dropout
+
+
+def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
+    """Encodings (L, d_model) of distances (L,): sines, then cosines, of geometric frequencies (Vaswani et al. 2017)."""
+    frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=dtype) / d_model)
+    angles = distances[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
+    """Terms (b) and (d) of the attention score, over sqrt(d); -inf where a query may not look: (H, B, T, L).
+
+    `query` (H, B, T, d) has v added. `distance` (H, L+1, d) and `blocked` (T, L+1), 0 or -inf, belong to the distances
+    L-1 to 0 and, in the last column, to none. Appendix B of the paper: row i of query @ distance.T holds what query i
+    needs, but T-1-i columns too far right. As its rows have L+1 numbers, leaving out the first T-1 numbers and reading
+    rows of L from there puts every row in its place, without a copy. What comes to stand at the keys after a query is
+    from blocked columns, so it is -inf as it must be.
+    """
+    heads, batch, length, size = query.shape
+    keys = distance.shape[1] - 1
+    scores = torch.baddbmm(
+        blocked.expand(batch, -1, -1).reshape(1, batch * length, keys + 1),
+        query.reshape(heads, batch * length, size),
+        distance.transpose(1, 2),
+        alpha=1 / math.sqrt(size),
+    )
+    rows = scores.view(heads, batch, length * (keys + 1))
+    return rows[..., length - 1 : length - 1 + length * keys].view(heads, batch, length, keys)
+
+
+def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
+    """The same where any query may be at any distance from any key: (H, B, T, L).
+
+    `index` (B, T, L) says which row of `distance` (H, R, d) is that of query and key; `blocked` (B, T, L), 0 or -inf.
+    """
+    scores = torch.einsum("hbtd,hrd->hbtr", query, distance) / math.sqrt(query.shape[-1])
+    return scores.gather(-1, index.expand(len(scores), -1, -1, -1)) + blocked
+
+
+DistanceScores = Callable[[Tensor, Tensor], Tensor]  # of queries and the encoded distances
+
+
+class RelativeAttention(nn.Module):
+    """Multi-head attention with the terms (a) to (d) of section 3.3.
+
+    (a) content of query and key, (b) content of the query and distance, (c) bias u and content of the key, (d) bias v
+    and distance. Terms (a) and (c) are one product, (b) and (d) are added to it.
+    """
+
+    def __init__(self, config: TxlConfig):
+        super().__init__()
+        self.heads = config.heads
+        width = config.heads * config.d_head
+        self.query = nn.Linear(config.d_model, width, bias=False)
+        self.key_value = nn.Linear(config.d_model, 2 * width, bias=False)
+        self.distance = nn.Linear(config.d_model, width, bias=False)
+        self.output = nn.Linear(width, config.d_model, bias=False)
+        self.dropout = Dropout(config.attention_dropout)
+
+    def forward(
+        self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
+    ) -> Tensor:
+        """Attend from x (B, T, D) to memory (B or 1, m, D) and x.
+
+        `encodings` (R, D) are those of distances, u and v (H, 1, 1, d) the biases.
+        """
+        # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
+        query = self.query(x)  # (B, T, H * d)
+        at_content, at_distance = (self._by_head(query + bias.flatten().to(query)) for bias in (u, v))  # (H, B, T, d)
+        # Apart, as what is remembered needs no gradient of its own.
+        remembered = self.key_value(memory).expand(len(x), -1, -1).chunk(2, dim=-1)
+        latest = self.key_value(x).chunk(2, dim=-1)
+        key, value = (
+            torch.cat([self._by_head(old), self._by_head(new)], dim=2)  # (H, B, L, d)
+            for old, new in zip(remembered, latest, strict=True)
+        )
+        by_distance = scores(at_distance, self._by_head(self.distance(encodings)))  # (H, B, T, L)
+        mixed = self._mix(at_content, key, value, by_distance)
+        attended: Tensor = self.output(mixed.permute(1, 2, 0, 3).flatten(2))
+        return attended
+
+    def _mix(self, query: Tensor, key: Tensor, value: Tensor, by_distance: Tensor) -> Tensor:
+        """Sums of values (H, B, L, d) that softmax(query @ key.T / sqrt(d) + by_distance) weights: (H, B, T, d)."""
+        if not by_distance.requires_grad:
+            dropped = self.dropout.p if self.training else 0.0
+            # A GPU's kernels refuse a mask that begins at no multiple of 16 bytes, as this view of rows may.
+            whole = torch.contiguous_format
+            mask = by_distance if by_distance.device.type == "cpu" else by_distance.clone(memory_format=whole)
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropped)
+        # torch's own way with a gradient of the mask computes in float32 under autocast, too, and takes more passes.
+        heads, batch, length, size = query.shape
+        query, key, value, by_distance = (part.flatten(0, 1) for part in (query, key, value, by_distance))
+        scores = torch.baddbmm(by_distance, query, key.transpose(1, 2), alpha=1 / math.sqrt(size))
+        mixed = torch.bmm(self.dropout(scores.softmax(-1)), value)
+        return mixed.view(heads, batch, length, size)
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """(..., H * d) to (H, ..., d)."""
+        return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads).movedim(-2, 0)
+
+
+class Layer(nn.Module):
+    """Attention and a feed-forward block, each added to its input, and then normalised.
+
+    With `pre_norm` what each of them reads is normalised instead (memories, too), and the sums are left as they are.
+    """
+
+    def __init__(self, config: TxlConfig):
+        super().__init__()
+        self.attention = RelativeAttention(config)
+        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.inner = nn.Linear(config.d_model, config.d_inner)
+        self.outer = nn.Linear(config.d_inner, config.d_model)
+        self.feed_forward_norm = nn.LayerNorm(config.d_model)
+        self.dropout = Dropout(config.dropout)
+        self.pre_norm = config.pre_norm
+
+    def forward(
+        self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
+    ) -> Tensor:
+        if self.pre_norm:
+            read, remembered = self.attention_norm(x), self.attention_norm(memory)
+            x = x + self.dropout(self.attention(read, remembered, encodings, scores, u, v))
+            return x + self._feed_forward(self.feed_forward_norm(x))
+        x = self.attention_norm(x + self.dropout(self.attention(x, memory, encodings, scores, u, v)))
+        normed: Tensor = self.feed_forward_norm(x + self._feed_forward(x))
+        return normed
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        inner = self.dropout(F.relu(self.inner(x)))
+        outer: Tensor = self.dropout(self.outer(inner))
+        return outer
+
+
+class TransformerXL(LanguageModel):
+    """Layers that see their own inputs of up to `memory` earlier tokens, which get no gradient.
+
+    The state holds one tensor (B, m, d_model) a layer; m grows from 0 to `memory`.
+    """
+
+    tree_tokens = 128
+
+    def __init__(self, config: TxlConfig, vocabulary: int):
+        adaptive = AdaptiveVocabulary(config, vocabulary) if config.adaptive else None
+        super().__init__(vocabulary, config.d_model, config.d_model, config.tied, adaptive)
+        self.d_model, self.memory = config.d_model, config.memory
+        self.same_length, self.clamp_len = config.same_length, config.clamp_len
+        self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # of all layers, as in the base model
+        self.v = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.dropout = Dropout(config.dropout)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, 0.0, config.initial_sd)
+            else:
+                nn.init.zeros_(parameter)
+        for module in self.modules():
+            if isinstance(module, nn.LayerNorm):
+                nn.init.normal_(module.weight, 1.0, config.initial_sd)
+        if adaptive is not None:
+            adaptive.draw_projections()
+
+    def initial_state(self, batch: int) -> State:
+        """Empty memories, each (B, 0, d_model)."""
+        return tuple(self.u.new_zeros(batch, 0, self.d_model) for _ in self.layers)
+
+    def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
+        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
+        distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last one is that of no key
+        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
+        scores = partial(distance_scores, blocked=self._blocked(distances, length, x.dtype))
+        memories = []
+        for layer, memory in zip(self.layers, state, strict=True):
+            # A copy, as a part of `x` would keep (and a checkpoint would store) all of it.
+            latest = [memory[:, max(0, keys - self.memory) :], x.detach()[:, max(0, length - self.memory) :]]
+            memories.append(torch.cat(latest, dim=1))
+            x = layer(x, memory, encodings, scores, self.u, self.v)
+        return self.dropout(x), tuple(memories)
+
+    def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
+        """All tokens of a row at once; a token sees the memory and its ancestors, at the distances of its own text."""
+        (batch, length), remembered = tokens.shape, state[0].shape[1]
+        seen = ancestors(parents)  # (B, T, T)
+        before = torch.arange(-remembered, 0, device=tokens.device).expand(batch, -1)
+        index = depths[:, :, None] - torch.cat([before, depths], dim=1)[:, None]  # (B, T, m+T): distances
+        seen = torch.cat([seen.new_ones(batch, length, remembered), seen], dim=2)
+        if self.same_length:
+            seen &= index < self.memory
+        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
+        distances = torch.arange(int(depths.max()) + remembered + 1, device=tokens.device)
+        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
+        blocked = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)
+        scores = partial(distance_scores_at, index=index.clamp(min=0), blocked=blocked)
+        for layer, memory in zip(self.layers, state, strict=True):
+            x = layer(x, memory, encodings, scores, self.u, self.v)
+        hidden: Tensor = self.dropout(x)
+        return hidden
+
+    def _blocked(self, distances: Tensor, length: int, dtype: torch.dtype) -> Tensor:
+        """(T, L+1): 0 at the distances that query i sees, -inf elsewhere.
+
+        It sees back to the first key and, with `same_length`, over no more than `memory` positions, its own included.
+        """
+        furthest = torch.arange(length, device=distances.device) + distances[0] + 1 - length
+        if self.same_length:
+            furthest = furthest.clamp(max=self.memory - 1)
+        seen = (distances >= 0) & (distances <= furthest[:, None])
+        return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -math.inf)

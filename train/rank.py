@@ -1,0 +1,39 @@
+"""`python -m train.rank`: one of the processes that share a run, started by its first (train/loop/ranks.py)."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+
+from pairscale.command.errors import outcome
+from pairscale.errors import PairscaleError
+from train.loop.ranks import Ranks
+from train.run import train_rank
+
+
+def _main() -> None:
+    config = pickle.load(sys.stdin.buffer)  # written by the process that started this one
+    ended = threading.Event()
+
+    def leave_with_the_first() -> None:
+        sys.stdin.buffer.read()
+        if not ended.is_set():
+            os._exit(1)
+
+    threading.Thread(target=leave_with_the_first, daemon=True).start()
+    code = 0
+    try:
+        train_rank(config, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
+    except PairscaleError as error:  # rank 0 meets it too, and tells it
+        code = error.exit_code
+    except Exception as error:
+        line, code = outcome(error)
+        print(f"pairscale train: rank {os.environ['LOCAL_RANK']}: {line}", file=sys.stderr, flush=True)
+    ended.set()
+    os._exit(code)  # the thread above reads still
+
+
+if __name__ == "__main__":
+    _main()

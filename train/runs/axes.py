@@ -1,0 +1,144 @@
+"""Which values tell the runs of a study apart, and how a run's curve is called by them. Imports no pandas: it is quick.
+
+Size and seed are the axes of every study; whatever else differs between runs (model, tokenizer, dropout, any other key)
+makes another group, and is in its name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pairscale.sizes import format_size, parse_size, written
+
+# Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
+_NO_AXIS = (
+    "seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every",
+    "model.lmplz", "model.lmplz_memory",
+)  # fmt: skip
+_NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "dry_run_words_per_s", "corpus.path", "corpus.url")
+_SCORING_GROUPS = (
+    "benchmark", "method", "policy", "scoring", "ties", "analysis", "published", "source", "project", "people",
+    "remove", "yes",
+    "questionnaire",
+)  # fmt: skip
+_ALWAYS = ("tokenizer.name", "corpus.name")  # named where they differ, whatever else does
+_STAND_FOR = ("model.name", "tokenizer.name", "corpus.name", "recipe.name")
+_NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted keys of a nested configuration."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    """Name of each run's group: the model, then whatever else differs between runs of the same name so far.
+
+    The tokenizer and the corpus are named wherever they differ at all. A key is called by its last part where that is
+    no other's: "dropout=0.2" for model.dropout. A key of the recipe that is one and the same at each size (a budget
+    that grows with the text, say) does not cut a curve into pieces; it is noted, and so is what differs between groups
+    that other keys part already. Returns the names by run id, and the notes.
+    """
+    table = {run: {key: written(value) for key, value in flatten(config).items()} for run, config in configs.items()}
+    keys = list(dict.fromkeys(key for row in table.values() for key in row if not _ignored(key)))
+    values = {key: {run: row.get(key, "null") for run, row in table.items()} for key in keys}
+    sizes = {run: format_size(parse_size(row["sample.size"])) for run, row in table.items()}
+    names = {run: [row["model.name"]] for run, row in table.items()}
+    chosen, notes = [], []
+    for key in sorted(keys, key=lambda key: (_NAMES.index(key) if key in _NAMES else len(_NAMES), key)):
+        of_name = [(run, () if key in _ALWAYS else tuple(name)) for run, name in names.items()]
+        if not _vary(values[key], of_name):
+            continue
+        of_size = ((run, (*name, sizes[run])) for run, name in names.items())
+        if key.startswith("recipe.") and key != "recipe.name" and not _vary(values[key], of_size):
+            notes.append(f"{key} differs between sizes of one curve: {', '.join(sorted(set(values[key].values())))}.")
+            continue
+        chosen.append(key)
+        for run, name in names.items():
+            name.append(values[key][run])
+    short = _short(chosen)
+    had = {(row["model.name"], key) for row in table.values() for key in row}
+    called = {
+        run: ", ".join(
+            [
+                name[0],
+                *(short[key] + value for key, value in zip(chosen, name[1:], strict=True) if _has(had, name[0], key)),
+            ]
+        )
+        for run, name in names.items()
+    }
+    rest = [key for key in keys if key not in chosen and all(key in row for row in table.values())]
+    told = [text for key in rest if (text := _unnamed(key, values, called))]
+    return called, notes + ([f"Curves differ in more than their names: {'; '.join(told)}."] if told else [])
+
+
+def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
+    """Values of a key that differs between groups and is in no name; "" where it does not, or a name stands for it.
+
+    That of a model, tokenizer, corpus or recipe stands for all that is always so with it, but for the budget; that of
+    the model for its own recipe.
+    """
+    of_group: dict[str, set[str]] = {}
+    for run, name in names.items():
+        of_group.setdefault(name, set()).add(values[key][run])
+    if len({frozenset(group) for group in of_group.values()}) == 1:
+        return ""
+    whose = "model.name" if key == "recipe.name" else f"{key.partition('.')[0]}.name"
+    if key.startswith("recipe.budget."):
+        whose = ""
+    if (
+        whose in _STAND_FOR
+        and whose in values
+        and not _vary(values[key], ((r, (v,)) for r, v in values[whose].items()))
+    ):
+        return ""
+    groups: dict[str, list[str]] = {}
+    for name, group in of_group.items():
+        groups.setdefault(" and ".join(in_order(group)), []).append(name)
+    return f"{key} is " + ", ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
+
+
+def _has(had: set[tuple[str, str]], model: str, key: str) -> bool:
+    """Whether a key tells anything of a model's runs: one of other models (dropout, of n-grams) does not."""
+    return not key.startswith("model.") or (model, key) in had
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names in alphabetical order, but numbers in them by size: memory=64 before memory=128."""
+
+    def parts(name: str) -> list[tuple[float, str]]:
+        return [
+            (float(part), "") if part[:1].isdigit() else (math.inf, part) for part in re.split(r"(\d+(?:\.\d+)?)", name)
+        ]
+
+    return sorted(set(names), key=parts)
+
+
+def _short(keys: list[str]) -> dict[str, str]:
+    """What stands before the value of each key: nothing for a name, else the last part of the key that is its own."""
+    short = {}
+    for key in keys:
+        last = key.rpartition(".")[2]
+        alone = sum(other.rpartition(".")[2] == last for other in keys) == 1 and last != "seed"
+        short[key] = "" if last == "name" else f"{last if alone else key}="
+    return short
+
+
+def _vary(values: Mapping[str, str], groups: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
+    """Whether runs of one group differ in a value."""
+    seen: dict[tuple[str, ...], str] = {}
+    return any(seen.setdefault(group, values[run]) != values[run] for run, group in groups)
+
+
+def _ignored(key: str) -> bool:
+    groups = (*_NO_AXIS_GROUPS, *_SCORING_GROUPS)
+    return key in _NO_AXIS or any(key == group or key.startswith(f"{group}.") for group in groups)

@@ -1,0 +1,162 @@
+"""All that scoring needs of a trained model: weights as safetensors, a readable description, and the tokenizer.
+
+    model.safetensors   the weights, float32, tied ones once
+    model.json          version, kind, configuration and vocabulary of the model, info of the run, digest of the weights
+    tokenizer/          what corpora.tokenizers saves
+
+Reading them executes nothing. Imports no Lightning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict, cast
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+
+from corpora.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
+from pairscale.errors import RunError
+from pairscale.files import sha256_file, write_bytes, write_json
+from pairscale.schema import Count, Digest, Positive, checked, read_json
+from train.config import LstmConfig, ModelConfig, TxlConfig
+from train.models.base import LanguageModel
+from train.models.build import build_model
+from train.runs.folder import AGAIN, RunFolder
+
+MODEL_VERSION = 1
+ABOUT = "pairscale"  # key of a safetensors header
+KINDS: dict[str, type[ModelConfig]] = {"lstm": LstmConfig, "txl": TxlConfig}
+
+
+class _Info(TypedDict, total=False):
+    sample_words: Positive
+    step: Count
+    words_seen: Count
+    stuck: str  # why its validation measures hardly a model (train.loop.perplexity.Perplexity.stuck), where it does
+
+
+class Description(TypedDict):
+    """Schema of model.json."""
+
+    kind: str
+    config: dict[str, Any]  # of the class that KINDS names
+    vocabulary: Positive
+    info: _Info  # what `save_model` was given, with keys of its own
+    digest: Digest  # of the weights' file
+    tokenizer: NotRequired[Digest]  # of its vocabulary; files of version 0.1.0 lack it for all but n-gram models
+    ngrams: NotRequired[list[Count]]
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model for scoring, in evaluation mode on the CPU. `digest` is the SHA-256 of its weights' file."""
+
+    model: LanguageModel
+    tokenizer: Tokenizer
+    config: ModelConfig
+    info: dict[str, Any]  # what `save_model` was given: sample_words, step, words_seen, validation losses
+    digest: str
+    tokenizer_digest: str
+
+
+def save_model(
+    folder: RunFolder, model: LanguageModel, config: ModelConfig, tokenizer: Tokenizer, info: dict[str, Any]
+) -> None:
+    """Write the model; model.json comes last and vouches for the rest. `info` is plain data about the run."""
+    tokenizer.save(folder.tokenizer)
+    data = weights_of(model)
+    write_bytes(folder.weights, data)
+    description = {
+        "version": MODEL_VERSION,
+        "kind": next(kind for kind, schema in KINDS.items() if isinstance(config, schema)),
+        "config": dataclasses.asdict(config),
+        "vocabulary": len(tokenizer),
+        "tokenizer": tokenizer_digest(folder.tokenizer),
+        "info": info,
+        "digest": hashlib.sha256(data).hexdigest(),
+    }
+    write_json(folder.model, description)
+
+
+def weights_of(model: LanguageModel, about: dict[str, Any] | None = None) -> bytes:
+    """The weights as safetensors; `about`: plain data for its header. The same weights give the same bytes."""
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    # One key, as safetensors writes several in any order.
+    return save(weights, None if about is None else {ABOUT: json.dumps(about)})
+
+
+def load_model(folder: RunFolder) -> LoadedModel:
+    """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
+    description = read_description(folder, KINDS)
+    if not folder.weights.is_file():
+        raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; {AGAIN}")
+    digest = sha256_file(folder.weights)
+    if digest != description["digest"]:
+        raise RunError(
+            f"{folder.weights}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
+            f"{description['digest'][:8]}: cut short or changed since; {AGAIN}"
+        )
+    return described_model(folder, description, folder.weights, digest, cast(dict[str, Any], description["info"]))
+
+
+def described_model(
+    folder: RunFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
+) -> LoadedModel:
+    """The model that `description` (of model.json) tells of, with the weights in a file; errors as of `load_model`."""
+    tokenizer = load_tokenizer(folder.tokenizer)
+    check_tokenizer(folder, description, len(tokenizer))
+    config = checked(description["config"], KINDS[description["kind"]], folder.model, RunError, AGAIN, root="$.config")
+    with torch.device("meta"):  # the weights are replaced at once: draw none
+        model = build_model(config, description["vocabulary"])
+    try:
+        loaded = load_file(weights)
+        _check_finite(weights, loaded)
+        model.load_state_dict(loaded, assign=True)
+    except (SafetensorError, OSError) as error:
+        raise RunError(f"{weights}: cannot be read as safetensors ({error}); {AGAIN}") from None
+    except RuntimeError as error:  # of several lines, one for each weight
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{weights}: not the weights that {folder.model.name} describes ({reason}); {AGAIN}") from None
+    return LoadedModel(model.eval(), tokenizer, config, info, digest, tokenizer_digest(folder.tokenizer))
+
+
+def check_tokenizer(folder: RunFolder, description: Description, size: int) -> None:
+    """Raise RunError unless a run's tokenizer, of `size` tokens, is the one that its model was trained with."""
+    if size != (known := description["vocabulary"]):
+        raise RunError(f"{folder.tokenizer}: {size} tokens, {folder.model} was trained with {known}; {AGAIN}")
+    trained = description.get("tokenizer") or folder.read_manifest().get("corpus", {}).get("tokenizer")
+    there = tokenizer_digest(folder.tokenizer)
+    if trained is not None and trained != there:
+        raise RunError(
+            f"{folder.tokenizer}: its vocabulary (digest {there[:8]}) is not the one that the model was trained with "
+            f"({trained[:8]}): changed since; {AGAIN}"
+        )
+
+
+def _check_finite(path: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Raise RunError for weights that are no numbers, or no float32."""
+    for name, weight in weights.items():
+        if weight.dtype != torch.float32:
+            raise RunError(f"{path}: {name} is {str(weight.dtype).removeprefix('torch.')}, must be float32; {AGAIN}")
+        if not torch.isfinite(weight).all():
+            count = int((~torch.isfinite(weight)).sum())
+            raise RunError(
+                f"{path}: {name} has {count:,} of {weight.numel():,} weights that are NaN or infinite; {AGAIN}"
+            )
+
+
+def read_description(folder: RunFolder, kinds: Collection[str]) -> Description:
+    """Return model.json, whose kind must be one of `kinds`. Raises RunError."""
+    if not folder.model.exists():
+        raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first")
+    description = read_json(folder.model, Description, RunError, AGAIN, MODEL_VERSION)
+    if description["kind"] not in kinds:
+        raise RunError(f"{folder.model}: kind {description['kind']!r:.40}, must be one of {', '.join(kinds)}")
+    return description

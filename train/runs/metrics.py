@@ -1,0 +1,89 @@
+"""metrics.csv: one row per log point or validation, keyed by step, so that a resumed run writes the same file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from pairscale.errors import RunError
+from pairscale.files import atomic_path
+
+COLUMNS = (
+    "step",
+    "words_seen",
+    "epoch",
+    "lr",
+    "train_nats_per_token",
+    "valid_nats_per_word",
+    "valid_ppl",
+    "valid_ppl_without_eos",
+    "valid_ppl_without_unk",
+    "valid_oov_rate",
+)
+
+
+class MetricsFile:
+    """The rows of a run so far. No column holds a time, so the file depends on the configuration alone."""
+
+    def __init__(self, path: Path):
+        """Read the rows that are there. Raises RunError for a file that is none of ours."""
+        self.path = path
+        self.rows = _read(path) if path.exists() else []
+
+    def forget_after(self, step: int) -> None:
+        """Drop rows that a run which resumes at `step` writes again."""
+        self.rows = [row for row in self.rows if int(row["step"]) <= step]
+
+    def add(self, step: int, values: dict[str, float]) -> None:
+        """Add values at a step, to its row if it has one."""
+        if not self.rows or int(self.rows[-1]["step"]) != step:
+            self.rows.append(dict.fromkeys(COLUMNS, "") | {"step": str(step)})
+        self.rows[-1].update({name: repr(value) for name, value in values.items()})
+
+    def at(self, step: int) -> dict[str, float]:
+        """The values of a step, which is the last one that has any; {} where it has none."""
+        if not self.rows or int(self.rows[-1]["step"]) != step:
+            return {}
+        return numbers(self.rows[-1])
+
+    def write(self) -> None:
+        """Write the file in one move."""
+        with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    """Return the rows of metrics.csv but for that of step 0. Raises RunError."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            rows, columns = list(reader), reader.fieldnames or []
+        if missing := {"step", "valid_ppl", "valid_oov_rate"}.difference(columns):
+            raise ValueError(f"without the columns {', '.join(sorted(missing))}")
+        for row in rows:
+            if None in row or None in row.values():
+                raise ValueError(f"step {row['step']}: not as many cells as columns")
+            numbers(row)
+        return [row for row in rows if int(row["step"])]
+    except (ValueError, csv.Error) as error:
+        raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
+
+
+def numbers(row: Mapping[str, str]) -> dict[str, float]:
+    """What a row holds, without what it leaves empty."""
+    return {name: float(text) for name, text in row.items() if text}
+
+
+def exported_validation(path: Path, export: str) -> dict[str, float | None]:
+    """valid_ppl and valid_oov_rate of the exported model: those of the best validation, or of the last one.
+
+    None where metrics.csv is missing or holds no validation. Raises RunError for a file that is none of ours.
+    """
+    validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
+    if not validated:
+        return {"valid_ppl": None, "valid_oov_rate": None}
+    row = min(validated, key=lambda row: row["valid_ppl"]) if export == "best" else validated[-1]
+    return {name: row.get(name) for name in ("valid_ppl", "valid_oov_rate")}
