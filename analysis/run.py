@@ -25,7 +25,7 @@ from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_pu
 from analysis.measures.diagnostics import diagnosed
 from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
-from analysis.report.report import DIAGNOSTICS, Section, TableSection, write_report
+from analysis.report.report import write_report
 from analysis.report.wandb import track_analysis
 from analysis.sections.curves import COMPARISONS, context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.sections.diagnostics import diagnostic_exhibits
@@ -33,6 +33,7 @@ from analysis.sections.matched_pairs import matched_exhibits
 from analysis.sections.methods import score_exhibits
 from analysis.sections.people import options, people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
+from analysis.sections.section import DIAGNOSTICS, Section, TableSection
 from analysis.sections.several_studies import together_exhibits
 from analysis.sections.trajectories import trajectory_exhibit
 from analysis.sections.unavailable import unavailable_exhibits

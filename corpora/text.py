@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import SplitConfig
-from corpora.sources.documents import Document
+from corpora.documents import Document
 from corpora.words import count_characters, count_words
 from pairscale.errors import InputError, StoreError
 from pairscale.files import atomic_path, sha256_file, write_array, write_json
@@ -50,7 +50,8 @@ class _Splits(TypedDict):
     test: _Split
 
 
-# Schema of manifest.json: what is read back of it. "corpus.path" is of local files: what each was (corpora/sources/read.py).
+# Schema of manifest.json: what is read back of it. "corpus.path" is of local files: what each was
+# (corpora/sources/read.py).
 TextManifest = TypedDict(
     "TextManifest",
     {

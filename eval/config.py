@@ -108,7 +108,9 @@ class PretrainedConfig(ModelConfig):
 
 @dataclass
 class ColumnsConfig:
-    """Which column of a table holds what. null: one of the usual names, if it is there (eval/benchmarks/forms.py); "": none."""
+    """Which column of a table holds what. null: one of the usual names, if it is there (eval/benchmarks/forms.py); "":
+    none.
+    """
 
     good: str | None = None
     bad: str | None = None

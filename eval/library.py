@@ -49,8 +49,8 @@ def judge(
 ) -> pd.DataFrame:
     """Judge minimal pairs by one or more methods.
 
-    pairs: good and bad sentences; or a table with the columns good and bad, and those of eval.scores.files.ITEMS that there
-    are (paradigm, pair_id, the fields of the prefix methods; pair_id is else the row's number). policy: that of
+    pairs: good and bad sentences; or a table with the columns good and bad, and those of eval.scores.files.ITEMS that
+    there are (paradigm, pair_id, the fields of the prefix methods; pair_id is else the row's number). policy: that of
     conf/base.yaml. language: of the templates. overrides: of the methods' values, as on the command line
     ("method.pen_lp.alpha=0.6").
 

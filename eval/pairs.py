@@ -1,4 +1,6 @@
-"""Score one run on a benchmark of pairs, by methods: what eval/diagnostics/run.py does with the questions of a diagnostic."""
+"""Score one run on a benchmark of pairs, by methods: what eval/diagnostics/run.py does with the questions of a
+diagnostic.
+"""
 
 from __future__ import annotations
 

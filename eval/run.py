@@ -39,7 +39,8 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
     """The run folder of a model that comes trained (config.model is a PretrainedConfig), `config`, and its scorer.
 
-    The folder holds the configuration and digests, no weights. Raises what eval.scorers.pretrained.load_pretrained does.
+    The folder holds the configuration and digests, no weights. Raises what eval.scorers.pretrained.load_pretrained
+    does.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.pretrained import load_pretrained

@@ -157,7 +157,8 @@ def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, s
 
 
 def asked_runs(runs: str | Path, study: str) -> dict[str, Asked]:
-    """The runs that there should be of a study, by run id: what its sweeps asked for, as they kept it (train/runs/grid.py).
+    """The runs that there should be of a study, by run id: what its sweeps asked for, as they kept it
+    (train/runs/grid.py).
 
     Where none did, those of the experiment of the study's name; {} where there is none either.
     """

@@ -12,8 +12,6 @@ from pairscale.errors import ConfigError
 
 # 15 digits: more than any text has words, and few enough to be exact.
 _SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?|\d{1,15}/[1-9]\d{0,14})(?P<unit>[kM]?)", re.ASCII)
-
-
 _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 

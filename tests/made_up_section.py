@@ -7,7 +7,7 @@ from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.sentences.findings import findings
 from analysis.exhibits.tables.slopes import with_published
-from analysis.report.report import Section
+from analysis.sections.section import Section
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.published import read_published

@@ -2,7 +2,8 @@
 
     python -m tests.readme_blocks       writes them anew, between <!-- NAME --> and <!-- end -->
 
-Findings are in the words of the report (analysis/exhibits/sentences/findings.py); speeds are of the tables in tests/bench/README.md.
+Findings are in the words of the report (analysis/exhibits/sentences/findings.py); speeds are of the tables in
+tests/bench/README.md.
 """
 
 from __future__ import annotations

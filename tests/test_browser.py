@@ -17,8 +17,9 @@ from analysis.exhibits.figures.methods import length_chart
 from analysis.exhibits.sentences.findings import comparisons
 from analysis.exhibits.tables.curves import curve_tables
 from analysis.exhibits.tables.slopes import with_published
-from analysis.report.report import Section, write_report
+from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
+from analysis.sections.section import Section
 from analysis.sections.several_studies import together_exhibits
 from analysis.study.collect import collect
 from analysis.study.combine import combine

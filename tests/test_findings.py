@@ -1,4 +1,6 @@
-"""Sentences say no more than their intervals: each rule of analysis/exhibits/sentences/findings.py on tables made by hand."""
+"""Sentences say no more than their intervals: each rule of analysis/exhibits/sentences/findings.py on tables made by
+hand.
+"""
 
 import math
 

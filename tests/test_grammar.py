@@ -188,7 +188,8 @@ def test_toy_language_is_what_it_was_before_it_shared_its_engine():
     """Digests of text and pairs as they were made when the toy language had an engine of its own."""
     import hashlib
 
-    from corpora.toy import documents, pairs
+    from corpora.toy import documents
+    from eval.benchmarks.toy import pairs
     from pairscale.command.compose import compose
 
     text, made = hashlib.sha256(), hashlib.sha256()

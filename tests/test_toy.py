@@ -17,9 +17,10 @@ from corpora.config import SplitConfig, ToyCorpusConfig
 from corpora.grammar.engine import Choice, Grammar
 from corpora.grammar.lexicon import read_table
 from corpora.grammar.symbols import Symbol, parse_symbol
-from corpora.toy import FOLDER, documents, pairs, reserved, toy_grammar, toy_templates
+from corpora.toy import FOLDER, documents, reserved, toy_grammar
 from corpora.words import count_words
 from eval.benchmarks.template import Template
+from eval.benchmarks.toy import pairs, toy_templates
 from pairscale.errors import InputError
 
 LOCAL = [

@@ -228,7 +228,8 @@ def activation_bytes(config: RunConfig, vocabulary: int) -> int:
             hidden, _ = model(tokens, state)
     weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     total = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in weights)
-    # The loss (train/models/loss.py) is left out above: it keeps its gradients, of the hidden states and the output weights.
+    # The loss (train/models/loss.py) is left out above: it keeps its gradients, of the hidden states and the output
+    # weights.
     _activation_bytes[key] = total + 4 * hidden.numel() + 4 * vocabulary * hidden.shape[-1]
     return _activation_bytes[key]
 

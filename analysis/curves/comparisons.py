@@ -58,9 +58,9 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     other), pairs (of runs), family (what p values are corrected for the number of), method, note (why there is no
     test).
 
-    Variances over runs are those of the two slopes (analysis.curves.intervals, by the smallest number of runs that either
-    group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to both
-    slopes is subtracted before it is squared. Others are independent: degrees of freedom by Welch 1947 and by
+    Variances over runs are those of the two slopes (analysis.curves.intervals, by the smallest number of runs that
+    either group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to
+    both slopes is subtracted before it is squared. Others are independent: degrees of freedom by Welch 1947 and by
     Satterthwaite 1946. A pair is judged by both groups: its slopes are subtracted before their variance is taken.
     """
     units = units_of(judged.pairs)
@@ -204,9 +204,9 @@ def compare_policies(
     ("all" where runs of all sizes are taken together), level, name, runs, first, second (mean accuracies), difference
     (second minus first), low, high, p, p_holm (over these rows of one level), note. Sizes weigh equally, however many
     runs each has. The variance of the difference over new runs is that of a mean of the sizes' changes, estimated as
-    that of a slope is (analysis.curves.intervals.contrast_variance): at one size it is the paired t test over runs; nested
-    seeds are one draw each; text that samples share is in it. Raises RunError where the two judge other pairs, or have
-    no run in common.
+    that of a slope is (analysis.curves.intervals.contrast_variance): at one size it is the paired t test over runs;
+    nested seeds are one draw each; text that samples share is in it. Raises RunError where the two judge other pairs,
+    or have no run in common.
     """
     common = [run for run in first.runs.index if run in second.runs.index]
     if not common:

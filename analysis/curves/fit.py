@@ -8,8 +8,8 @@ Two questions, two intervals, the first of which is the primary one:
   two are crossed, not nested. Paradigms are fixed in both.
 
 Sizes weigh equally, however many runs of each are finished. With five runs or more at each size a crossed bootstrap;
-with fewer t intervals that do not take the spread between runs for the same at all sizes (analysis/curves/intervals.py). Each
-row names its own. What the runs cannot support is NaN, and `note` says why.
+with fewer t intervals that do not take the spread between runs for the same at all sizes
+(analysis/curves/intervals.py). Each row names its own. What the runs cannot support is NaN, and `note` says why.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Curves:
       n_pairs, runs, sizes, slope (accuracy per doubling of the words), intercept (at log2(words) = 0), r2, low, high
       (these pairs), low_new_pairs, high_new_pairs, method, lack_of_fit (p value: below .05 the curve is no line), onset
       (words), onset_baseline (what it exceeds), rank (1 = steepest phenomenon of its group), rank_low, rank_high
-      (analysis.curves.ranks), note. Two sizes are a difference: no r2, lack_of_fit or ranks; checkpoints of one training have
-      no ranks.
+      (analysis.curves.ranks), note. Two sizes are a difference: no r2, lack_of_fit or ranks; checkpoints of one
+      training have no ranks.
     accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.
     """

@@ -1,7 +1,7 @@
 """Slopes of learning curves and their intervals: lines, which interval a group gets, and its limits.
 
-Arrays only: R runs, P pairs, K paradigms, U units (analysis/curves/units.py), B resamples. Sizes weigh equally, however many
-runs each has. tests/bench/coverage.py shows how often these intervals hold the truth, and which others do not.
+Arrays only: R runs, P pairs, K paradigms, U units (analysis/curves/units.py), B resamples. Sizes weigh equally, however
+many runs each has. tests/bench/coverage.py shows how often these intervals hold the truth, and which others do not.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def bootstrap_limits(
 
     Percentiles hold the shape. Their distance from the estimate is scaled by the ratio of `error` to the deviation of
     the resampled (which counts chance in single judgements three times where runs and pairs are resampled together,
-    analysis/curves/variance.py), and by that of Student's to the normal quantile, as percentiles treat the spread as known.
-    Where the variance of the resampled is below `floor` (U,) they have no shape to hold: Student's limits.
+    analysis/curves/variance.py), and by that of Student's to the normal quantile, as percentiles treat the spread as
+    known. Where the variance of the resampled is below `floor` (U,) they have no shape to hold: Student's limits.
     """
     tail = (1 - confidence) / 2
     deviation = resampled.std(axis=0)

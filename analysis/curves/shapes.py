@@ -249,9 +249,9 @@ def fit_shapes(
 ) -> pd.DataFrame:
     """All shapes in all units of the levels asked for, of the groups that have MIN_SIZES sizes or more.
 
-    `people`: level, name, accuracy (analysis.curves.words_to_people.people_accuracy). One row per group, unit and shape:
-    group, level, name, shape, chance, ceiling, rate, midpoint (log2 words), gap, intercept (at the smallest size),
-    slope, runs, sizes, parameters (with the variance), squares, aicc, above (AICc above the lowest), preferred,
+    `people`: level, name, accuracy (analysis.curves.words_to_people.people_accuracy). One row per group, unit and
+    shape: group, level, name, shape, chance, ceiling, rate, midpoint (log2 words), gap, intercept (at the smallest
+    size), slope, runs, sizes, parameters (with the variance), squares, aicc, above (AICc above the lowest), preferred,
     converged, note.
     """
     units = units_of(judged.pairs)

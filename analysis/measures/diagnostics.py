@@ -1,4 +1,5 @@
-"""Diagnostics (Ettinger 2020) over the runs of a study: what eval.diagnostics.measures says of each run, and means over runs.
+"""Diagnostics (Ettinger 2020) over the runs of a study: what eval.diagnostics.measures says of each run, and means over
+runs.
 
 A diagnostic has tens of items and no law of how it grows with text: no line is fitted to it, and each size stands for
 itself. Two intervals: over runs (new samples and initialisations, these items) and over items (new items of this kind,
@@ -35,7 +36,8 @@ class Diagnosed:
 
     runs: one row per scored run: columns of Study.runs; of models that have no place on a curve group and manifest
       alone, the others null (size "").
-    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES; those of the parts of
+    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES; those of the parts
+    of
       CPRAG by constraint are named as in CONSTRAINTS.
     probabilities: run, name, probability: means over items (mean_probabilities). people: the same of people's cloze
       probabilities, where the diagnostic's files hold them: name, probability.
@@ -205,9 +207,9 @@ def _lacking(folder: Path) -> dict[str, int]:
 
 def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
     """Means over the runs of a size: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over
-    new runs, as of analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's 95%
-    intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties, unknown (items with
-    a word that cannot be expressed, mean over runs) and known (accuracy without these).
+    new runs, as of analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's
+    95% intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties, unknown (items
+    with a word that cannot be expressed, mean over runs) and known (accuracy without these).
 
     Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave: of tens of items
     runs often have the same share right, which is no sign that all runs would.

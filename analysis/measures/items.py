@@ -191,9 +191,9 @@ def _within_word(sentence: str, at: int) -> bool:
 def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: int, seed: int) -> list[dict[str, Any]]:
     """Up to `each` wrongly judged pairs of every paradigm with their tokens, for reading.
 
-    folder: scores of one run; items: columns of eval.scores.files.ITEMS; wrong: paradigm and pair_id of the pairs that this
-    run judges wrongly. Drawn by `seed` from those whose tokens were kept. Each has paradigm, pair_id, phenomenon, and
-    for either side tokens: text, logprob (nats), unk, differs.
+    folder: scores of one run; items: columns of eval.scores.files.ITEMS; wrong: paradigm and pair_id of the pairs that
+    this run judges wrongly. Drawn by `seed` from those whose tokens were kept. Each has paradigm, pair_id, phenomenon,
+    and for either side tokens: text, logprob (nats), unk, differs.
     """
     tokens, _ = read_tokens(folder)
     key = ["paradigm", "pair_id"]

@@ -140,8 +140,8 @@ def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0)
 
     Pairs are sorted by paradigm: `paradigms` (P,). Over new runs and new pairs of the same paradigms; over new pairs
     where there is one run. `overlap`: share of text that the runs' samples have in common, which hides as much of the
-    variance over new samples (analysis.curves.variance.shared_text_variance); runs on the same text show nothing of it. The
-    error is NaN where that is so and where a paradigm has one pair, and 0 where all values are equal.
+    variance over new samples (analysis.curves.variance.shared_text_variance); runs on the same text show nothing of it.
+    The error is NaN where that is so and where a paradigm has one pair, and 0 where all values are equal.
     """
     starts = np.flatnonzero(np.append(True, np.asarray(paradigms)[1:] != np.asarray(paradigms)[:-1]))
     bounds = np.append(starts, len(paradigms)).astype(np.intp)

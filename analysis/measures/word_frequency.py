@@ -57,7 +57,8 @@ def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
 
 
 def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.DataFrame, Array]]) -> pd.DataFrame:
-    """Accuracy in bins of frequency within paradigms: rows of BINS, as of analysis.measures.predictors.accuracy_in_bins.
+    """Accuracy in bins of frequency within paradigms: rows of BINS, as of
+    analysis.measures.predictors.accuracy_in_bins.
 
     `runs`: index run, group. `judged`: run -> its `pair_frequencies` and its outcomes (P,).
     """

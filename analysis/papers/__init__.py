@@ -1,0 +1,1 @@
+"""The papers' own tables and figures, made again from published accuracies, and their statements checked."""

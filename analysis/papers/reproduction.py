@@ -12,8 +12,8 @@ from rich.text import Text
 
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.latex import write_csv
+from analysis.page import write_page
 from analysis.papers.papers import Paper
-from analysis.report.page import write_page
 
 FOLDER = "published"  # of the report
 LONGEST = 40  # rows of a table that a terminal shows

@@ -2,7 +2,8 @@
 
 `measures` of a benchmark are numbers by name; analysis/published/statements.csv says which name a statement is about.
 A statement that does not follow is shown with both numbers. Those of BLiMP's figure 3 are about paradigms that the
-paper does not name: ours were chosen so that they follow (analysis/measures/accuracies.py), and the column `chosen` says so.
+paper does not name: ours were chosen so that they follow (analysis/measures/accuracies.py), and the column `chosen`
+says so.
 """
 
 from __future__ import annotations

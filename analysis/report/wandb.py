@@ -8,7 +8,8 @@ from pathlib import Path
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.tables.slopes import slope_table
-from analysis.report.report import Section, file_label
+from analysis.report.report import file_label
+from analysis.sections.section import Section
 from train.runs.wandb import tracked
 
 

@@ -22,7 +22,8 @@ COMPARISONS = "comparisons"
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
-    """Exhibits of one benchmark; `tables`: of analysis.exhibits.tables.curves.curve_tables; `people`: who, if not published.
+    """Exhibits of one benchmark; `tables`: of analysis.exhibits.tables.curves.curve_tables; `people`: who, if not
+    published.
 
     `confidence`: of the intervals in `tables`.
     """

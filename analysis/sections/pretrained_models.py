@@ -21,8 +21,8 @@ from analysis.exhibits.sentences.curves import in_text, joined, left_out, plural
 from analysis.exhibits.sentences.methods import judging
 from analysis.exhibits.tables.text import accuracy_text
 from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
-from analysis.report.report import MODELS, TableSection
 from analysis.sections.methods import score_exhibits
+from analysis.sections.section import MODELS, TableSection
 from analysis.study.collect import Study
 from analysis.study.judgements import UNSCORED, Judgements, methods_of, one_digest
 from eval.scores.accuracy import stratified_trials, wilson
@@ -111,8 +111,8 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
     """One row per model and unit: model, method, level, name, paradigms, pairs, accuracy, low, high, tied, with <unk>.
 
     Levels as of `units_of`. low, high: Wilson's interval over new pairs of the same paradigms, of a mean with
-    eval.scores.accuracy.stratified_trials. `without <unk>`: the accuracy on pairs without `<unk>` in any of these models, NaN
-    where all pairs hold it or it is not known of which pairs.
+    eval.scores.accuracy.stratified_trials. `without <unk>`: the accuracy on pairs without `<unk>` in any of these
+    models, NaN where all pairs hold it or it is not known of which pairs.
     """
     units = units_of(judged.pairs)
     table = units.table

@@ -2,7 +2,8 @@
 
 A curve's points are runs of their own, independent of each other; those of a trajectory are one run at several moments,
 so no line is fitted here and nothing is said about slopes: each moment has its own interval over runs. Revisions of a
-Hugging Face model, over tokens seen, are drawn by the same chart, in the place of the curves (analysis/study/collect.py).
+Hugging Face model, over tokens seen, are drawn by the same chart, in the place of the curves
+(analysis/study/collect.py).
 """
 
 from __future__ import annotations
@@ -96,10 +97,10 @@ def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
     `points`: one row per run, unit and moment, as of `read_trajectories`. Runs come to a moment with slightly different
     words_seen, as steps are whole: their mean stands here. Returns group, size, level, name, moment, words_seen, runs,
-    accuracy, low, high (over new runs: Wilson's limits with Student's quantile, as of analysis.curves.fit.spread_limits,
-    and no closer than those of as many independent judgements; NaN for one run). Runs that ended earlier, or lack a
-    snapshot, are missing at that moment, and `runs` says how many are there. Raises RunError where a run has two
-    accuracies at one moment.
+    accuracy, low, high (over new runs: Wilson's limits with Student's quantile, as of
+    analysis.curves.fit.spread_limits, and no closer than those of as many independent judgements; NaN for one run).
+    Runs that ended earlier, or lack a snapshot, are missing at that moment, and `runs` says how many are there. Raises
+    RunError where a run has two accuracies at one moment.
     """
     twice = points.duplicated([*KEYS, "run", "moment"])
     if twice.any():

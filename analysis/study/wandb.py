@@ -1,7 +1,8 @@
 """A study out of Weights & Biases, as `python -m eval logger=wandb` tracked it: the same tables as from run folders.
 
-What is tracked of a run's scores is the accuracy of each paradigm (eval/scores/record.py), so slopes and their intervals for
-these pairs are those that the files give; intervals over new pairs, and pairs without <unk>, need the files.
+What is tracked of a run's scores is the accuracy of each paradigm (eval/scores/record.py), so slopes and their
+intervals for these pairs are those that the files give; intervals over new pairs, and pairs without <unk>, need the
+files.
 """
 
 from __future__ import annotations

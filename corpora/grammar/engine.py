@@ -1,8 +1,8 @@
 """The engine: tables of words and a weighted phrase-structure grammar with features, from readable files.
 
-corpora/grammar/symbols.py has the notation. Phrases are compiled once for each combination of their features' values into
-weighted choices without features, so drawing is only walking through them; only a line with labels is filled as it is
-drawn, since what may stand in it depends on the rows that are drawn first.
+corpora/grammar/symbols.py has the notation. Phrases are compiled once for each combination of their features' values
+into weighted choices without features, so drawing is only walking through them; only a line with labels is filled as it
+is drawn, since what may stand in it depends on the rows that are drawn first.
 
     grammar.yaml
       variables      letter: the values that it stands for

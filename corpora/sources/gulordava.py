@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpora.config import CorpusConfig, GulordavaCorpusConfig
-from corpora.sources.documents import Document
+from corpora.documents import Document
 from corpora.sources.lines import MAX_LINE, SPLITS, Report, check_present, decoded, lines
 from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 from pairscale.errors import InputError

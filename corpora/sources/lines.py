@@ -15,14 +15,8 @@ from typing import IO, Any
 from pairscale.errors import InputError
 
 Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
-
-
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
-
-
 MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
-
-
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig, LocalCorpusConfig, ToyCorpusConfig
-from corpora.sources.documents import Document
+from corpora.documents import Document
 from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, lines
 from corpora.sources.sentences import split_sentences
 from pairscale.errors import ConfigError, InputError

@@ -1,7 +1,7 @@
-"""A small English of our own: text of any size, and minimal pairs that never occur in it.
+"""A small English of our own: text of any size from grammar.yaml and the tables of words in lexicon/.
 
-grammar.yaml writes the text, templates.yaml the pairs; the words of both are the tables in lexicon/. A sentence whose
-checksum says so (one in eight) is reserved: only the benchmark may hold it. Bad sentences are not in the grammar.
+Minimal pairs of the same language (eval/benchmarks/toy) never occur in the text: a sentence whose checksum says so (one
+in eight) is reserved for them, and their bad sentences are not in the grammar.
 """
 
 from __future__ import annotations
@@ -11,15 +11,11 @@ import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from corpora.config import ToyCorpusConfig
+from corpora.documents import Document
 from corpora.grammar.engine import Grammar, read_grammar
 from corpora.grammar.symbols import Symbol
-from corpora.sources.documents import Document
-from eval.benchmarks.template import Template
 
 FOLDER = Path(__file__).parent
 RESERVED_SHARE = 8  # one sentence in so many is left to the benchmark
@@ -31,13 +27,6 @@ _START = Symbol("Sentence", None, ())
 def toy_grammar() -> Grammar:
     """The grammar of grammar.yaml over the tables of lexicon/. Raises InputError where they do not fit together."""
     return read_grammar(FOLDER)
-
-
-@lru_cache(maxsize=1)
-def toy_templates() -> list[Template]:
-    """The templates of templates.yaml. Raises InputError, naming the template, for one that cannot be drawn from."""
-    described = yaml.safe_load((FOLDER / "templates.yaml").read_text("utf-8"))
-    return [Template(name, description, toy_grammar()) for name, description in described.items()]
 
 
 def reserved(sentence: str) -> bool:
@@ -62,18 +51,3 @@ def documents(config: ToyCorpusConfig) -> Iterator[Document]:
                 sentences.append(sentence)
                 left -= len(words)
         yield Document("toy", sentences)
-
-
-def _in_text(good: str, bad: str) -> str | None:
-    return None if reserved(good) else "that the text may hold"
-
-
-def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
-    """Minimal pairs, `per_paradigm` different ones of each template, with the keys of BLiMP's JSON Lines.
-
-    A template's pairs depend on nothing but its name and the seed. Raises InputError where it has too few.
-    """
-    for template in toy_templates():
-        rng = random.Random(f"{seed}:{template.name}")
-        for index, pair in enumerate(template.pairs(rng, per_paradigm, _in_text)):
-            yield {**pair, "pairID": str(index)}

@@ -1,7 +1,8 @@
 """How the rows of published and of own files say their pairs: each form is a reader in FORM_READERS.
 
-A form gives pairs under our names (eval.scores.files.ITEMS), each with the place that it comes from. `pairs` is the form that
-anyone's tables have: columns, named in the configuration, for a good and a bad sentence, or for a sentence and a label.
+A form gives pairs under our names (eval.scores.files.ITEMS), each with the place that it comes from. `pairs` is the
+form that anyone's tables have: columns, named in the configuration, for a good and a bad sentence, or for a sentence
+and a label.
 """
 
 from __future__ import annotations
@@ -288,7 +289,7 @@ def _climp_sentences(file: Path) -> Iterator[_Sentence]:
 
 def toy(config: BenchmarkConfig) -> Iterable[Found]:
     """Pairs from the grammar of the built-in language."""
-    from corpora.toy import pairs as toy_pairs
+    from eval.benchmarks.toy import pairs as toy_pairs
 
     if config.seed is None or config.per_paradigm is None:
         raise ConfigError(

@@ -1,7 +1,7 @@
 """Benchmarks as tables of minimal pairs, from local files, the Hugging Face hub, or the built-in grammar.
 
-A benchmark is a file in conf/benchmark/; eval/benchmarks/forms.py says how the rows of its form are pairs, eval/benchmarks/files.py how
-rows come out of files and data sets.
+A benchmark is a file in conf/benchmark/; eval/benchmarks/forms.py says how the rows of its form are pairs,
+eval/benchmarks/files.py how rows come out of files and data sets.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
 class Benchmark:
     """Pairs and the fingerprint of them.
 
-    pairs: the columns of eval.scores.files.ITEMS, by paradigm, then in the source's order; (paradigm, pair_id) is unique.
-    digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs.
-    made: what generated pairs are made of (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no pairs.
-    notes: sentences on what is odd about the pairs.
+    pairs: the columns of eval.scores.files.ITEMS, by paradigm, then in the source's order; (paradigm, pair_id) is
+    unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs. made: what generated
+    pairs are made of (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no pairs. notes:
+    sentences on what is odd about the pairs.
     """
 
     name: str

@@ -2,9 +2,9 @@
 
     the noun.n[kind=person] {auxiliary.n[use=perfect] / auxiliary.-n[use=perfect]} Core[participle, n, g] .
 
-The notation is that of corpora/grammar/symbols.py. Braces hold what the good / the bad sentence has. What is written alike on
-both sides of braces is the same words; two forms from a table under the same conditions are forms of the same word, as
-are those of one label. "*" before a symbol marks the word that the two-prefix method compares.
+The notation is that of corpora/grammar/symbols.py. Braces hold what the good / the bad sentence has. What is written
+alike on both sides of braces is the same words; two forms from a table under the same conditions are forms of the same
+word, as are those of one label. "*" before a symbol marks the word that the two-prefix method compares.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Files of what a model says of a diagnostic's questions. Accuracy is computed from them (eval/diagnostics/measures.py).
+"""Files of what a model says of a diagnostic's questions. Accuracy is computed from them
+(eval/diagnostics/measures.py).
 
     runs/.../scores/<label>/
         cloze.parquet     CLOZE, one row per question (eval/diagnostics/questions.py)

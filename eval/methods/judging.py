@@ -82,8 +82,8 @@ _OF_MANY = [name for name, method in METHODS.items() if method.reads in PLACEHOL
 class Judged:
     """What methods say of P pairs.
 
-    rows: of each method, columns of eval.scores.files.SCORES without the counts of words; their index is the pair's position.
-    told: of each method what is known only after scoring, for its metadata. good, bad: the sentences alone.
+    rows: of each method, columns of eval.scores.files.SCORES without the counts of words; their index is the pair's
+    position. told: of each method what is known only after scoring, for its metadata. good, bad: the sentences alone.
     """
 
     rows: dict[str, pd.DataFrame]

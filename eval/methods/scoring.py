@@ -157,9 +157,10 @@ Scores = Callable[[Side, Side, MethodConfig], FloatArray]
 class Method:
     """What a method is: what it reads, and how two sides of that become scores.
 
-    reads: sentences; masked (their tokens, each hidden); a kind of template (eval.methods.templates.PLACEHOLDERS), filled;
-    scores of other methods. score: gives the scores (P,) of one side; it may look at the other side, where it matters
-    how the two differ. None for prompts (eval/methods/prompting.py) and votes (eval/methods/voting.py), which have no tokens to sum.
+    reads: sentences; masked (their tokens, each hidden); a kind of template (eval.methods.templates.PLACEHOLDERS),
+    filled; scores of other methods. score: gives the scores (P,) of one side; it may look at the other side, where it
+    matters how the two differ. None for prompts (eval/methods/prompting.py) and votes (eval/methods/voting.py), which
+    have no tokens to sum.
     """
 
     reads: str

@@ -14,7 +14,8 @@ def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataF
     """Columns level (paradigm, phenomenon, overall), name, model, accuracy (0 to 1); no rows where there are none.
 
     Phenomena have our names. The model `people` is the share of single persons' forced choices that were right. Of
-    diagnostics, level and name are those of eval.diagnostics.measures; there is an sd too, of conditions drawn at random.
+    diagnostics, level and name are those of eval.diagnostics.measures; there is an sd too, of conditions drawn at
+    random.
     """
     path = Path(__file__).with_name(f"{benchmark}.csv")
     if not path.exists():

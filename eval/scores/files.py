@@ -1,4 +1,5 @@
-"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/scores/accuracy.py), never stored.
+"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/scores/accuracy.py), never
+stored.
 
     runs/.../scores/<label>/          label: `score_label`, the benchmark's name unless policy or pairs differ
         <method>.parquet              SCORES, one row per pair (and template or trial, where a method has them)
@@ -138,7 +139,8 @@ class ScoreMetadata(_Further):
 
 METADATA = tuple(sorted(ScoreMetadata.__required_keys__))  # what each has to have
 # Further keys: settings, of Hugging Face models, what scores depend on beside weights and tokenizer.json
-# (eval.scorers.hf_tokenizers.score_settings; chat_template where a prompt was put in one); older files have none. And of
+# (eval.scorers.hf_tokenizers.score_settings; chat_template where a prompt was put in one); older files have none. And
+# of
 # methods that have them: templates (in full), prompts (an example, and the tokens that the answers became), voters
 # (digests of what the score files that vote are of) and drawn (the templates of each trial).
 

@@ -52,7 +52,7 @@ class Record(TypedDict):
 
 @dataclass(frozen=True)
 class Scored:
-    """One method's scores of a run on a benchmark: columns of eval.scores.files.SCORES with `phenomenon`, and metadata."""
+    """Scores of a run on a benchmark by one method: eval.scores.files.SCORES with `phenomenon`, and metadata."""
 
     label: str
     method: str

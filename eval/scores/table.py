@@ -34,8 +34,8 @@ def accuracy_table(
 
     With several templates or trials: their mean and standard deviation instead of an interval, and the template that is
     best overall (Ide et al. 2024, tables 3 and 9).
-    `scores` and `items` have the columns of eval.scores.files.SCORES and ITEMS; `ties` says what a tie counts; `width` is the
-    terminal's, in characters.
+    `scores` and `items` have the columns of eval.scores.files.SCORES and ITEMS; `ties` says what a tie counts; `width`
+    is the terminal's, in characters.
     """
     phenomena = items[["paradigm", "pair_id", "phenomenon"]]
     scores = scores.merge(phenomena, on=["paradigm", "pair_id"], validate="many_to_one")

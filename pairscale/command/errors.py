@@ -95,7 +95,9 @@ def outcome(error: BaseException) -> tuple[str, int]:
 
 @contextmanager
 def one_line_errors(command: str) -> Iterator[None]:
-    """Exit with one line on stderr, as `pairscale.command.main.main` does, whatever a command without a configuration raises."""
+    """Exit with one line on stderr, as `pairscale.command.main.main` does, whatever a command without a configuration
+    raises.
+    """
     try:
         yield
     except KeyboardInterrupt:

@@ -11,10 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.plugins import Plugins
 from omegaconf import DictConfig
-
-from pairscale.command.schemas import store_schemas
 
 if TYPE_CHECKING:
     from pairscale.command.launchers.jobs import Job
@@ -47,12 +44,5 @@ def runs() -> Runs:
 
 def register() -> None:
     """Make the schemas, resolvers and launchers known to Hydra; may be called more than once."""
-    from pairscale.command.launchers.local import LocalConfig, LocalLauncher
-    from pairscale.command.launchers.slurm import SlurmLauncher
-
-    store_schemas("hydra/launcher", local_schema=LocalConfig)
     import_module(SCHEMAS)
     import_module(RUNS)
-    for plugin in (LocalLauncher, SlurmLauncher):
-        # Hydra makes plugins of one package only, and looks them up by a name in it; the classes may live elsewhere.
-        Plugins.instance().class_name_to_class[f"hydra_plugins.pairscale.{plugin.__name__}"] = plugin

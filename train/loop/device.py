@@ -50,8 +50,8 @@ def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | 
     Else one for each PARAMETERS_PER_THREAD of the model (None: unknown, as many as there may be), of the cores that are
     idle and of what OMP_NUM_THREADS grants. Threads wait for each other in every step, so that one which has to share
     its core holds up all of them: in two threads a small model nearly stands still beside a busy process, in one it
-    loses a fifth. `processes` that share the work (train/loop/ranks.py) come to one number without looking: they share all
-    cores.
+    loses a fifth. `processes` that share the work (train/loop/ranks.py) come to one number without looking: they share
+    all cores.
     """
     if trainer.threads or recorded:
         return int(trainer.threads or recorded or 1)

@@ -2,9 +2,10 @@
 
     snapshots/<step>-<16 hex digits of its SHA-256>.safetensors
 
-Nothing resumes from them and they change no number of the run: that is what checkpoints are for (train/loop/checkpoints.py).
-A snapshot is written before the checkpoint of its step. So a run that goes on from a checkpoint has all snapshots up to
-it; later ones are removed then, as the run comes there again, with the same weights. Imports no Lightning.
+Nothing resumes from them and they change no number of the run: that is what checkpoints are for
+(train/loop/checkpoints.py). A snapshot is written before the checkpoint of its step. So a run that goes on from a
+checkpoint has all snapshots up to it; later ones are removed then, as the run comes there again, with the same weights.
+Imports no Lightning.
 """
 
 from __future__ import annotations

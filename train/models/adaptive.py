@@ -63,7 +63,9 @@ class AdaptiveVocabulary(nn.Module):
         return shaped
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Sum of -ln p(target) in nats of hidden states (N, D) and targets (N,), in bounded memory as train.models.loss."""
+        """Sum of -ln p(target) in nats of hidden states (N, D) and targets (N,), in bounded memory as
+        train.models.loss.
+        """
         total = cross_entropy(self._projected(hidden, 0), *self._head(), self._head_targets(targets))
         for cluster in range(1, len(self.tables)):
             rows = self._rows(targets, cluster)

@@ -1,7 +1,8 @@
 """The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
 
 Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
-are adaptive (train/models/adaptive.py) where the configuration has cutoffs, or embeddings of another width than the model.
+are adaptive (train/models/adaptive.py) where the configuration has cutoffs, or embeddings of another width than the
+model.
 """
 
 from __future__ import annotations

@@ -1,0 +1,4 @@
+"""The run folder and what is in it: paths, manifest, metrics, exported model, the grid of a study, tracking.
+
+folder.py owns every path. No module but export.py imports torch.
+"""

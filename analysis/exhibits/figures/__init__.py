@@ -1,0 +1,1 @@
+"""Figures, declared with Altair; style.py is what they share."""

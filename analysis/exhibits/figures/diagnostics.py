@@ -17,8 +17,8 @@ def size_chart(
 ) -> Chart:
     """One measure over the text that was trained on, a line with its band (over runs) per group.
 
-    `means`: group, size, words, runs, accuracy, low, high of one measure (analysis.measures.diagnostics.over_sizes). `levels`:
-    name, accuracy: chance and published models, as level lines.
+    `means`: group, size, words, runs, accuracy, low, high of one measure (analysis.measures.diagnostics.over_sizes).
+    `levels`: name, accuracy: chance and published models, as level lines.
     """
     rows = means.drop(columns="name").rename(columns={"group": "name", "words": "at"})
     rows = rows[["name", "size", "at", "runs", "accuracy", "low", "high"]]

@@ -86,8 +86,8 @@ _INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "lo
 def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 250) -> Chart:
     """One panel of figure 2 of Warstadt et al. 2020: accuracy over a shallow predictor, a line per group.
 
-    `accuracies`: as of analysis.measures.predictors.accuracy_by_predictor, all predictors, whose panels have one axis of
-    accuracies. Perplexity has a logarithmic axis.
+    `accuracies`: as of analysis.measures.predictors.accuracy_by_predictor, all predictors, whose panels have one axis
+    of accuracies. Perplexity has a logarithmic axis.
     """
     rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
     log = alt.Scale(type="log", nice=False) if predictor == "perplexity" else alt.Scale(zero=False, nice=False)

@@ -18,38 +18,16 @@ Chart = Any  # Altair's classes of charts share no useful base
 
 # Okabe and Ito 2008: six hues that people with any colour vision tell apart; beyond six, another dash and shape.
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-
-
 DASHES = ([1, 0], [6, 3], [2, 2])
-
-
 OF_PAIRS = " · "  # between the name of a curve and that of the pairs it is about
-
-
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-
-
 GREY = "#8a8a8a"
-
-
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
-
-
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
-
-
 LEGEND_CHARACTERS = 70  # that stand beside each other above a chart
-
-
 MOST_TICKS = 8  # on an axis of sizes
-
-
 LABEL_GAP = 13  # pixels between two names at the ends of lines
-
-
 CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
-
-
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
 

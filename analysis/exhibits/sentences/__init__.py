@@ -1,0 +1,1 @@
+"""Sentences that say no more than their interval: findings, curves, methods, diagnostics."""

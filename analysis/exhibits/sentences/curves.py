@@ -1,6 +1,7 @@
 """Warnings and extent in sentences, computed and never typed in.
 
-Findings are in analysis/exhibits/sentences/findings.py, the paragraph on methods is in analysis/exhibits/sentences/methods.py.
+Findings are in analysis/exhibits/sentences/findings.py, the paragraph on methods is in
+analysis/exhibits/sentences/methods.py.
 """
 
 from __future__ import annotations

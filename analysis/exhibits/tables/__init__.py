@@ -1,0 +1,1 @@
+"""Tables: numbers as text (text.py), LaTeX and CSV (latex.py), slopes and curves."""

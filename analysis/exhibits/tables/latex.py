@@ -13,20 +13,10 @@ import pandas as pd
 from pairscale.files import write_text
 
 LONG = 45  # lines of a table that fits one page
-
-
 LINE = 84  # characters of a small line in a journal of one column, capitals among them
-
-
 LONG_TEXT = 22  # characters from which on a text may be broken into lines
-
-
 LEAST_TEXT = 14  # characters of a line of a text that is broken
-
-
 BREAK = "\\\\"
-
-
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -126,8 +116,6 @@ _FORMS = (
 
 
 _BETWEEN = 2  # characters between columns
-
-
 _SIDE = 2  # characters that a heading on its side is wide
 
 

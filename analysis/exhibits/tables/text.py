@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
-
-
 MOST_DIGITS = 4  # decimal places of a slope or difference
 
 

@@ -1,8 +1,22 @@
-"""Hydra's launchers of ours; pairscale.command.rooms.register makes them known to Hydra (values: conf/hydra/launcher/)."""
+"""Hydra's launchers of ours: processes of this machine (local.py), jobs of SLURM (slurm.py).
+
+Values: conf/hydra/launcher/. jobs.py is what a launcher has to know of a run.
+"""
 
 from __future__ import annotations
 
+from hydra.core.plugins import Plugins
+from hydra.plugins.launcher import Launcher
+
 from pairscale.errors import RunError, RunInUse
+
+
+def register_launcher(launcher: type[Launcher]) -> None:
+    """Make a launcher known to Hydra as hydra_plugins.pairscale.NAME.
+
+    Hydra makes plugins of one package only, and looks them up by a name in it; the classes may live elsewhere.
+    """
+    Plugins.instance().class_name_to_class[f"hydra_plugins.pairscale.{launcher.__name__}"] = launcher
 
 
 def check_all(total: int, failed: int, unfinished: int) -> None:

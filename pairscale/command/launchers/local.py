@@ -31,11 +31,12 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import MISSING, DictConfig
 
 from pairscale import environment, started_by
-from pairscale.command.launchers import check_all
+from pairscale.command.launchers import check_all, register_launcher
 from pairscale.command.launchers.jobs import Job
 from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.line import search_path
 from pairscale.command.rooms import runs
+from pairscale.command.schemas import store_schemas
 from pairscale.errors import START_AGAIN, ConfigError, check_between
 from pairscale.machine import available_cores, fit_memory, granted_threads
 from pairscale.progress import clock
@@ -262,3 +263,7 @@ def _last_line(log: Path) -> str:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+store_schemas("hydra/launcher", local_schema=LocalConfig)
+register_launcher(LocalLauncher)

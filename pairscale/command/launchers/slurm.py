@@ -17,7 +17,7 @@ from hydra_plugins.hydra_submitit_launcher import submitit_launcher
 from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
 from omegaconf import OmegaConf
 
-from pairscale.command.launchers import check_all
+from pairscale.command.launchers import check_all, register_launcher
 from pairscale.command.rooms import register
 from pairscale.errors import ConfigError, RunInUse
 
@@ -94,3 +94,6 @@ def _last(text: str) -> str:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+register_launcher(SlurmLauncher)

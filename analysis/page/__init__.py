@@ -60,7 +60,7 @@ def _vega() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _asset(name: str, package: str = "analysis.report") -> str:
+def _asset(name: str, package: str = "analysis.page") -> str:
     return (files(package) / name).read_text(encoding="utf-8")
 
 
