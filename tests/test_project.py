@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -15,16 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("pairscale", "corpora", "train", "eval", "analysis", "conf")
-# What each package may import of the others. conf joins all four; their __main__ files start from it.
-ALLOWED = {
-    "pairscale": {"pairscale"},
-    "corpora": {"pairscale", "corpora"},
-    "train": {"pairscale", "corpora", "train"},
-    "eval": {"pairscale", "corpora", "train", "eval"},
-    "analysis": {"pairscale", "corpora", "train", "eval", "analysis"},
-    "conf": set(PACKAGES),
-}
+PACKAGES = ("pairscale", "corpora", "train", "eval", "analysis")  # each imports itself and those before it
+CROWDED = 14  # modules of a folder, without __init__.py
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 SCRIPTS = [ROOT / "slurm" / "submit"]
@@ -59,11 +52,66 @@ def tracked() -> list[Path]:
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_imports_go_one_way(path):
     package = path.relative_to(ROOT).parts[0]
-    command = path.name == "__main__.py" or '__name__ == "__main__"' in path.read_text(encoding="utf-8")
-    from_conf = command or path.name == "library.py" or name(path) == "analysis/run.py"
-    allowed = ALLOWED[package] | ({"conf"} if from_conf else set())
     ours = {module.split(".")[0] for module in imports(path)} & set(PACKAGES)
-    assert ours <= allowed, f"{name(path)} imports {sorted(ours - allowed)}"
+    above = ours - set(PACKAGES[: PACKAGES.index(package) + 1])
+    assert not above, f"{name(path)} imports {sorted(above)}"
+
+
+def modules() -> dict[str, Path]:
+    """Files by their dotted names."""
+    return {name(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in SOURCES}
+
+
+@cache
+def imported_modules() -> dict[str, frozenset[str]]:
+    """Module -> modules of ours that it imports, wherever in it; a package that is only on the way counts as none."""
+    files = modules()
+    graph = {}
+    for module, path in files.items():
+        used = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                members = {f"{node.module}.{alias.name}" for alias in node.names}
+                used |= members & files.keys() if members <= files.keys() else {str(node.module)} | members
+        graph[module] = frozenset(used & files.keys() - {module})
+    return graph
+
+
+def test_no_module_imports_one_that_imports_it():
+    order = TopologicalSorter(imported_modules())
+    try:
+        order.prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_room_imports_a_neighbour_that_imports_it():
+    """Rooms of one folder stand in an order; what a folder itself holds may use its rooms, and they it."""
+    files = modules()
+    graph: dict[str, set[str]] = {}
+    for module, used in imported_modules().items():
+        for other in used:
+            ours, theirs = (files[one].relative_to(ROOT).parent.parts for one in (module, other))
+            shared = next((n for n, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
+            if shared is not None:
+                graph.setdefault("/".join(ours[: shared + 1]), set()).add("/".join(theirs[: shared + 1]))
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_every_room_says_what_is_in_it_and_is_not_crowded():
+    rooms = {path.parent for path in SOURCES}
+    assert not [name(room) for room in rooms if not ast.get_docstring(ast.parse((room / "__init__.py").read_text()))]
+    assert not [name(room) for room in rooms if len(list(room.glob("*.py"))) > CROWDED + 1]
+
+
+def test_conf_holds_values_only():
+    assert [name(path) for path in (ROOT / "conf").rglob("*.py")] == ["conf/__init__.py"]
+    assert not (ROOT / "conf" / "__init__.py").read_text()
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if path.parts[-2] == "eval"], ids=name)
@@ -74,7 +122,8 @@ def test_scoring_imports_no_lightning_of_its_own(path):
 @pytest.mark.parametrize(
     "module",
     [
-        "conf",
+        "pairscale.command.main",
+        "eval.sweeps",
         "analysis.config",
         "train.runs.folder",
         "train.config",
@@ -88,8 +137,8 @@ def test_what_reads_configuration_and_files_loads_no_torch(module):
 
 
 def test_the_analysis_loads_no_torch():
-    modules = [f"analysis.{path.stem}" for path in sorted((ROOT / "analysis").glob("*.py")) if path.stem != "__main__"]
-    assert_not_loaded(", ".join(modules), "torch")
+    ours = [module for module in modules() if module.startswith("analysis.") and not module.endswith("__main__")]
+    assert_not_loaded(", ".join(ours), "torch")
 
 
 def assert_not_loaded(modules: str, library: str) -> None:
@@ -105,7 +154,7 @@ def declared(extra: str = "") -> set[str]:
 def imported(paths: list[Path]) -> set[str]:
     """Distributions of what files import, ours and Python's own left out."""
     roots = {module.split(".")[0] for path in paths for module in imports(path)}
-    local = {*PACKAGES, "tests", *(path.stem for path in TESTS)}
+    local = {*PACKAGES, "conf", "tests", *(path.stem for path in TESTS)}
     distributions = packages_distributions()
     foreign = roots - local - set(sys.stdlib_module_names)
     # What is not installed, as the peers need not be, is taken to be named as its module is.

@@ -117,7 +117,7 @@ def preparation(text: Path, rounds: int) -> list[Took]:
             took, peak = measured("-m", "corpora", *values)
             seconds.append(took)
             memory.append(peak)
-            nothing = measured("-c", "import conf, corpora.prepare")[0]
+            nothing = measured("-c", "import pairscale.command.main, corpora.prepare")[0]
             sample.append(measured("-c", SAMPLE, *values, "sample.size=64M")[0] - nothing)
     return [
         Took(f"a word-level store of {text.name}", "s", seconds, 240.0),
