@@ -17,7 +17,7 @@ from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
 from eval.sweeps import names_a_run
 from pairscale.command.main import main
 from pairscale.errors import InputError, StoreError
-from train.config import ImportedConfig
+from train.models.config import ImportedConfig
 from train.plan import Plan
 from train.runs.folder import run_id
 

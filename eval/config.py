@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.config import NOT_IN_DIGEST
+from corpora.config import NOT_IN_DIGEST, CorporaConfig
 from eval.questionnaire.config import QuestionnaireConfig
 from pairscale.command.schemas import store_schemas
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
-from train.config import PRECISIONS, ModelConfig, RunConfig
+from train.config import PRECISIONS, RunConfig
+from train.models.config import ModelConfig
 
 CONTEXTS = ("none", "eos", "text")
 TIES = ("wrong", "half", "right")
@@ -100,7 +101,7 @@ class PretrainedConfig(ModelConfig):
         """Tokens of text that the model was trained on, with repeats; None where they are not known."""
         return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
 
-    def identity(self, run: RunConfig) -> tuple[list[str], Any]:
+    def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
         """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
         words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
         return [re.sub(r"[^\w.-]+", "_", word) for word in words], self

@@ -15,8 +15,8 @@ from eval.diagnostics.run import count_contexts
 from eval.pairs import benchmark_key, loaded_benchmark, word_counts
 from eval.scores.files import score_label, score_path
 from pairscale.progress import working
-from train.config import NgramConfig
 from train.estimate import PROCESS_BYTES
+from train.models.config import NgramConfig
 from train.runs.folder import RunFolder
 
 # Of each pair, its sentences and what a method says of them, measured on BLiMP; and how much is read at a time, which

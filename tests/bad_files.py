@@ -15,8 +15,8 @@ from eval.scores.files import ITEMS, SCORES, read_items, read_metadata, read_sco
 from eval.sweeps import asked_runs
 from pairscale.files import sha256_file
 from tests.made_up_study import MadeUpStudy
-from train.config import LstmConfig
 from train.models.build import build_model
+from train.models.config import LstmConfig
 from train.runs.export import load_model, save_model
 from train.runs.folder import RunFolder
 

@@ -8,8 +8,8 @@ from omegaconf import OmegaConf
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import fit_tokenizer
 from eval.config import EvalConfig
-from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.models.build import build_model
+from train.models.config import LstmConfig, ModelConfig, TxlConfig
 from train.runs.export import LoadedModel, save_model
 from train.runs.folder import DONE, UNFINISHED, RunFolder
 

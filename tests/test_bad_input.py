@@ -38,9 +38,9 @@ from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
 from tests.bad_files import DEEP, FILES, analyse, finished, first
 from tests.made_up_pretrained import byte_level
-from train.config import LstmConfig
 from train.loop.checkpoints import newest_checkpoint
 from train.models.build import build_model
+from train.models.config import LstmConfig
 from train.runs.folder import RunFolder
 
 TRAIN = {

@@ -11,8 +11,8 @@ from corpora.config import TokenizerConfig
 from corpora.tokenizers import fit_tokenizer
 from pairscale.errors import RunError
 from pairscale.files import sha256_file
-from train.config import LstmConfig, TxlConfig
 from train.models.build import build_model
+from train.models.config import LstmConfig, TxlConfig
 from train.runs.export import load_model, save_model
 from train.runs.folder import RunFolder
 

@@ -5,8 +5,8 @@ import torch
 
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from train.config import LstmConfig
 from train.models.build import build_model, parameter_count
+from train.models.config import LstmConfig
 from train.models.loss import cross_entropy
 from train.models.lstm import LstmLanguageModel
 

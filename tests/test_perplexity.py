@@ -8,9 +8,9 @@ import torch
 
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, UNK
-from train.config import LstmConfig, TxlConfig
 from train.loop.perplexity import COLUMNS, STEP, Perplexity, evaluate
 from train.models.build import build_model
+from train.models.config import LstmConfig, TxlConfig
 
 MODELS = {
     "lstm": LstmConfig("l", None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscale.errors import ConfigError
-from train.config import TxlConfig
+from train.models.config import TxlConfig
 from train.models.loss import cross_entropy
 from train.models.txl import TransformerXL, distance_scores
 

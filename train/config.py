@@ -1,15 +1,13 @@
-"""The types of the configuration groups `model`, `recipe`, `logger` and `trainer` (values: conf/)."""
+"""The types of the configuration groups `recipe`, `logger` and `trainer` (values: conf/)."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, check_chosen
+from corpora.config import NOT_IN_DIGEST, CorporaConfig
 from pairscale.command.schemas import store_schemas
 from pairscale.errors import (
     ConfigError,
@@ -18,9 +16,9 @@ from pairscale.errors import (
     check_choice,
     check_name,
     check_seed,
-    check_share,
 )
 from pairscale.sizes import parse_size
+from train.models.config import MAX_WIDTH, ModelConfig, NgramConfig
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
@@ -28,175 +26,8 @@ EXPORTS = ("best", "last")
 LOGGERS = ("csv", "wandb", "tensorboard")
 WANDB_MODES = ("online", "offline", "disabled")
 ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; last.ckpt, each time that it is written
-VOCABULARIES = ("closed", "open")
-ORDERS = range(2, 8)
-# Limits that no model or machine comes near; beyond them sizes overflow, or a run would take years to begin.
-MAX_LAYERS, MAX_WIDTH = 1_000, 100_000
 MAX_EPOCHS = 1_000_000
 MAX_SNAPSHOTS = 1_000
-IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
-
-
-@dataclass
-class ModelConfig:
-    """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
-
-    name: str = MISSING
-    seed: int | None = None
-
-    def __post_init__(self) -> None:
-        check_name("model.name", self.name)
-        check_seed("model.seed", self.seed)
-
-    def identity(self, run: RunConfig) -> tuple[list[str], Any]:
-        """The words of a run's name, and all of its configuration that can change its numbers.
-
-        Raises NoCorpus where the model is trained here and no corpus is chosen.
-        """
-        check_chosen(run.corpus)
-        return [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"], run
-
-
-@dataclass
-class LstmConfig(ModelConfig):
-    """An LSTM language model, as in Gulordava et al. 2018."""
-
-    embedding: int = MISSING
-    hidden: int = MISSING
-    layers: int = MISSING
-    dropout: float = MISSING  # on embeddings, between layers and before the softmax
-    tied: bool = MISSING  # output weights = input embeddings; needs embedding = hidden
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("model.layers", self.layers, 1, MAX_LAYERS)
-        for name in ("embedding", "hidden"):
-            check_between(f"model.{name}", getattr(self, name), 1, MAX_WIDTH)
-        if self.tied and self.embedding != self.hidden:
-            raise ConfigError(
-                f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
-            )
-        check_share("model.dropout", self.dropout)
-
-
-@dataclass
-class TxlConfig(ModelConfig):
-    """A Transformer-XL, as in Dai et al. 2019."""
-
-    layers: int = MISSING
-    d_model: int = MISSING
-    heads: int = MISSING
-    d_head: int = MISSING
-    d_inner: int = MISSING
-    dropout: float = MISSING
-    attention_dropout: float = MISSING
-    memory: int = MISSING  # tokens of the past that each layer keeps
-    same_length: bool = MISSING  # every position attends to the same number of positions
-    clamp_len: int | None = None  # distances beyond are seen as this one
-    tied: bool = MISSING
-    initial_sd: float = (
-        MISSING  # weights are drawn from N(0, sd), gains of layer norms from N(1, sd); 0.02 as published
-    )
-    pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # what a block reads is normalised, not what it leaves
-    # Numbers of a word, projected to d_model; null: d_model.
-    embedding: int | None = field(default=None, metadata=ADDED_LATER)
-    # First ids of the clusters of rarer words (train/models/adaptive.py).
-    cutoffs: list[int] = field(default_factory=list, metadata=ADDED_LATER)
-    div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embedding // div_val**i numbers a word
-    # From the model to the rarer clusters as from them to the model.
-    tied_projections: bool = field(default=False, metadata=ADDED_LATER)
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether there is more to embeddings and softmax than one table of words as wide as the model."""
-        return bool(self.cutoffs) or self.div_val > 1 or self.widths[0] != self.d_model
-
-    @property
-    def widths(self) -> list[int]:
-        """Numbers of a word in each cluster."""
-        return [(self.embedding or self.d_model) // self.div_val**cluster for cluster in range(len(self.cutoffs) + 1)]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.d_model % 2:
-            raise ConfigError(
-                f"model.d_model={self.d_model}: must be even (half of the positions' sinusoids are cosines)"
-            )
-        check_between("model.layers", self.layers, 1, MAX_LAYERS)
-        for name in ("d_model", "heads", "d_head", "d_inner", "embedding", "div_val", "clamp_len"):
-            check_between(f"model.{name}", getattr(self, name), 1, MAX_WIDTH)
-        check_above("model.initial_sd", self.initial_sd, 0)
-        check_between("model.memory", self.memory, int(self.same_length), MAX_WIDTH)
-        for name in ("dropout", "attention_dropout"):
-            check_share(f"model.{name}", getattr(self, name))
-        if list(self.cutoffs) != sorted({cutoff for cutoff in self.cutoffs if cutoff > 0}):
-            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words above 0, rising")
-        if self.widths[-1] < 1:
-            raise ConfigError(
-                f"model.div_val={self.div_val}: leaves nothing of model.embedding={self.embedding or self.d_model} "
-                f"to the last of {len(self.widths)} clusters"
-            )
-
-
-@dataclass
-class NgramConfig(ModelConfig):
-    """An n-gram model with modified, interpolated Kneser-Ney smoothing (Chen & Goodman 1999; Heafield et al. 2013)."""
-
-    order: int = MISSING
-    vocabulary: str = MISSING  # closed: the tokenizer's; open: every word of the sample
-    prune: list[int] = MISSING  # by order: n-grams seen so often or less are left out; the last holds for all above
-    discount_fallback: list[float] | None = None  # discounts of n-grams seen once, twice, more, where not estimable
-    lmplz: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # path; null: train.lmplz looks for it
-    lmplz_memory: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # "1G": for sorting
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order not in ORDERS:
-            raise ConfigError(f"model.order={self.order}: must be a number from {ORDERS[0]} to {ORDERS[-1]}")
-        check_choice("model.vocabulary", self.vocabulary, VOCABULARIES)
-        fits = 1 <= len(self.prune) <= self.order and self.prune == sorted(self.prune) and self.prune[0] == 0
-        if not fits:
-            raise ConfigError(
-                f"model.prune={self.prune}: must be at most {self.order} thresholds, one for each order from 1 on, "
-                "that begin with 0 and never fall, such as [0,0,1]"
-            )
-        discounts = self.discount_fallback
-        if discounts is not None and not (
-            len(discounts) == 3 and all(0 <= d <= n + 1 for n, d in enumerate(discounts))
-        ):
-            raise ConfigError(
-                f"model.discount_fallback={discounts}: must be three discounts, of n-grams seen once, twice and more "
-                "often, from 0 to 1, 2 and 3, such as [0.5,1,1.5]; or null"
-            )
-        if not re.fullmatch(r"[1-9]\d*[KMGT%]", self.lmplz_memory):
-            raise ConfigError(
-                f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %, such as 1G"
-            )
-
-
-@dataclass
-class ImportedConfig(ModelConfig):
-    """A checkpoint of other people's code (train/import_checkpoint). It comes trained: only these fields count."""
-
-    checkpoint: str = MISSING
-    vocabulary: str | None = None  # a file; null: vocab.txt beside the checkpoint
-    tokenizer: str = MISSING  # kind of tokenizer that cuts text into the vocabulary's words
-    eos: str = MISSING  # what the vocabulary calls them
-    unk: str = MISSING
-    # Of a Transformer-XL; null: as the checkpoint says, which a bare state_dict does not.
-    memory: int | None = None
-    same_length: bool | None = None
-    clamp_len: int | None = None  # -1: no limit
-    pre_norm: bool | None = None
-    cutoffs: list[int] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("model.tokenizer", self.tokenizer, IMPORTED_TOKENIZERS)
-
-    def identity(self, run: RunConfig) -> tuple[list[str], Any]:
-        """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
-        return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
 
 
 @dataclass
@@ -391,9 +222,6 @@ class RunConfig(CorporaConfig):
             raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {told}; leave the recipe away")
 
 
-store_schemas(
-    "model", lstm_schema=LstmConfig, txl_schema=TxlConfig, ngram_schema=NgramConfig, imported_schema=ImportedConfig
-)
 store_schemas(
     "recipe",
     sgd_plateau_schema=SgdPlateauConfig,

@@ -18,12 +18,13 @@ from corpora.prepare import corpus_folder, is_prepared, known_filter, known_size
 from corpora.sources.read import check_source
 from pairscale.errors import PairscaleError
 from pairscale.progress import clock, working
-from train.config import AdamCosineConfig, NgramConfig, RunConfig, TxlConfig
+from train.config import AdamCosineConfig, RunConfig
 from train.loop.batches import Batches
 from train.loop.device import set_up_cpu, set_up_gpu
 from train.loop.recipes import build_optimizer
 from train.loop.snapshots import moments
 from train.models.build import build_model, parameter_count
+from train.models.config import NgramConfig, TxlConfig
 from train.models.loss import chunk_bytes
 from train.runs.folder import RunFolder, run_id
 

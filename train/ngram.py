@@ -37,9 +37,10 @@ from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_di
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import atomic_path, sha256_file, write_json, writing
 from pairscale.schema import checked
-from train.config import NgramConfig, RunConfig
+from train.config import RunConfig
 from train.lmplz import VERSION, Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
+from train.models.config import NgramConfig
 from train.runs.export import MODEL_VERSION, check_tokenizer, read_description
 from train.runs.folder import AGAIN, DONE, RunFolder, config_digest
 from train.runs.metrics import MetricsFile

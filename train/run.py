@@ -21,8 +21,9 @@ from pairscale.errors import ConfigError, InputError, RunError, WriteError
 from pairscale.files import write_bytes, write_text
 from pairscale.seeds import derived_seed
 from pairscale.sizes import parse_size, written
-from train.config import NgramConfig, RunConfig, TxlConfig
+from train.config import RunConfig
 from train.loop.lightning_import import import_lightning
+from train.models.config import NgramConfig, TxlConfig
 from train.runs.differences import beside_others
 from train.runs.folder import DONE, FAILED, UNFINISHED, RunFolder, config_digest
 from train.runs.grid import is_asked_by_a_sweep

@@ -34,8 +34,9 @@ from conf import compose  # noqa: E402
 from corpora.prepare import HeldOut, Tokens, prepare  # noqa: E402
 from corpora.tokenizers import EOS, UNK  # noqa: E402
 from tests.bench.references import copied  # noqa: E402
-from train.config import LstmConfig, RunConfig, TxlConfig  # noqa: E402
+from train.config import RunConfig  # noqa: E402
 from train.loop.batches import Batches  # noqa: E402
+from train.models.config import LstmConfig, TxlConfig  # noqa: E402
 from train.run import train_run  # noqa: E402
 
 RECIPES = {

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from pairscale.errors import InputError
-from train.config import ModelConfig
 from train.import_checkpoint.pickles import Record, TorchFile
+from train.models.config import ModelConfig
 
 MAX_NAMES = 100_000  # modules and tensors of a model; the largest published ones have a few hundred
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from pairscale.errors import ConfigError, InputError
-from train.config import ImportedConfig, LstmConfig
 from train.import_checkpoint.contents import Contents, Imported
 from train.import_checkpoint.vocabulary import Vocabulary
+from train.models.config import ImportedConfig, LstmConfig
 
 
 def read_lstm(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary) -> Imported:

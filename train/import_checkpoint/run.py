@@ -11,12 +11,13 @@ from rich.text import Text
 
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import sha256_file, write_text
-from train.config import ImportedConfig, RunConfig
+from train.config import RunConfig
 from train.import_checkpoint.contents import Contents, read_contents
 from train.import_checkpoint.lstm import read_lstm
 from train.import_checkpoint.transformer_xl import read_txl
 from train.import_checkpoint.vocabulary import read_vocabulary
 from train.models.build import build_model
+from train.models.config import ImportedConfig
 from train.runs.export import save_model
 from train.runs.folder import DONE, RunFolder, config_digest
 from train.runs.provenance import git_state, versions

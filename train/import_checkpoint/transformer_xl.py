@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from pairscale.errors import ConfigError, InputError
-from train.config import ImportedConfig, TxlConfig
 from train.import_checkpoint.contents import Contents, Imported
 from train.import_checkpoint.vocabulary import Vocabulary
+from train.models.config import ImportedConfig, TxlConfig
 
 UNUSED_SD = 0.02  # of weights that are never drawn
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
 from pairscale.errors import InputError
-from train.config import ImportedConfig
 from train.import_checkpoint.pickles import Record, TorchFile, is_pickled
+from train.models.config import ImportedConfig
 
 MAX_BYTES = 64 * 2**20  # of a vocabulary as text: ten times the largest published one
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from pairscale.errors import ConfigError, RunError
 from pairscale.machine import available_cores, granted_threads, idle_cores
-from train.config import NgramConfig, RunConfig, TrainerConfig
+from train.config import RunConfig, TrainerConfig
+from train.models.config import NgramConfig
 
 if TYPE_CHECKING:
     import torch

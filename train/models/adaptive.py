@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pairscale.errors import ConfigError
-from train.config import TxlConfig
+from train.models.config import TxlConfig
 from train.models.loss import all_logprobs, cross_entropy, token_logprobs
 
 

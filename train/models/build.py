@@ -7,8 +7,8 @@ import os
 import torch
 
 from pairscale.errors import ConfigError
-from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.models.base import LanguageModel
+from train.models.config import LstmConfig, ModelConfig, TxlConfig
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from train.config import LstmConfig
 from train.models.base import LanguageModel, State
+from train.models.config import LstmConfig
 from train.models.dropout import Dropout
 
 INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0.1 to 0.1

@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from train.config import TxlConfig
 from train.models.adaptive import AdaptiveVocabulary
 from train.models.base import LanguageModel, State, ancestors
+from train.models.config import TxlConfig
 from train.models.dropout import Dropout
 
 

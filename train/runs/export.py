@@ -25,9 +25,9 @@ from corpora.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from pairscale.errors import RunError
 from pairscale.files import sha256_file, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive, checked, read_json
-from train.config import LstmConfig, ModelConfig, TxlConfig
 from train.models.base import LanguageModel
 from train.models.build import build_model
+from train.models.config import LstmConfig, ModelConfig, TxlConfig
 from train.runs.folder import AGAIN, RunFolder
 
 MODEL_VERSION = 1
