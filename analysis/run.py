@@ -27,17 +27,10 @@ from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
 from analysis.report.wandb import track_analysis
-from analysis.sections.curves import COMPARISONS, context_exhibits, coverage_exhibit, curve_exhibits
 from analysis.sections.diagnostics import diagnostic_exhibits
-from analysis.sections.matched_pairs import matched_exhibits
-from analysis.sections.methods import score_exhibits
 from analysis.sections.people import options, people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
-from analysis.sections.section import DIAGNOSTICS, Section, TableSection
-from analysis.sections.several_studies import together_exhibits
-from analysis.sections.trajectories import trajectory_exhibit
-from analysis.sections.unavailable import unavailable_exhibits
-from analysis.sections.word_frequency import frequency_exhibits
+from analysis.sections.section import DIAGNOSTICS, Report, Section, TableSection, fill
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
 from analysis.study.judgements import is_diagnostic, judgements, labels_of, no_such_scores
@@ -59,7 +52,6 @@ def analyse(config: AnalysisConfig) -> None:
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     sections: dict[str, Section] = {}
-    tables: dict[str, dict[str, pd.DataFrame]] = {}
     without_curves: list[TableSection] = []
     labels, alone = common_labels(study, names, config.benchmark.name if chosen else None)
     answered = read_people(config, study, labels)
@@ -69,8 +61,7 @@ def analyse(config: AnalysisConfig) -> None:
             continue
         if any(label in labels_of(study, run) for run in study.runs.index):
             sheets = answered.get(label, [])
-            made = _on_curves(study, label, config, alone, len(names) > 1, sheets, console, quiet)
-            sections[label], tables[label] = made
+            sections[label] = _on_curves(study, label, config, alone, sheets, console, quiet)
         models = _models(study, label, config, sections.get(label), console, quiet)
         if models is not None:
             without_curves.append(models)
@@ -80,20 +71,13 @@ def analyse(config: AnalysisConfig) -> None:
     if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
         folder = folder.with_name(f"{study.name}+wandb")
         source = [f"source={config.source}", f"project={config.project}"]
-    changes = context_changes(
-        {label: section.judged for label, section in sections.items()}, config.analysis.confidence
-    )
-    for label, changed in changes.items():
-        tables[label]["context"] = changed
-        sections[label].more.extend(context_exhibits(changed, label))
-    if config.source == "files":
-        with quiet.status("comparing frozen and generated pairs"):
-            by_label = {label: section.judged for label, section in sections.items()}
-            for label, exhibits in matched_exhibits(study, by_label, config.analysis).items():
-                sections[label].more[:0] = exhibits
-    studied = [(section.judged.runs, section.curves.slopes) for section in sections.values()]
-    for last in [*sections.values()][-1:]:
-        last.more.extend(filter(None, [coverage_exhibit(studied, config.analysis.confidence)]))
+    judged = {label: section.judged for label, section in sections.items()}
+    for label, changes in context_changes(judged, config.analysis.confidence).items():
+        sections[label].tables["context"] = changes
+    report = Report(study, config, sections, several=len(names) > 1)
+    for label, section in sections.items():
+        with quiet.status(f"{escape(label)}: comparing methods, reading pairs and trajectories"):
+            fill(section, report)
     with quiet.status("writing the report"):
         path = write_report(
             folder,
@@ -105,8 +89,8 @@ def analyse(config: AnalysisConfig) -> None:
             [*source, *options(config)],
             without_curves,
         )
-        for label, section in sections.items():
-            write_curve_tables(folder, section.judged, tables[label], config.analysis.method)
+        for section in sections.values():
+            write_curve_tables(folder, section.judged, section.tables, config.analysis.method)
     track_analysis(study.name, folder, [*sections.values()], config)
     console.print(f"report: {path}", markup=False, soft_wrap=True)
 
@@ -116,14 +100,13 @@ def _on_curves(
     label: str,
     config: AnalysisConfig,
     alone: list[str],
-    several: bool,
     sheets: list[Sheet],
     console: Console,
     quiet: Console,
-) -> tuple[Section, dict[str, pd.DataFrame]]:
-    """The section of a benchmark that runs with a place on a curve were scored on, and its tables; slopes are printed.
+) -> Section:
+    """Fit the curves of a benchmark and print their slopes; its exhibits are made when all benchmarks are read.
 
-    `alone`: notes on what not all of `several` studies were scored on. `sheets`: answers of people to its pairs.
+    `alone`: notes on what not all studies were scored on. `sheets`: answers of people to its pairs.
     """
     benchmark = label.partition("+")[0]
     with quiet.status(f"{escape(label)}: reading scores"):
@@ -138,25 +121,12 @@ def _on_curves(
         published = people.beside(published)
     with quiet.status(f"{escape(label)}: comparing shapes and slopes, words to reach people"):
         tables = curve_tables(judged, published, config.analysis, people.accuracy if people else None)
-    with quiet.status(f"{escape(label)}: comparing methods, reading pairs"):
-        from_scores = [] if config.source == "wandb" else score_exhibits(study, judged, config.ties)
-        if config.source == "files":
-            from_scores += frequency_exhibits(study, judged, config.paths.store)
-            from_scores += unavailable_exhibits(study, judged)
-    with quiet.status(f"{escape(label)}: reading trajectories"):
-        trajectory = trajectory_exhibit(study, judged, config.ties, config.analysis.confidence)
-    found = curve_exhibits(tables, config.analysis.confidence, people.label if people else "")
-    more = [*found, *([trajectory] if trajectory else []), *from_scores]
-    section = Section(judged, curves, published, more, asked=people)
+    section = Section(judged, curves, published, tables, people)
     confidence = config.analysis.confidence
     compared = comparisons(tables["slope-differences"], curves.slopes, judged.unit, confidence)
     section.found = [*findings(curves, judged.unit, confidence), *compared]
-    if several:
-        differences = [exhibit for exhibit in section.more if exhibit.name == COMPARISONS]
-        section.first = [*together_exhibits(judged, curves, section.people, confidence), *differences]
-        section.more = [exhibit for exhibit in section.more if exhibit.name != COMPARISONS]
     _print_section(study, section, config, console, quiet)
-    return section, tables
+    return section
 
 
 def _print_section(study: Study, section: Section, config: AnalysisConfig, console: Console, quiet: Console) -> None:

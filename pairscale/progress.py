@@ -10,6 +10,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pairscale.sizes import clock
+
 T = TypeVar("T")
 
 BAR_SECONDS = 0.2
@@ -78,10 +80,3 @@ def working(what: str) -> Iterator[None]:
         yield
     if time.monotonic() - started > SAID_SECONDS:
         console.print(f"{what}: done in {clock(time.monotonic() - started)}", soft_wrap=True)
-
-
-def clock(seconds: float) -> str:
-    """3 h 05 min, or 4 min 10 s."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -1,4 +1,4 @@
-"""Sizes as people write them: 1M, 125k, 1/8M."""
+"""Sizes and durations as people write them: 1M, 125k, 1/8M; 3 h 05 min."""
 
 from __future__ import annotations
 
@@ -48,3 +48,10 @@ def written(value: Any) -> str:
         return str(value).lower()
     missing = value is None or (isinstance(value, float) and math.isnan(value))
     return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
+
+
+def clock(seconds: float) -> str:
+    """3 h 05 min, or 4 min 10 s."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -7,7 +7,9 @@ from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.sentences.findings import findings
 from analysis.exhibits.tables.slopes import with_published
+from analysis.sections.benchmark import study_exhibits
 from analysis.sections.section import Section
+from analysis.sections.unknown_words import vocabulary_exhibits
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
@@ -24,4 +26,6 @@ def section_of(runs: Path, benchmark: str = "blimp", **made_up: Any) -> Section:
     curves = fit_curves(judged, CONFIG)
     curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
     found = findings(curves, judged.unit, CONFIG.confidence)
-    return Section(judged, curves, read_published(benchmark), found=found)
+    published = read_published(benchmark)
+    exhibits = [*study_exhibits(judged, curves, published), *vocabulary_exhibits(judged, curves)]
+    return Section(judged, curves, published, found=found, exhibits=exhibits)

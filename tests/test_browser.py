@@ -68,7 +68,11 @@ LENGTHS = Exhibit(
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     section = section_of(folder / "runs", unk_share=0.3)
-    section.more = [*curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95), ERRORS, LENGTHS]
+    section.exhibits += [
+        *curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95),
+        ERRORS,
+        LENGTHS,
+    ]
     return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
 
 

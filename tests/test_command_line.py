@@ -173,7 +173,7 @@ def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):
 def foreign(tmp_path):
     """A folder with modules of our packages' names that end whoever imports them."""
     (tmp_path / "conf").mkdir()
-    for name in ("train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py", "pairscale/command/compose.py"):
+    for name in ("train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py", "conf/__init__.py"):
         (tmp_path / name).write_text("raise SystemExit('a file of somebody else')")
     return tmp_path
 

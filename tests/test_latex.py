@@ -51,7 +51,7 @@ def set_in_latex(pdflatex, folder, tables):
 def test_every_table_of_a_report_compiles(pdflatex, tmp_path):
     phenomena = dict.fromkeys((*NAMES, EVIL), (2, 0.5, 0.02))
     section = section_of(tmp_path / "runs", phenomena=phenomena)
-    section.more = curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95)
+    section.exhibits += curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95)
     write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", [])
     tables = sorted((tmp_path / "report").glob("*.tex"))
     assert {"blimp-slopes.tex", "blimp-comparisons.tex"} <= {path.name for path in tables}

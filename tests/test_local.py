@@ -243,7 +243,7 @@ def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, value
 @pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])
 def test_no_more_runs_at_a_time_than_memory_holds(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("train.loop.device.available_memory", lambda: 6.5 * 2**30)
+    monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
     monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: gib * 2**30)
     assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
 

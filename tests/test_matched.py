@@ -148,7 +148,7 @@ def test_too_few_pairs_of_one_length_are_not_compared(both):
 
 def test_their_exhibits(both):
     study, judged = both
-    found = matched_exhibits(study, judged, CONFIG)
+    found = {label: matched_exhibits(study, judged, label, CONFIG) for label in (ANY, KNOWN)}
     assert [exhibit.name for exhibit in found[ANY]] == ["matched-blimp", "matched-blimp-slopes"]
     names = [exhibit.name for exhibit in found[KNOWN]]
     assert names == ["matched-blimp", "matched-blimp-slopes", "matched-generated-en", "matched-generated-en-slopes",

@@ -245,7 +245,8 @@ def test_known_sizes_before_and_after(path):
 
 def test_many_processes_prepare_once(path, tmp_path):
     program = (
-        "import sys; from conf import compose; import corpora.prepare as p; write = p.write_text_store\n"
+        "import sys; from pairscale.command.compose import compose; import corpora.prepare as p\n"
+        "write = p.write_text_store\n"
         "p.write_text_store = lambda *a: (print('wrote'), write(*a))\n"
         "c = p.prepare(compose('corpora', sys.argv[1:])); print(c.sample().digest)"
     )

@@ -259,7 +259,8 @@ def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp
 
 def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
     code = (
-        "import sys; from conf import compose; from train.run import train_run; from eval.run import score_run;"
+        "import sys; from pairscale.command.compose import compose; from train.run import train_run;"
+        "from eval.run import score_run;"
         "import analysis.report.wandb, analysis.study.wandb;"
         f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"

@@ -17,7 +17,8 @@ from rich.text import Text
 from corpora.prepare import corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
 from corpora.sources.read import check_source
 from pairscale.errors import PairscaleError
-from pairscale.progress import clock, working
+from pairscale.progress import working
+from pairscale.sizes import clock
 from train.config import AdamCosineConfig, RunConfig
 from train.loop.batches import Batches
 from train.loop.device import set_up_cpu, set_up_gpu

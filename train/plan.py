@@ -145,7 +145,7 @@ class Plan:
         import torch
 
         from pairscale.machine import available_cores, fit_memory
-        from pairscale.progress import clock
+        from pairscale.sizes import clock
         from train.estimate import corpus_described
         from train.loop.device import takes_gpu
 

@@ -13,6 +13,7 @@ from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, PEOPLE, REGULARIT
 from analysis.papers.blimp import conditions_exhibit, correlation_exhibit, paradigms_exhibit
 from analysis.papers.climp import sizes_exhibit, units_exhibit
 from analysis.published import published_file
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
 
 # What a tokenizer splits a text into, for the comparison of Xiang et al. 2021.
@@ -110,3 +111,9 @@ def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
         else None,
         sizes_exhibit("sizes", "More text", "Overall accuracy by the text that was trained on.", rows, sizes),
     ]
+
+
+@contributes(20)
+def benchmark(section: Section, report: Report) -> list[Exhibit]:
+    people = section.asked.label if section.asked else ""
+    return study_exhibits(section.judged, section.curves, section.published, people)

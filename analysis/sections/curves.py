@@ -17,8 +17,37 @@ from analysis.curves.p_values import ALPHA
 from analysis.exhibits.exhibit import Exhibit, as_it_is, count
 from analysis.exhibits.figures.style import GREY, HUES, MARGIN, SHAPES, Chart
 from analysis.exhibits.tables.text import p_text, slope_text, table_digits, title
+from analysis.sections.section import Report, Section, contributes
 
 COMPARISONS = "comparisons"
+
+
+@contributes(-10)
+def compared_studies(section: Section, report: Report) -> list[Exhibit]:
+    return [exhibit for exhibit in _curves(section, report) if report.several and exhibit.name == COMPARISONS]
+
+
+@contributes(50)
+def curves(section: Section, report: Report) -> list[Exhibit]:
+    return [exhibit for exhibit in _curves(section, report) if not (report.several and exhibit.name == COMPARISONS)]
+
+
+def _curves(section: Section, report: Report) -> list[Exhibit]:
+    return curve_exhibits(section.tables, report.confidence, section.asked.label if section.asked else "")
+
+
+@contributes(100)
+def context(section: Section, report: Report) -> list[Exhibit]:
+    return context_exhibits(section.tables["context"], section.label) if "context" in section.tables else []
+
+
+@contributes(110)
+def coverage(section: Section, report: Report) -> list[Exhibit]:
+    """The same for all benchmarks, at the end of the page."""
+    if section.label != [*report.sections][-1]:
+        return []
+    parts = [(of.judged.runs, of.curves.slopes) for of in report.sections.values()]
+    return [exhibit for exhibit in [coverage_exhibit(parts, report.confidence)] if exhibit is not None]
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:

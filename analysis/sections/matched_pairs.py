@@ -26,19 +26,25 @@ from analysis.exhibits.figures.curves import curves_together
 from analysis.exhibits.figures.style import OF_PAIRS, Chart
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.text import interval_text, slope_text, table_digits
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from pairscale.sizes import format_size, readable_size
 
 
-def matched_exhibits(study: Study, judged: Mapping[str, Judgements], config: CurvesConfig) -> dict[str, list[Exhibit]]:
-    """By label of the generated pairs: what they are compared with, a figure and tables each; `judged` by label."""
-    found: dict[str, list[Exhibit]] = {}
-    for first, second in companions([*judged]):
-        matched = match(study, judged[first], judged[second], config.seed)
-        if matched is not None:
-            found.setdefault(second, []).extend(_exhibits(matched, config))
-    return found
+@contributes(40)
+def matched_pairs(section: Section, report: Report) -> list[Exhibit]:
+    if not report.from_files:
+        return []
+    judged = {label: of.judged for label, of in report.sections.items()}
+    return matched_exhibits(report.study, judged, section.label, report.config.analysis)
+
+
+def matched_exhibits(study: Study, judged: Mapping[str, Judgements], label: str, config: CurvesConfig) -> list[Exhibit]:
+    """Compare the generated pairs of `label` with others that the same runs judged: a figure and tables each."""
+    both = [(judged[first], judged[second]) for first, second in companions([*judged]) if second == label]
+    comparisons = [match(study, first, second, config.seed) for first, second in both]
+    return [exhibit for matched in comparisons if matched is not None for exhibit in _exhibits(matched, config)]
 
 
 def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:

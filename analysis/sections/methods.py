@@ -42,6 +42,7 @@ from analysis.measures.methods import (
 )
 from analysis.measures.predictors import PREDICTORS, accuracy_by_predictor
 from analysis.sections.items import item_exhibits
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from eval.scores.files import read_items
@@ -362,3 +363,8 @@ def _prefix_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
 
 def _short(value: float) -> str:
     return f"{value:,.4g}"
+
+
+@contributes(70)
+def methods(section: Section, report: Report) -> list[Exhibit]:
+    return score_exhibits(report.study, section.judged, report.config.ties) if report.from_files else []

@@ -1,18 +1,27 @@
-"""What the report shows of one benchmark: a section of learning curves, or one of tables."""
+"""Sections of the report, and the registry of what fills them.
+
+The exhibits of a benchmark come from functions registered by `contributes(order)`, each in the file of its subject: a
+further one is a further file (docs/extending.md).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from analysis.config import AnalysisConfig
 from analysis.curves.fit import Curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.sections.benchmark import study_exhibits
-from analysis.sections.people import People
-from analysis.sections.unknown_words import vocabulary_exhibits
+from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+
+if TYPE_CHECKING:
+    from analysis.sections.people import People
 
 CURVES = "Learning curves on minimal pairs"  # kinds of sections
 MODELS = "Models on minimal pairs"
@@ -23,28 +32,22 @@ OVERALL = "overall"
 
 @dataclass
 class Section:
-    """What the report shows of one benchmark.
+    """One benchmark in the report.
 
-    curves: its slopes have the columns of tables.with_published. published: accuracies of others on this benchmark
-    (eval.published): level, name, model, accuracy; empty where there are none. more: further exhibits. first: those
-    that stand before the curves. found: findings (about whom, what). asked: people who answered a questionnaire; the
-    people of `published` are they then.
+    curves: slopes with the columns of tables.slopes.with_published. published: accuracies of others on this benchmark
+    (eval.published): level, name, model, accuracy; may be empty. tables: of analysis.exhibits.tables.curves. asked:
+    people who answered a questionnaire; the people of `published` are then these. found: findings (subject, sentence).
+    first: exhibits before the curves; exhibits: those after them.
     """
 
     judged: Judgements
     curves: Curves
     published: pd.DataFrame
-    more: list[Exhibit] = field(default_factory=list)
-    first: list[Exhibit] = field(default_factory=list)
-    found: list[tuple[str, str]] = field(default_factory=list)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     asked: People | None = None
-
-    @cached_property
-    def exhibits(self) -> list[Exhibit]:
-        """What follows from accuracies alone, where the data is there, and `more`."""
-        of_levels = study_exhibits(self.judged, self.curves, self.published, self.asked.label if self.asked else "")
-        of_people = self.asked.exhibits() if self.asked else []
-        return [*of_people, *of_levels, *vocabulary_exhibits(self.judged, self.curves), *self.more]
+    found: list[tuple[str, str]] = field(default_factory=list)
+    first: list[Exhibit] = field(default_factory=list)
+    exhibits: list[Exhibit] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -58,13 +61,55 @@ class Section:
         return float(rows["accuracy"].iloc[0]) if len(rows) else None
 
 
+@dataclass(frozen=True)
+class Report:
+    """The whole that a section is part of. sections: by label, in order; several: True if of several studies."""
+
+    study: Study
+    config: AnalysisConfig
+    sections: Mapping[str, Section]
+    several: bool = False
+
+    @property
+    def confidence(self) -> float:
+        return self.config.analysis.confidence
+
+    @property
+    def from_files(self) -> bool:
+        """True if scores are read from run folders, with the judgements of pairs and the sentences."""
+        return self.config.source == "files"
+
+
+Maker = Callable[[Section, Report], list[Exhibit]]
+_MAKERS: dict[str, tuple[int, Maker]] = {}
+
+
+def contributes(order: int) -> Callable[[Maker], Maker]:
+    """Register a function that makes exhibits of every section; `order`: its place, below 0 before the curves."""
+
+    def register(make: Maker) -> Maker:
+        _MAKERS[f"{make.__module__}.{make.__qualname__}"] = order, make
+        return make
+
+    return register
+
+
+def fill(section: Section, report: Report) -> None:
+    """Make the exhibits of a section, in their order."""
+    package = __name__.rpartition(".")[0]
+    for module in iter_modules(import_module(package).__path__, f"{package}."):
+        import_module(module.name)
+    for order, make in sorted(_MAKERS.values(), key=lambda made: made[0]):
+        (section.first if order < 0 else section.exhibits).extend(make(section, report))
+
+
 @dataclass
 class TableSection:
-    """What the report shows of one benchmark without curves: a diagnostic, or models that have no place on one.
+    """A benchmark in the report without curves: a diagnostic, or models that have no place on one.
 
-    kind: what it is, as the head of the page says it. file: what names of its files begin with, and its place on the
-    page. runs: with `group` and `manifest`, and the columns of Study.runs that are known of them. made_by: columns by
-    which each table says what it was made of. The rest as in `Section`.
+    kind: heading of the page that it stands under. file: beginning of its files' names, and its place on the page.
+    runs: with `group` and `manifest`, and the columns of Study.runs that are known of them. made_by: columns by which
+    each table says what it was made of. The rest as in `Section`.
     """
 
     label: str

@@ -9,6 +9,7 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit, as_it_is
 from analysis.exhibits.figures.curves import curves_together
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
 
 
@@ -61,3 +62,10 @@ def common_sizes(judged: Judgements, curves: Curves) -> pd.DataFrame:
     wide = wide.loc[pd.DataFrame(order).sort_values(["level", "name", "size"]).index].reset_index(drop=True)
     groups = [group for group in judged.runs["group"].unique() if group in wide]
     return wide[["level", "name", "size", *groups]].rename_axis(columns=None)
+
+
+@contributes(-20)
+def together(section: Section, report: Report) -> list[Exhibit]:
+    if not report.several:
+        return []
+    return together_exhibits(section.judged, section.curves, section.people, report.confidence)

@@ -27,6 +27,7 @@ from analysis.exhibits.figures.style import SIZE_LABEL, Chart
 from analysis.exhibits.sentences.curves import plural
 from analysis.measures.accuracies import means_of_paradigms
 from analysis.measures.methods import count_judgements
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from eval.scores.files import read_metadata
@@ -180,3 +181,9 @@ def _panel(rows: pd.DataFrame, points: pd.DataFrame, group: str, size: str, unit
         values=ticks, labelExpr=SIZE_LABEL, title=f"{unit.capitalize()} seen in training, with repeats", grid=False
     )
     return learning_curves(shown, named, axis=axis, unit=unit, width=width)
+
+
+@contributes(60)
+def training(section: Section, report: Report) -> list[Exhibit]:
+    exhibit = trajectory_exhibit(report.study, section.judged, report.config.ties, report.confidence)
+    return [] if exhibit is None else [exhibit]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from eval.scores.files import read_unavailable
@@ -28,3 +29,8 @@ def unavailable_exhibits(study: Study, judged: Judgements) -> list[Exhibit]:
         f"hold often enough, so none is scored, in so many of the {len(judged.runs)} runs."
     )
     return [Exhibit("unavailable", "Paradigms without pairs", about, table, cells={"runs": count, "reason": as_it_is})]
+
+
+@contributes(90)
+def unavailable(section: Section, report: Report) -> list[Exhibit]:
+    return unavailable_exhibits(report.study, section.judged) if report.from_files else []

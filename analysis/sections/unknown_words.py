@@ -18,6 +18,7 @@ from analysis.exhibits.figures.curves import SLOPE_TITLE
 from analysis.exhibits.figures.style import GREY, MARGIN, Chart, group_looks, text_axis
 from analysis.exhibits.sentences.curves import unknown_words
 from analysis.exhibits.tables.text import slope_text, title
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
 
 SHARES = {"unk": "pairs with <unk>", "unequal_unk": "pairs with unequal <unk>", "ties": "tied pairs"}
@@ -160,3 +161,8 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
         marks[False].encode(alt.X("slope_free:Q"), y, offset, colour, shape, tooltip=tooltip),
     ]
     return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 12 * len(groups)))
+
+
+@contributes(30)
+def words_unknown(section: Section, report: Report) -> list[Exhibit]:
+    return vocabulary_exhibits(section.judged, section.curves)

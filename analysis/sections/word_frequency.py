@@ -24,6 +24,7 @@ from analysis.measures.word_frequency import (
     pair_words,
 )
 from analysis.published import published_file
+from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from corpora.word_counts import Counts, sample_counts
@@ -163,3 +164,9 @@ def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str 
     ]
     share = alt.Axis(title="Share of the benchmark's words", format=".1f", tickCount=6, tickMinStep=0.1)
     return named_lines(shown, x, (0.0, 1.0), width, HEIGHT, tooltip, beside, share)
+
+
+@contributes(80)
+def word_frequency(section: Section, report: Report) -> list[Exhibit]:
+    store = report.config.paths.store
+    return frequency_exhibits(report.study, section.judged, store) if report.from_files else []

@@ -21,8 +21,7 @@ from analysis.status.states import (
     RunState,
 )
 from pairscale import as_typed
-from pairscale.progress import clock
-from pairscale.sizes import parse_size, readable_size
+from pairscale.sizes import clock, parse_size, readable_size
 from train.runs.axes import in_order
 
 # One character a run: letters that differ on any terminal, and colours where there are any.

@@ -30,9 +30,9 @@ ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:  # started as a script
     sys.path.insert(0, str(ROOT))
 
-from conf import compose  # noqa: E402
 from corpora.prepare import HeldOut, Tokens, prepare  # noqa: E402
 from corpora.tokenizers import EOS, UNK  # noqa: E402
+from pairscale.command.compose import compose  # noqa: E402
 from tests.bench.references import copied  # noqa: E402
 from train.config import RunConfig  # noqa: E402
 from train.loop.batches import Batches  # noqa: E402

@@ -37,9 +37,9 @@ ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:  # started as a script
     sys.path.insert(0, str(ROOT))
 
-from conf import compose  # noqa: E402
 from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
 from eval.scorers.own import ModelScorer  # noqa: E402
+from pairscale.command.compose import compose  # noqa: E402
 from tests.bench.commands import Took, helps, overhead, preparation  # noqa: E402
 from tests.bench.packed import packed_cases  # noqa: E402
 from tests.bench.training import (  # noqa: E402

@@ -39,7 +39,7 @@ from pairscale.command.rooms import runs
 from pairscale.command.schemas import store_schemas
 from pairscale.errors import START_AGAIN, ConfigError, check_between
 from pairscale.machine import available_cores, fit_memory, granted_threads
-from pairscale.progress import clock
+from pairscale.sizes import clock
 
 STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
 MAX_JOBS = 4096  # runs or threads at a time
