@@ -23,7 +23,7 @@ import regex
 from corpora.text import TextStore, read_manifest
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import sha256_file, write_array, write_json
-from pairscale.progress import track
+from pairscale.progress import with_progress
 from pairscale.schema import Count, Digest, Positive
 
 FILTER_VERSION = 1
@@ -78,7 +78,7 @@ def write_filter(folder: Path, text: TextStore, pattern: str) -> None:
     train = text.split_sentences("train")
     matches = np.zeros(len(text), np.bool_)
     parts = np.array_split(train, max(1, len(train) // BATCH))
-    for part in track(((len(part), part) for part in parts), "filtering", len(train), "sentences"):
+    for part in with_progress(((len(part), part) for part in parts), "filtering", len(train), "sentences"):
         for index in part.tolist():
             sentence = text.sentence(index)
             try:

@@ -41,7 +41,7 @@ from corpora.tokenizers import (
 )
 from pairscale.errors import InputError, StoreError
 from pairscale.files import only_process, sha256_json
-from pairscale.progress import Share, track
+from pairscale.progress import Share, with_progress
 from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
@@ -165,7 +165,7 @@ class Corpus:
                 last, end = cut
                 yield 1, self.text.sentence(last)[:end]
 
-        shown = track(sentences(), f"fitting {name}", count, "sentences")
+        shown = with_progress(sentences(), f"fitting {name}", count, "sentences")
         return fit_tokenizer(self.config.tokenizer, shown, count)
 
     def _encode(self, indices: npt.NDArray[np.int64]) -> Tokens:
@@ -238,7 +238,7 @@ def prepare(config: CorporaConfig) -> Corpus:
         if missing:
             share = Share()
             found = ((len(document.sentences), document) for document in documents(config.corpus, share))
-            shown = track(found, f"reading {config.corpus.name}", share, "sentences")
+            shown = with_progress(found, f"reading {config.corpus.name}", share, "sentences")
             write_text_store(folder, shown, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
     for key, value in description.items():

@@ -24,7 +24,7 @@ from corpora.text import TextStore, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
 from pairscale.errors import StoreError
 from pairscale.files import atomic_path, sha256_file, write_array, write_json
-from pairscale.progress import track
+from pairscale.progress import with_progress
 from pairscale.schema import Digest, NonNegative, Positive, read_json
 
 STORE_VERSION = 1
@@ -152,7 +152,9 @@ def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, descr
     dtype = dtype_of(tokenizer)
     lengths, unknown = [], 0
     with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:
-        for ids, sizes in track(_encoded(text, tokenizer), f"encoding {folder.parent.name}", len(text), "sentences"):
+        for ids, sizes in with_progress(
+            _encoded(text, tokenizer), f"encoding {folder.parent.name}", len(text), "sentences"
+        ):
             file.write(ids.astype(dtype).data)
             lengths.append(sizes)
             unknown += int((ids == UNK).sum())

@@ -35,7 +35,7 @@ from eval.scores.files import (
 )
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_json
-from pairscale.progress import track
+from pairscale.progress import with_progress
 from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
 
@@ -262,5 +262,5 @@ def word_counts(key: str, reference: str) -> dict[str, int]:
     """Reference words of each different sentence of a benchmark."""
     pairs = loaded_benchmark(key).pairs
     texts = dict.fromkeys([*pairs["good"], *pairs["bad"]])
-    counted = track(((1, text) for text in texts), "counting words", len(texts), "sentences")
+    counted = with_progress(((1, text) for text in texts), "counting words", len(texts), "sentences")
     return {text: count_words(text, reference) for text in counted}

@@ -1,15 +1,15 @@
-"""What a user can mend, as exceptions: the command line prints one line and exits with the error's `exit_code`.
+"""Errors that a user can mend: the command line prints one line and exits with the error's `exit_code`.
 
     PairscaleError
-    ├── ConfigError   values that compose but are out of range or do not fit together
-    │   └── NoCorpus  no corpus is chosen where one is needed
-    ├── InputError    a text, benchmark or other file of the user's that cannot be used
+    ├── ConfigError   a configuration value that is out of range or does not fit another
+    │   └── NoCorpus  no corpus chosen where one is needed
+    ├── InputError    a text, benchmark or other file of the user that cannot be used
     ├── StoreError    a prepared corpus that is damaged, changed or of another version
     ├── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
-    │   └── RunInUse  another process is at work on the run (exit code 75: the same command may work later)
-    └── WriteError    a file that the disk does not take: full, over quota, closed to this user, without locks
+    │   └── RunInUse  another process is working on the run (exit code 75: the same command may succeed later)
+    └── WriteError    a file that cannot be written: disk full, over quota, read-only, without locks
 
-Every message says what was got, what is allowed and where (file, line, configuration key).
+Every message says what was received, what is allowed, and where (file, line or configuration key).
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ import re
 from collections.abc import Collection
 
 START_AGAIN = 75  # exit code: nothing is wrong, start the same command again (EX_TEMPFAIL of sysexits.h)
-
-
 MAX_SEED = 2**63 - 1
-MAX_NAME = 64  # bytes: three names, a size, a seed and a digest make the name of one folder
+MAX_NAME = 64  # bytes: a folder's name joins three names, a size, a seed and a digest
 NAME = re.compile(r"\w(?:[\w. -]*[\w.-])?")
 
 
 class PairscaleError(Exception):
-    """Base of all errors that are the input's fault, not the program's."""
+    """Base class of errors caused by the input, not by the program."""
 
     exit_code = 2
 
@@ -37,7 +35,7 @@ class ConfigError(PairscaleError):
 
 
 class NoCorpus(ConfigError):
-    """No corpus is chosen, and what is to be done needs one."""
+    """No corpus is chosen, but the command needs one."""
 
 
 class InputError(PairscaleError):
@@ -53,13 +51,13 @@ class RunError(PairscaleError):
 
 
 class RunInUse(RunError):
-    """Another process is at work on the run."""
+    """Another process is working on the run."""
 
     exit_code = START_AGAIN
 
 
 class WriteError(PairscaleError):
-    """A file cannot be written: the disk is full, over quota, read-only, closed to this user, or has no locks."""
+    """A file cannot be written: the disk is full, over quota, read-only or without locks."""
 
 
 def check_above(key: str, value: float | None, limit: float) -> None:
@@ -81,14 +79,14 @@ def check_seed(key: str, value: int | None) -> None:
 
 
 def check_name(key: str, value: str) -> None:
-    """Raise ConfigError unless `value` can name a folder, of a run, a study or a store; `key` is the dotted key.
+    """Raise ConfigError unless `value` can name the folder of a run, study or store; `key` is the dotted key.
 
-    The one rule for all such names: they stand in commands, between + in labels and between - in run ids.
+    Such names stand in commands, between + in labels, and between - in run ids.
     """
     if not NAME.fullmatch(value) or len(value.encode()) > MAX_NAME:
         raise ConfigError(
-            f"{key}={value[:80]}: names a folder; must be letters, digits, _ . - and spaces, begin with a letter or "
-            f"digit, and have at most {MAX_NAME} bytes"
+            f"{key}={value[:80]}: names a folder; must consist of letters, digits, _ . - and spaces, begin with a "
+            f"letter or digit, and have at most {MAX_NAME} bytes"
         )
 
 

@@ -1,7 +1,8 @@
-"""Writing files so that no reader sees half of one, whatever ends the writer; locks; fingerprints of what was written.
+"""Atomic writes, file locks and digests.
 
-Everything that pairscale keeps is written by `atomic_path`: under a temporary name, forced to the disk, then moved, and
-the move forced to the disk too. A process that is killed can leave the temporary file there: `only_process` removes it.
+Every file is written by `atomic_path`: under a temporary name, forced to the disk, then moved, and the move forced to
+the disk too, so that no reader ever sees half a file. A killed process can leave its temporary file behind:
+`only_process` removes it.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ REFUSED = {
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
     errno.ENAMETOOLONG: "give shorter names, or another folder (paths.runs, paths.store)",
-}  # what a disk says that a user can mend
-POLL_SECONDS = 0.25  # between looks at a lock: a hundred processes may look
-SAY_SECONDS = 10.0  # that a lock is waited for before that is said
+}  # errors of the file system that a user can mend -> how
+POLL_SECONDS = 0.25  # between attempts to take a lock: a hundred processes may wait for one
+SAY_SECONDS = 10.0  # of waiting for a lock before a message says so
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise WriteError, in one line that names `path`, where a disk is full, over quota or closed to this user."""
+    """Turn an OSError of a full, over-quota or read-only disk into a one-line WriteError that names `path`."""
     try:
         yield
     except OSError as error:
@@ -55,10 +56,10 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
+    """Yield a temporary path beside `path`; move it to `path` if the block succeeds, remove it otherwise.
 
-    Raises WriteError where the disk refuses. What writes must raise OSError with its number: the libraries that do not
-    (torch, safetensors, numpy's tofile) are given memory to write to.
+    Raises WriteError if the disk refuses. The block must raise OSError with its number: libraries that do not (torch,
+    safetensors, numpy's tofile) should write to memory first.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
@@ -73,7 +74,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def _force(path: Path) -> None:
-    """Wait until a file's contents, or a folder's names, are on the disk."""
+    """Wait until the contents of a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -85,25 +86,25 @@ def _force(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file in one move."""
+    """Write a UTF-8 file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON in one move."""
+    """Write `value` as indented JSON atomically."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_bytes(path: Path, data: bytes | memoryview) -> None:
-    """Write a file in one move."""
+    """Write a file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
-    """Write an array in numpy's format in one move."""
-    import numpy as np  # here, so that commands which write none start sooner, as does rich below
+    """Write an array in numpy's format atomically."""
+    import numpy as np  # here, so that commands that write no array start sooner
 
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
@@ -112,13 +113,15 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 @contextmanager
 def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator[bool]:
-    """Whether no other process holds `lock`; if so hold it, with what killed processes left in `folder` removed first.
+    """Hold `lock` for the block and yield True, or yield False if another process holds it.
 
-    The lock is the operating system's (flock) and ends with its process, however that ends; Linux passes it on over
-    NFS, whose server lets go of a lost machine's locks after a minute or two. Another process is given `wait` seconds;
-    with None as long as it takes, which is said after a while.
-    Raises WriteError where the file system has no locks, or refuses the file: a lock file without them would outlive a
-    process that is killed, and keep a job that is started again on another machine out of its own run.
+    Temporary files that killed processes left in `folder` are removed first. The lock is the operating system's (flock)
+    and ends with its process, however that ends; Linux passes it on over NFS, whose server releases the locks of a lost
+    machine after a minute or two. `wait`: seconds to wait for the other process; None waits as long as it takes, and
+    says so after a while.
+
+    Raises WriteError if the file system has no locks or refuses the file: a lock file without them would outlive a
+    killed process and keep a job that restarts on another machine out of its own run.
     """
     with writing(lock):
         lock.parent.mkdir(parents=True, exist_ok=True)
@@ -135,10 +138,10 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
                 raise
             raise WriteError(
                 f"{lock}: its file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
-                "from writing the same files; give a folder on one that has them (Lustre: mounted with flock)"
+                "from writing the same files; choose a folder on a file system with locks (Lustre: mount with flock)"
             ) from error
     try:
-        os.listdir(lock.parent)  # makes NFS look again: it remembers for half a minute which files were not there
+        os.listdir(lock.parent)  # makes NFS look again: it caches missing files for half a minute
         remove_leftovers(folder)
         yield True
     finally:
@@ -157,25 +160,25 @@ def _wait_for(held: FileLock, lock: Path) -> None:
     from rich.console import Console
 
     started, console = time.monotonic() - SAY_SECONDS, Console(stderr=True, highlight=False)
-    console.print(f"waiting for {lock}: another process prepares what it is of", markup=False, soft_wrap=True)
+    console.print(f"waiting for {lock}, held by another process", markup=False, soft_wrap=True)
     held.acquire(timeout=-1)
-    console.print(f"went on after {time.monotonic() - started:.0f} s")
+    console.print(f"continued after {time.monotonic() - started:.0f} s")
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files in a folder, and in those below, that processes left when they were killed."""
+    """Remove temporary files of killed processes from a folder and its subfolders."""
     for path in folder.rglob(".*.tmp"):
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def sha256_file(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file's bytes."""
+    """Return the hexadecimal SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_json(value: Any) -> str:
-    """Hexadecimal SHA-256 of a value's canonical JSON (sorted keys, no spaces)."""
+    """Return the hexadecimal SHA-256 of a value's canonical JSON (sorted keys, no spaces)."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

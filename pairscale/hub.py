@@ -1,4 +1,4 @@
-"""The Hugging Face libraries, told first whether there is a network."""
+"""Imports of the Hugging Face libraries, offline if the hub cannot be reached."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 
 
 def import_datasets() -> Any:
-    """The module `datasets`. Without a network it would try for 23 seconds; told first, it fails at once."""
-    _tell_whether_offline()
+    """Import `datasets`; without a network it fails at once instead of retrying for 23 seconds."""
+    _set_offline()
     import datasets
 
     return datasets
 
 
 def import_transformers() -> Any:
-    """The module `transformers`, told the same, and to be silent but for errors."""
-    _tell_whether_offline()
+    """Import `transformers`, offline without a network, and silent but for errors."""
+    _set_offline()
     import transformers
     from transformers.utils import logging
 
@@ -27,13 +27,13 @@ def import_transformers() -> Any:
     return transformers
 
 
-def _tell_whether_offline() -> None:
+def _set_offline() -> None:
     if not _is_reachable():
         os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def _is_reachable() -> bool:
-    """Whether asking the hub is worth while."""
+    """Return True if the hub answers, or a proxy may."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
         return False
     if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):

@@ -1,4 +1,4 @@
-"""The cores and the memory of this machine that a process may use: affinity, control groups, what others take."""
+"""Cores and memory that this process may use: affinity, control groups, and the load of other processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-LOOK_SECONDS = 0.5  # over which cores are seen to be idle
+LOOK_SECONDS = 0.5  # of observation of idle cores
 CGROUP = Path("/sys/fs/cgroup")
 PROC_CGROUP = Path("/proc/self/cgroup")
 PROC_MEMINFO = Path("/proc/meminfo")
@@ -16,14 +16,14 @@ PROC_STAT = Path("/proc/stat")
 
 
 def available_cores() -> int:
-    """Cores that this process may use: those of its affinity, or fewer where its control group has a quota."""
+    """Return the number of cores of this process: its affinity, or fewer if its control group has a quota."""
     # macOS has no set of cores that a process may use.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return int(max(1, min(cores, math.ceil(min(cores, _quota())))))
 
 
 def _quota() -> float:
-    """Cores' worth of time that the control groups grant (version 2, then 1); infinity where there is no limit."""
+    """Return the quota of the control groups (version 2, then 1) in cores; infinity if there is none."""
     return min(map(_group_quota, _control_groups("cpu")))
 
 
@@ -39,7 +39,7 @@ def _group_quota(group: Path) -> float:
 
 
 def _control_groups(controller: str) -> list[Path]:
-    """Folders of the control group of this process and of those above it: all of their limits hold.
+    """Return the folders of this process's control group and its ancestors: all of their limits apply.
 
     A container sees its own group as the root; a job of systemd or SLURM is somewhere below it (cgroups(7)).
     """
@@ -57,7 +57,7 @@ def _control_groups(controller: str) -> list[Path]:
 
 
 def available_memory() -> float:
-    """Bytes that new processes may take, of the machine's and of the control groups'; infinity where nothing tells."""
+    """Return the free bytes of the machine and the control groups; infinity if neither is known."""
     free = math.inf
     with suppress(OSError, ValueError, StopIteration):
         line = next(line for line in PROC_MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
@@ -66,7 +66,7 @@ def available_memory() -> float:
 
 
 def _group_memory(group: Path) -> float:
-    """Bytes that a control group has left; of what it uses, files that were read and can be dropped count as free."""
+    """Return the free bytes of a control group, its droppable file cache included."""
     for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
         with suppress(OSError, ValueError):  # "max"
             left = int((group / most).read_text()) - int((group / used).read_text())
@@ -76,21 +76,21 @@ def _group_memory(group: Path) -> float:
 
 
 def fit_memory(count: int, each: float) -> int:
-    """As many of `count` processes that take `each` bytes as the free memory holds, at least 1."""
+    """Return how many of `count` processes of `each` bytes fit into the free memory, at least 1."""
     return int(max(1, min(count, available_memory() / max(1, each))))
 
 
 def granted_threads() -> int | None:
-    """Threads that OMP_NUM_THREADS grants, of a list (which is for nested regions) the first; None: not set."""
+    """Return the first number of OMP_NUM_THREADS (a list is for nested regions), or None if it is not set."""
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return (int(first) or None) if first.isdecimal() else None
 
 
 def idle_cores() -> int:
-    """Cores that this process may use and nobody does, over LOOK_SECONDS; at least 1.
+    """Return the number of available cores that were idle over LOOK_SECONDS, at least 1.
 
-    Not the load average, which takes minutes to forget a process that has ended. All cores count as idle where the
-    system has no usable counters: none (macOS), still ones (gVisor), or those of renumbered cores (LXC).
+    The load average would take minutes to forget a process that ended. All cores count as idle if the system has no
+    usable counters: none (macOS), constant ones (gVisor), or those of renumbered cores (LXC).
     """
     cores = available_cores()
     try:
@@ -107,7 +107,7 @@ def idle_cores() -> int:
 
 
 def _ticks() -> dict[int, tuple[int, int]]:
-    """Core -> ticks that it was idle, and in all. Raises ValueError or IndexError for lines of another form."""
+    """Return core -> (idle ticks, all ticks). Raises ValueError or IndexError for lines of another form."""
     lines = [line.split() for line in PROC_STAT.read_text().splitlines() if line.startswith("cpu")]
     ticks = {int(name[3:]): [int(number) for number in rest[:8]] for name, *rest in lines if name != "cpu"}
     return {core: (of[3] + of[4], sum(of)) for core, of in ticks.items()}

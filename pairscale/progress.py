@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error: a bar on a terminal, a line every half minute elsewhere."""
+"""Progress of long work on standard error: a bar on a terminal, a line every half minute elsewhere."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 BAR_SECONDS = 0.2
 PLAIN_SECONDS = 30  # between lines where the output is no terminal
-SAID_SECONDS = 10  # shorter work needs no line at its end
+REPORTED_SECONDS = 10  # shorter work needs no line at its end
 
 
 class Share:
-    """How much of an input was read, 0 to 1, where its size is known only in bytes; called by what reads it."""
+    """Share of an input read so far, 0 to 1, if its size is known only in bytes; its reader calls it."""
 
     value = 0.0
 
@@ -28,10 +28,10 @@ class Share:
         self.value = value
 
 
-def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: str) -> Iterator[T]:
-    """Pass on the values of (advance, value) pairs and show how far they are, at what rate, and the time left.
+def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: str) -> Iterator[T]:
+    """Yield the values of (advance, value) pairs, showing how far they are, the rate, and the time left.
 
-    `total` is in `unit`, or estimated from the share of the input that was read.
+    total: in `unit`s, or the share of the input read so far, from which it is estimated.
     """
     console = Console(stderr=True, highlight=False, markup=False)
     on_terminal = console.is_terminal
@@ -66,17 +66,17 @@ def track(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: s
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something long goes on whose steps cannot be counted: a line as it begins, and the time it took.
+    """Show that work without countable steps is under way: a line at its start and the time it took.
 
-    On a terminal the time goes on beside it meanwhile.
+    On a terminal a clock runs beside it.
     """
     console = Console(stderr=True, highlight=False, markup=False)
     started = time.monotonic()
     if not console.is_terminal:
         console.print(f"{what} ...", soft_wrap=True)
     columns = SpinnerColumn(), TextColumn("{task.description}", style="bold", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        progress.add_task(what, total=None)
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as spinner:
+        spinner.add_task(what, total=None)
         yield
-    if time.monotonic() - started > SAID_SECONDS:
+    if time.monotonic() - started > REPORTED_SECONDS:
         console.print(f"{what}: done in {clock(time.monotonic() - started)}", soft_wrap=True)

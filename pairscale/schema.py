@@ -1,11 +1,11 @@
-"""The one reader of files that are read back: JSON and YAML, checked against a declared schema.
+"""Reading JSON and YAML files, checked against a declared schema.
 
 A schema is a msgspec.Struct, a dataclass or a TypedDict; limits stand in its annotations (Annotated[int, Meta(ge=1)]).
-Whatever is wrong with a file is one line that names the file and the place in it:
+An error is one line that names the file and the place in it:
 
     runs/mine/lstm-.../manifest.json: $.corpus.words: expected int, got str; remove the run's folder to train it again
 
-Keys that a schema does not declare are no error, as a later version may add some: a TypedDict keeps them.
+Undeclared keys are no error, since a later version may add some; a TypedDict keeps them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Finite = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
 NonNegative = Annotated[float, Meta(ge=0, le=_LARGEST)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Digest = Annotated[str, Meta(pattern=_DIGEST)]  # hexadecimal SHA-256
-# A folder's name in a file that someone else may have written: nothing that leads out of the folder above it.
+# The name of a folder in a file that someone else may have written: it cannot lead out of the folder above.
 FolderName = Annotated[str, Meta(pattern=_FOLDER_NAME)]
 
 _IN_WORDS = {
     f"str matching regex {_DIGEST!r}": "64 hexadecimal digits",
-    f"str matching regex {_FOLDER_NAME!r}": r"a name of a folder, without / and \,",
+    f"str matching regex {_FOLDER_NAME!r}": r"the name of a folder, without / and \,",
     "object missing required field": "without",
     f"float >= {-_LARGEST}": "a finite number",
     f"float <= {_LARGEST}": "a finite number",
@@ -57,7 +57,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class ErrorType(Protocol):
-    """A class of PairscaleError, or what makes one of a message."""
+    """A class of PairscaleError, or a function from a message to one."""
 
     def __call__(self, message: str, /) -> PairscaleError: ...
 
@@ -65,8 +65,8 @@ class ErrorType(Protocol):
 def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, version: int | None = None) -> T:
     """Return the contents of a JSON file as `schema` declares them.
 
-    Raises `error` with one line that ends in `remedy` for a file that is missing, damaged, of another `version` (where
-    one is given: of the key "version") or not of the schema.
+    Raises `error`, in one line that ends with `remedy`, for a file that is missing, damaged, of another `version` (if
+    given: the key "version") or not of the schema.
     """
     return parse_json(_bytes(path, error, remedy), schema, path, error, remedy, version)
 
@@ -74,7 +74,7 @@ def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, versio
 def parse_json(
     text: str | bytes, schema: type[T], where: Path | str, error: ErrorType, remedy: str, version: int | None = None
 ) -> T:
-    """Return JSON that comes from `where` as `schema` declares it; errors as of `read_json`."""
+    """Return the contents of JSON text from `where` as `schema` declares them; errors as in `read_json`."""
     try:
         if isinstance(text, bytes):
             text = text.decode()
@@ -87,7 +87,7 @@ def parse_json(
 
 
 def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
-    """Return the contents of a YAML file as `schema` declares them; tags run no code. Errors as of `read_json`."""
+    """Return the contents of a YAML file as `schema` declares them; tags run no code. Errors as in `read_json`."""
     try:
         data = load_yaml(_bytes(path, error, remedy).decode())
     except (yaml.YAMLError, ValueError, RecursionError) as reason:
@@ -98,8 +98,8 @@ def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
 def load_yaml(text: str) -> Any:
     """Return the plain data of a YAML text.
 
-    Raises yaml.YAMLError or ValueError for what is no YAML, is nested deeply, has half a character, or has aliases: a
-    few lines of them stand for more than any memory holds.
+    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, and aliases: a few lines of
+    them can stand for more than any memory holds.
     """
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
@@ -123,7 +123,7 @@ def checked(
     version: int | None = None,
     root: str = "$",
 ) -> T:
-    """Return plain data that comes from `where` as `schema` declares it; errors as of `read_json`.
+    """Return plain data from `where` as `schema` declares it; errors as in `read_json`.
 
     `root` is the place of `data` in the file.
     """
@@ -155,7 +155,7 @@ def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
 
 
 def _explained(text: str, data: Any) -> str:
-    """Return msgspec's message with the place before it, and behind it the value where that is a number or a text."""
+    """Return msgspec's message with the place before it and the value, if a number or a text, after it."""
     match = _PLACE.fullmatch(text)
     text, place = (match["text"], match["place"]) if match else (text, "$")
     text, place = text.replace("`", ""), place.replace("`", "")
@@ -170,7 +170,7 @@ def _explained(text: str, data: Any) -> str:
 
 
 def _value(data: Any, place: str) -> str | None:
-    """Return the number or text at a place such as "$.a.b[0]", cut short; None for others and where unknown."""
+    """Return the number or text at a place such as "$.a.b[0]", cut short; None for others and if unknown."""
     if "[...]" in place:
         return None
     for step in _STEP.finditer(place):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def derived_seed(own: int | None, seed: int, purpose: str) -> int:
-    """`own` where it is set, else a 63-bit seed that depends on `seed` and on what it is for alone."""
+    """Return `own` if it is set, else a 63-bit seed that depends only on `seed` and `purpose`."""
     if own is not None:
         return own
     digest = hashlib.sha256(f"{seed}:{purpose}".encode()).digest()
@@ -17,8 +17,8 @@ def derived_seed(own: int | None, seed: int, purpose: str) -> int:
 
 
 def permutation(size: int, *seeds: int) -> npt.NDArray[np.int64]:
-    """The numbers 0 to size - 1 in an order drawn from `seeds`.
+    """Return the numbers 0 to size - 1 in an order drawn from `seeds`.
 
-    Sorted by the raw output of PCG64, which numpy promises to keep; what its generators make of it may change.
+    They are sorted by the raw output of PCG64, which numpy promises to keep, unlike the methods of its generators.
     """
     return np.argsort(np.random.PCG64(np.random.SeedSequence(seeds)).random_raw(size), kind="stable")

@@ -16,9 +16,9 @@ _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def parse_size(text: str, key: str = "sample.size") -> int:
-    """Whole number meant by "125k", "1/8M", "1.5M" or "300000".
+    """Return the whole number meant by "125k", "1/8M", "1.5M" or "300000".
 
-    Raises ConfigError for anything else, for 0, and for sizes that are not whole ("1/3M").
+    Raises ConfigError for anything else, for 0, and for fractions of a word ("1/3M").
     """
     match = _SIZE.fullmatch(str(text).replace("_", ""))
     if match:
@@ -29,7 +29,7 @@ def parse_size(text: str, key: str = "sample.size") -> int:
 
 
 def format_size(number: int) -> str:
-    """Shortest form that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
+    """Return the shortest form that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
     for unit in ("M", "k"):
         if number % _SIZE_UNITS[unit] == 0:
             return f"{number // _SIZE_UNITS[unit]}{unit}"
@@ -37,13 +37,13 @@ def format_size(number: int) -> str:
 
 
 def readable_size(size: str) -> str:
-    """A size as people read it: "31250" -> "31,250"; "125k" and "4k sentences" stay as they are."""
+    """Return a size as people read it: "31250" -> "31,250"; "125k" and "4k sentences" stay as they are."""
     number, space, unit = size.partition(" ")
     return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
 
 
 def written(value: Any) -> str:
-    """A value as the command line has it."""
+    """Return a value as it is written on the command line."""
     if isinstance(value, bool):
         return str(value).lower()
     missing = value is None or (isinstance(value, float) and math.isnan(value))
@@ -51,7 +51,7 @@ def written(value: Any) -> str:
 
 
 def clock(seconds: float) -> str:
-    """3 h 05 min, or 4 min 10 s."""
+    """Return a duration as "3 h 05 min" or "4 min 10 s"."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -143,8 +143,8 @@ def test_nothing_there(tmp_path):
             {"name": "toy", "per_paradigm": 0, "path": None, "dataset": None},
             r"benchmark\.per_paradigm=0: must be from 1",
         ),
-        ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: names a folder; must be letters"),
-        ({"name": "a+b"}, r"benchmark\.name=a\+b: names a folder; must be letters"),
+        ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: names a folder; must consist of letters"),
+        ({"name": "a+b"}, r"benchmark\.name=a\+b: names a folder; must consist of letters"),
     ],
 )
 def test_values_that_fit_nothing(tmp_path, values, told):

@@ -13,7 +13,7 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import outcome
 from pairscale.command.help import show_help
 from pairscale.command.line import is_dry_sweep, words_for_hydra
-from pairscale.command.main import NOTHING_ALONE, main
+from pairscale.command.main import NEED_ARGUMENTS, main
 from pairscale.errors import NoCorpus, RunError
 from train.estimate import estimate
 
@@ -33,7 +33,7 @@ def ended(tmp_path, monkeypatch, capsys):
     return ended
 
 
-@pytest.mark.parametrize("command", NOTHING_ALONE)
+@pytest.mark.parametrize("command", NEED_ARGUMENTS)
 def test_a_bare_command_shows_its_help_and_begins_nothing(ended, tmp_path, command):
     begun, code, out, _ = ended(command)
     assert (begun, code) == ([], 2)

@@ -133,7 +133,7 @@ def test_each_model_has_the_recipe_of_its_name():
         ("trainer.threads=0", "trainer.threads=0: must be from 1 to 4096"),
         ("trainer.accelerator=tpu", "trainer.accelerator=tpu: must be one of auto, cpu, gpu"),
         ("seed=-1", "seed=-1: must be a whole number from 0 to"),
-        ("study=../x", "study=../x: names a folder; must be letters"),
+        ("study=../x", "study=../x: names a folder; must consist of letters"),
         ("study=a/b", "study=a/b: names a folder"),
         ("recipe.lr=-1", "recipe.lr=-1.0: must be above 0"),
         ("recipe.clip=0", "recipe.clip=0.0: must be above 0"),

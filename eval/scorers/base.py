@@ -20,7 +20,7 @@ from torch import nn
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.trees import Ids
 from pairscale.errors import RunError
-from pairscale.progress import track
+from pairscale.progress import with_progress
 
 Batch = TypeVar("Batch", bound=Sized)  # of as many units as it holds
 CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next
@@ -93,7 +93,7 @@ def tracked(
     if not progress:
         return batches
     counted = ((len(batch), batch) for batch in batches)
-    return track(counted, f"scoring {name}", total, unit)
+    return with_progress(counted, f"scoring {name}", total, unit)
 
 
 def weights_digest(model: nn.Module) -> str:

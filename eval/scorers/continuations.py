@@ -20,7 +20,7 @@ from eval.scorers.forward import error_line
 from eval.scorers.hf_tokenizers import chat_template_digest, check_embedded
 from eval.scorers.too_long import TextTooLong
 from pairscale.errors import ConfigError, RunError
-from pairscale.progress import track
+from pairscale.progress import with_progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -133,7 +133,9 @@ class Answering(ABC):
         keys: list[tuple[bytes, int]] = []
         parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
         counted = ((len(part), part) for part in parts)
-        for part in track(counted, f"encoding for {self.name}", len(prompts), "prompts") if self.progress else parts:
+        for part in (
+            with_progress(counted, f"encoding for {self.name}", len(prompts), "prompts") if self.progress else parts
+        ):
             alone = self._ids(part)
             whole = self._ids([prompt + answer for prompt in part for answer in answers])
             for number, prompt in enumerate(alone):

@@ -11,7 +11,7 @@ import torch
 from corpora.tokenizers import EOS, UNK
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import TokenScores, resolved_score_eos
-from pairscale.progress import track
+from pairscale.progress import with_progress
 from train.ngram import Ngram
 
 BATCH_TOKENS = 8192  # of contexts that are looked at together
@@ -47,7 +47,9 @@ class NgramScorer:
         eos = resolved_score_eos(policy, self.word_level)
         different = dict.fromkeys(sentences)
         steps = ((1, sentence) for sentence in different)
-        shown = track(steps, f"scoring {self.name}", len(different), "sentences") if self.progress else different
+        shown = (
+            with_progress(steps, f"scoring {self.name}", len(different), "sentences") if self.progress else different
+        )
         found = {sentence: self._scored(sentence, eos) for sentence in shown}
         return [found[sentence] for sentence in sentences]
 

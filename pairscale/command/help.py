@@ -17,7 +17,7 @@ NO_GROUPS = ("hydra", "__pycache__")  # folders of conf/ that are none
 WITHOUT_GROUPS = ("status", "import_checkpoint")  # commands that choose from none
 
 
-def asked_for_help(words: Sequence[str]) -> bool:
+def asks_for_help(words: Sequence[str]) -> bool:
     return "--help" in words or "-h" in words
 
 

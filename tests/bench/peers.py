@@ -52,7 +52,7 @@ from eval.scorers.own import ModelScorer
 from eval.scorers.pretrained import load_pretrained
 from eval.scorers.trees import forests
 from pairscale.command.compose import compose
-from pairscale.progress import track
+from pairscale.progress import with_progress
 from train.loop.device import set_up_cpu
 
 PARADIGMS = [
@@ -223,7 +223,7 @@ def compare(title: str, ways: list[Way], sentences: list[str], equal: int, round
     rates: dict[str, list[float]] = {way.name: [] for way in ways}
     parts = [(way, sentences if way.at_once is None else sample[: way.at_once]) for way in ways]
     turns = [(len(part), (way, part)) for _ in range(rounds) for way, part in parts]
-    for way, part in track(turns, title, sum(size for size, _ in turns), "sentences"):
+    for way, part in with_progress(turns, title, sum(size for size, _ in turns), "sentences"):
         started = time.perf_counter()
         way.sums(part)
         rates[way.name].append(len(part) / (time.perf_counter() - started))
