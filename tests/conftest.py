@@ -54,7 +54,7 @@ def peers() -> None:
 @pytest.fixture(scope="module")  # while it lives no test can have an event loop of its own
 def browser() -> Iterator[Any]:
     """The browser that opens reports (playwright.sync_api.Browser)."""
-    from tests.browser import browser_of
+    from tests.support.browser import browser_of
 
     with browser_of(_program("chromium")) as found:
         yield found
@@ -92,6 +92,24 @@ def lmplz() -> Any:
         return find_programs()
     except ConfigError:
         pytest.skip("needs KenLM's lmplz: `make lmplz` builds it")
+
+
+@pytest.fixture
+def small_text(tmp_path: Path) -> None:
+    """text.txt, which the runs of tests.support.small_runs train on."""
+    from tests.support.small_runs import write_text
+
+    write_text(tmp_path)
+
+
+@pytest.fixture
+def same_threads() -> Iterator[None]:
+    """torch computes in as many threads after the test as before."""
+    import torch
+
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,7 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+
 PACKAGES = ("pairscale", "corpora", "train", "eval", "analysis")  # each imports itself and those before it
 CROWDED = 14  # modules of a folder, without __init__.py
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -107,6 +108,17 @@ def test_every_room_says_what_is_in_it_and_is_not_crowded():
     rooms = {path.parent for path in SOURCES}
     assert not [name(room) for room in rooms if not ast.get_docstring(ast.parse((room / "__init__.py").read_text()))]
     assert not [name(room) for room in rooms if len(list(room.glob("*.py"))) > CROWDED + 1]
+
+
+def test_tests_mirror_the_rooms():
+    folders = {path.parent.relative_to(ROOT / "tests") for path in TESTS if path.stem.startswith("test_")}
+    assert {folder.parts[0] for folder in folders - {Path()}} >= set(PACKAGES)
+    assert not [str(folder) for folder in folders if folder != Path("bench") and not (ROOT / folder).is_dir()]
+
+
+def test_no_test_imports_from_another():
+    line = re.compile(r"^\s*(?:from|import) tests\b.*\btest_\w+", re.MULTILINE)
+    assert not [f"{name(path)}: {found}" for path in TESTS for found in line.findall(path.read_text(encoding="utf-8"))]
 
 
 def test_conf_holds_values_only():

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from analysis.exhibits.tables.slopes import slope_table
-from tests.committed_results import RESULTS, STUDY, analysed
-from tests.readme_blocks import BLOCK, BLOCKS, README, bench_row, with_results
+from tests.support.committed_results import RESULTS, STUDY, analysed
+from tests.support.readme_blocks import BLOCK, BLOCKS, README, bench_row, with_results
 
 # Decimal numbers that are no results: versions, sections of papers, the level of intervals.
 NO_RESULT = re.compile(r"3\.1[12]\b|\| 3\.[23] \||section \d\.\d|2024, 3\.2|95% intervals")
@@ -21,7 +21,7 @@ def readme():
 
 def test_results_are_those_of_the_committed_tables(readme):
     assert {match["name"] for match in BLOCK.finditer(readme)} == set(BLOCKS)
-    assert with_results(readme) == readme, "python -m tests.readme_blocks writes them anew"
+    assert with_results(readme) == readme, "python -m tests.support.readme_blocks writes them anew"
 
 
 def test_no_number_stands_outside_of_them(readme):

@@ -4,9 +4,9 @@
 
 One row for each design, quantity and level; "worst phenomenon" is the phenomenon that is covered least often. With
 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own, so its rows are
-the same whatever other designs are simulated. Studies are those of tests/made_up_judgements.py: pairs crossed with
-runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that rises
-late (whose slope is that of the line through them, sizes weighted equally). What is measured of a study is in
+the same whatever other designs are simulated. Studies are those of tests/support/made_up_judgements.py: pairs crossed
+with runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that
+rises late (whose slope is that of the line through them, sizes weighted equally). What is measured of a study is in
 QUANTITIES: a function there yields rows, and adding one adds a quantity.
 """
 
@@ -44,7 +44,7 @@ from analysis.curves.intervals import (
 )
 from analysis.curves.words_to_people import line_reaches, slope_quantile
 from pairscale.files import write_text
-from tests.made_up_judgements import MadeUpJudgements
+from tests.support.made_up_judgements import MadeUpJudgements
 
 PEOPLE = 0.93  # their true accuracy in each unit
 ASKED = 100  # judgements of people of each paradigm

@@ -17,7 +17,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from eval.sweeps import expected_runs
-from tests.slurm_cluster import ROOT, SMALL_JOBS, TOY, Cluster, paths, wait_until
+from tests.support.slurm_cluster import ROOT, SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs.folder import RunFolder
 
 GRID = ["model=lstm_tiny,txl_tiny", "sample.size=4k,8k,16k", "seed=1,2,3,4"]
@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
         with ThreadPoolExecutor() as pool:
             quiet = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *arguments, *paths(alone))
             hold.touch()
-            held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'held_python.py'} {hold})"
+            held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
             options = [*arguments, *paths(disturbed), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
             print(cluster.submit(*options, f'hydra.launcher.setup=["{held}"]'))
             array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)

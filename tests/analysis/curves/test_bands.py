@@ -1,0 +1,83 @@
+"""Bands of accuracies at a size, and onsets, which rest on them."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from statsmodels.stats.proportion import proportion_confint
+
+from analysis.config import CurvesConfig
+from analysis.curves.fit import fit_curves, onset, spread_limits
+from tests.support.judged_runs import judged_from, overall
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
+
+
+def wilson(mean, variance, quantile):
+    return proportion_confint(mean * (n := mean * (1 - mean) / variance), n, 2 * norm.sf(quantile), "wilson")
+
+
+def test_bands_are_wilsons_of_as_many_trials_as_the_runs_show():
+    """Two runs a size: each size's own spread, one degree of freedom; statsmodels' interval."""
+    y = np.array([[0.5], [0.7], [0.6], [0.7]])
+    means, low, high = spread_limits(y, np.array([0, 0, 1, 1]), 0.95)
+    np.testing.assert_allclose(means[:, 0], [0.6, 0.65])
+    for s, variance in enumerate((0.02 / 2, 0.005 / 2)):
+        np.testing.assert_allclose([low[s, 0], high[s, 0]], wilson(means[s, 0], variance, 12.706204736432095))
+    assert np.isnan(spread_limits(y[::2], np.array([0, 1]), 0.95)[1]).all()
+    _, low, high = spread_limits(y[:3], np.array([0, 0, 1]), 0.95)
+    assert np.isfinite(low[0, 0])
+    assert np.isnan([low[1, 0], high[1, 0]]).all()  # one run shows no spread
+    shared = spread_limits(y, np.array([0, 0, 1, 1]), 0.95, overlap=np.full(4, 0.5))[1]
+    assert shared[0, 0] == pytest.approx(wilson(0.6, 3 * 0.02 / 2, 12.706204736432095)[0])  # 1 / 2 + .5 / (1 - .5)
+
+
+@pytest.mark.parametrize(("counts", "ratio"), [((2, 2, 2, 2), 5), ((5, 5, 5, 2), 3), ((3, 3, 3, 2), 5)])
+def test_bands_of_two_runs_hold_where_spreads_differ(counts, ratio):
+    """20,000 normal studies whose largest size has a spread of its own: 95% held, 2.5% of lower bounds too high."""
+    size = np.repeat(np.arange(4), counts)
+    spread = np.where(size == 3, 0.01 * ratio, 0.01)
+    y = 0.7 + np.random.default_rng(0).normal(size=(len(size), 20_000)) * spread[:, None]
+    _, low, high = spread_limits(y, size, 0.95)
+    np.testing.assert_allclose(((low <= 0.7) & (high >= 0.7)).mean(axis=1), 0.95, atol=0.01)
+    np.testing.assert_allclose((low > 0.7).mean(axis=1), 0.025, atol=0.006)
+
+
+def test_three_runs_at_a_size_have_a_spread_of_their_own():
+    y = np.array([[0.4, 0.5, 0.6, 0.5, 0.5, 0.7, 0.7, 0.71, 0.7, 0.7]]).T
+    means, low, high = spread_limits(y, np.repeat([0, 1], 5), 0.95)
+    np.testing.assert_allclose(means[:, 0], [0.5, 0.702])
+    for s in (0, 1):
+        expected = wilson(means[s, 0], y[5 * s : 5 * s + 5, 0].var(ddof=1) / 5, 2.7764451051977987)
+        np.testing.assert_allclose([low[s, 0], high[s, 0]], expected, rtol=1e-6)
+
+
+def test_no_band_has_no_width():
+    """All of 2 x 10 judgements are right: Wilson's limits of 20 trials (statsmodels)."""
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    curves = fit_curves(judged_from([0.8, 0.9, 0.9, 1, 1, 1], sizes, [1, 2] * 3, pairs=10), CONFIG)
+    last = curves.accuracies.query("level == 'overall' and size == '4000'").iloc[0]
+    low, high = proportion_confint(20, 20, 0.05, "wilson")
+    np.testing.assert_allclose([last["low"], last["high"]], [low, high])
+    whole = overall(fit_curves(judged_from(np.ones(6), sizes, [1, 2] * 3, pairs=10), CONFIG))
+    assert whole["low"] < 0 < whole["high"]  # nor a slope at the ceiling
+
+
+def test_onset():
+    words = np.array([1.0, 2, 4, 8])
+    low = np.array([[0.4, 0.6, 0.6, np.nan], [0.6, 0.6, 0.4, 0.6], [0.6, 0.6, 0.5, 0.6], [0.7, 0.6, 0.4, np.nan]])
+    np.testing.assert_array_equal(onset(words, low, np.full(4, 0.5)), [2, 1, np.nan, np.nan])
+    np.testing.assert_array_equal(onset(words, low, np.full(4, 0.65)), [8, np.nan, np.nan, np.nan])
+
+
+def test_an_onset_is_above_the_baseline_of_a_curve_that_rises():
+    sizes = np.repeat([1000, 2000, 4000], 3)
+    rising = judged_from(np.repeat([0.6, 0.7, 0.9], 3), sizes, [1, 2, 3] * 3, pairs=1000)
+    falling = judged_from(np.repeat([0.9, 0.7, 0.6], 3), sizes, [1, 2, 3] * 3, pairs=1000)
+    assert overall(fit_curves(rising, CONFIG))[["onset", "onset_baseline"]].tolist() == [1000, "chance"]
+    assert np.isnan(overall(fit_curves(falling, CONFIG))["onset"])
+    untrained = judged_from([0.64, 0.66, 0.99], [1000] * 3, [1, 2, 3], pairs=1000)
+    untrained.runs["baseline_of"] = [("lstm",), ("lstm",), ("another",)]
+    row = overall(fit_curves(rising, CONFIG, untrained))
+    assert (row["onset"], row["onset_baseline"]) == (2000, "chance and the mean of 2 untrained models")
+    untrained.runs["baseline_of"] = [("another",)] * 3
+    assert overall(fit_curves(rising, CONFIG, untrained))["onset_baseline"] == "chance"

@@ -1,0 +1,270 @@
+"""Slopes of groups compared: Holm against statsmodels, tests against scipy, the shared pairs against resampling."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.stats import t as student
+from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
+from statsmodels.stats.multitest import multipletests
+
+from analysis.config import CurvesConfig
+from analysis.curves.comparisons import P_VALUES, compare_groups, compare_policies, compare_slopes, slope_difference
+from analysis.curves.designs import slope_weights
+from analysis.curves.fit import fit_group
+from analysis.curves.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs
+from analysis.curves.p_values import holm
+from analysis.curves.units import units_of
+from pairscale.errors import RunError
+from tests.support.judged_runs import judged_groups
+from tests.support.made_up_judgements import MadeUpJudgements
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
+
+
+def test_holm():
+    p = np.array([0.01, np.nan, 0.04, 0.03, 0.005, 0.9])
+    found = holm(p)
+    tests = ~np.isnan(p)
+    np.testing.assert_allclose(found[tests], multipletests(p[tests], method="holm")[1])
+    assert np.isnan(found[1])
+    # By hand: 5 x .005; 4 x .01; 3 x .03; 2 x .04 is less than that; .9.
+    np.testing.assert_allclose(found, [0.04, np.nan, 0.09, 0.09, 0.025, 0.9])
+    assert len(holm(np.array([np.nan]))) == 1
+
+
+def test_two_sizes_by_seeds_are_welchs_test():
+    """Two sizes a doubling apart, seeds nested in them: a group's slope is the mean of its seeds' differences."""
+    cell = MadeUpJudgements(seeds=5, sizes=2, nested=True, pairs=40)
+    fits, slopes, outcomes = [], [], []
+    for seed in (1, 2):
+        outcome, _ = cell.draw(np.random.default_rng(seed))
+        fits.append(fit_group("g", np.arange(10), outcome, cell.design, cell.units, "auto"))
+        order = np.argsort(cell.design.seed[:5])
+        slopes.append((fits[-1].y[5:, 0][order] - fits[-1].y[:5, 0][order]) / 9)
+        outcomes.append(outcome)
+    found = slope_difference(*fits, *outcomes, cell.units, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
+    reference = ttest_ind(*slopes, equal_var=False)
+    np.testing.assert_allclose(found["p"][0], reference.pvalue)
+    interval = reference.confidence_interval(0.95)
+    np.testing.assert_allclose([found["low"][0], found["high"][0]], [interval.low, interval.high])
+
+
+def test_two_lines_are_compared_with_robust_errors():
+    """Two runs a size: HC3 variances (statsmodels) added, Bell and McCaffrey's degrees of freedom by Satterthwaite."""
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    spread = np.tile([-0.06, 0.06], 3)
+    rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000) + spread, sizes), "b": (0.5 + spread[::-1] / 3, sizes)}
+    judged = judged_groups(rising)
+    table = compare_slopes(judged, CONFIG)
+    row = table[table["level"] == "overall"].iloc[0]
+    assert row["method"] == T_HC3
+    x = sm.add_constant(np.log2(sizes))
+    fits = [
+        sm.OLS(judged.outcome[of].mean(axis=1, dtype=float), x).fit(cov_type="HC3")
+        for of in (slice(0, 6), slice(6, 12))
+    ]
+    (a, b), variances = ([fit.params[1] for fit in fits], np.array([fit.bse[1] ** 2 for fit in fits]))
+    h = np.diag(x @ np.linalg.pinv(x))
+    terms = (np.linalg.pinv(x)[1] / (1 - h))[:, None] * (np.eye(6) - x @ np.linalg.pinv(x))
+    free = np.trace(terms @ terms.T) ** 2 / np.square(terms @ terms.T).sum()
+    degrees, error = variances.sum() ** 2 / (variances**2 / free).sum(), np.sqrt(variances.sum())
+    half = student.ppf(0.975, degrees) * error
+    assert row["difference"] == pytest.approx(a - b)
+    expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]
+    np.testing.assert_allclose(row[["low", "high", "p"]].astype(float), expected)
+    assert row["p_tost"] == pytest.approx(student.cdf((abs(a - b) - 0.005) / error, degrees))
+    assert row["low_new_pairs"] <= row["low"]
+    assert row["p_new_pairs"] >= row["p"]
+
+
+def test_only_sizes_of_both_are_compared():
+    """A curve that flattens from 4000 words on, and the same one at two sizes fewer: no difference where both are."""
+    sizes = np.repeat([1000, 2000, 4000, 8000, 16000], 3)
+    accuracies = np.repeat([0.5, 0.6, 0.7, 0.7, 0.7], 3)
+    groups = {"long": (accuracies, sizes), "short": (accuracies[:9], sizes[:9])}
+    table = compare_slopes(judged_groups(groups, pairs=2000), CONFIG)
+    row = table[table["level"] == "overall"].iloc[0]
+    assert (row["sizes"], row["from_size"], row["to_size"], row["runs"]) == (3, "1000", "4000", 18)
+    assert abs(row["difference"]) < 0.02
+    assert row["p"] > 0.001
+    only = {"a": (accuracies[:6], sizes[:6]), "b": (accuracies[6:], sizes[6:])}
+    none = compare_slopes(judged_groups(only), CONFIG)
+    assert none["p"].isna().all()
+    assert set(none["note"]) == {"no size of both: no slopes to compare"}
+    assert none["sizes"].tolist() == [0] * 5
+
+
+def with_samples(judged, digest):
+    """The same runs with the digest of each one's sample in its manifest: `digest` of group, size and seed."""
+    manifests = [
+        {"corpus": {"sample": {"digest": digest(row.group, row.size, row.seed)}}} for row in judged.runs.itertuples()
+    ]
+    return replace(judged, runs=judged.runs.assign(manifest=manifests))
+
+
+@pytest.mark.parametrize("runs", [2, 3, 5])
+def test_runs_on_the_same_text_are_paired(runs):
+    """Two sizes: the paired difference of slopes is a t test of the differences of runs, a size like another."""
+    sizes = np.repeat([1000, 2000], runs)
+    rng = np.random.default_rng(3)
+    text = rng.normal(0, 0.1, len(sizes))
+    groups = {name: (level + text + rng.normal(0, 0.02, len(text)), sizes) for name, level in (("a", 0.5), ("b", 0.6))}
+    judged = with_samples(judged_groups(groups, pairs=4000), lambda group, size, seed: f"{size} {seed}")
+    row = compare_slopes(judged, CONFIG).query("level == 'overall'").iloc[0]
+    assert (row["paired"], row["pairs"]) == (True, 2 * runs)
+    y = judged.outcome.mean(axis=1, dtype=float)
+    change = y[: 2 * runs] - y[2 * runs :]
+    expected = ttest_ind(change[runs:], change[:runs], equal_var=False)
+    assert row["difference"] == pytest.approx(change[runs:].mean() - change[:runs].mean())
+    if runs > 2:
+        assert row["p"] == pytest.approx(expected.pvalue)
+    apart = with_samples(judged, lambda group, size, seed: f"{group} {size} {seed}")
+    alone = compare_slopes(apart, CONFIG).query("level == 'overall'").iloc[0]
+    assert (alone["paired"], alone["pairs"]) == (False, 0)
+    assert alone["high"] - alone["low"] > 2 * (row["high"] - row["low"])  # the texts' part is gone
+
+
+def test_alike_is_a_finding_of_its_own():
+    sizes = np.repeat([1000, 2000, 4000, 8000], 3)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    alike = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=20_000)
+    row = compare_slopes(alike, CONFIG).query("level == 'overall'").iloc[0]
+    assert row["margin"] == CONFIG.equivalence_margin == 0.005
+    assert row["p_equivalent"] < 0.05 < row["p_holm"]
+    few = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=50)
+    row = compare_slopes(few, CONFIG).query("level == 'overall'").iloc[0]
+    assert min(row["p_equivalent"], row["p_holm"]) > 0.05  # neither: these runs cannot tell
+    assert row["p_new_pairs_holm"] >= row["p_new_pairs"]
+
+
+def test_pairs_are_shared_as_in_a_crossed_bootstrap():
+    """The variance over pairs of the difference, against resampling them in one draw for both groups."""
+    cell = MadeUpJudgements(seeds=5, sizes=4, pairs=50, pair_slope_sd=0.4, run_sd=(0.05, 0.05))
+    rng = np.random.default_rng(0)
+    pairs = cell.draw_pairs(rng)
+    outcomes = [cell.draw(rng, pairs)[0] for _ in range(2)]
+    fits = [fit_group("g", np.arange(20), outcome, cell.design, cell.units, "auto") for outcome in outcomes]
+    assert fits[0].method == BOOTSTRAP
+    drawn = resampled_accuracies(np.concatenate(outcomes), cell.units.bounds, 4000, np.random.default_rng(1))
+    c = [slope_weights(cell.design.x, resampled_runs(cell.design.stratum, 4000, rng)) for _ in range(2)]
+    slopes = [np.einsum("br,brk->bk", c[i], drawn[:, 20 * i : 20 * i + 20]) @ cell.units.weights for i in (0, 1)]
+    shared = (slopes[0] - slopes[1]).std(axis=0)
+    found = slope_difference(*fits, *outcomes, cell.units, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
+    ours = (found["high_new_pairs"] - found["low_new_pairs"]) / 2 / 2.0  # Student's quantile is about 2
+    # Pairs' own slopes cancel, as they are the same for both: were they drawn apart, it would be twice as wide.
+    apart = np.hypot(*(errors.both[0] for errors in (fits[0].errors, fits[1].errors)))
+    assert apart > 1.8 * ours[0]
+    # The bootstrap counts the chance in single judgements three times.
+    assert ours[0] < shared[0] < 1.9 * ours[0]
+
+
+def test_families():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    judged = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes), "c": (accuracies, sizes)})
+    table = compare_slopes(judged, CONFIG)
+    assert len(table) == 3 * 5
+    for level, tests in (("overall", 3), ("phenomenon", 6), ("paradigm", 6)):
+        of = table[table["level"] == level]
+        assert len(of) == tests
+        for name, corrected in P_VALUES.items():
+            np.testing.assert_allclose(of[corrected], multipletests(of[name], method="holm")[1])
+    assert table["family"].unique().tolist() == [
+        "pairs of groups", "pairs of groups x phenomena", "pairs of groups x paradigms"
+    ]  # fmt: skip
+
+
+def test_a_group_without_a_slope_is_named():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    table = compare_slopes(judged_groups({"a": (accuracies, sizes), "b": (accuracies[:2], sizes[:2])}), CONFIG)
+    assert table["p"].isna().all()
+    assert table["p_holm"].isna().all()
+    assert set(table["note"]) == {"b: one size only: no slope"}
+    assert compare_slopes(judged_groups({"a": (accuracies, sizes)}), CONFIG).empty
+
+
+def test_policies_are_a_paired_test_over_runs():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    first = judged_groups({"a": (accuracies, sizes)})
+    second = judged_groups({"a": (accuracies + 0.05, sizes)}, rng=np.random.default_rng(1), label="b+context-eos-32")
+    before, after = (judged.outcome.mean(axis=1, dtype=np.float64) for judged in (first, second))
+    by_size = compare_policies(first, second, 0.95, by=("group", "size")).query("level == 'overall'")
+    assert len(by_size) == 3
+    for (_, row), at in zip(by_size.iterrows(), (slice(0, 2), slice(2, 4), slice(4, 6)), strict=True):
+        of_size = ttest_rel(after[at], before[at])
+        np.testing.assert_allclose(row["p"], of_size.pvalue)
+        np.testing.assert_allclose([row["low"], row["high"]], of_size.confidence_interval(0.95))
+        assert row["runs"] == 2
+    fewer = second.select(np.arange(400) > 0)
+    with pytest.raises(RunError, match="not the same pairs"):
+        compare_policies(first, fewer, 0.95)
+    other = judged_groups({"z": (accuracies, sizes)})
+    with pytest.raises(RunError, match="no run was scored under both"):
+        compare_policies(first, other, 0.95)
+
+
+def test_nested_seeds_are_paired_whichever_group_lacks_a_run():
+    """Seeds are draws of text: one that misses a size in one group is still the draw of the other group's seed."""
+    sizes = np.repeat([1000, 2000, 4000], 3)
+    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    judged = judged_groups({"a": (accuracies, sizes), "b": (accuracies[:-1], sizes[:-1])})
+    judged = replace(judged, runs=judged.runs.assign(nested=True, seed=[0, 1, 2] * 5 + [0, 1]))
+    judged = with_samples(judged, lambda group, size, seed: f"{size} {seed}")
+    rows = [compare_groups(judged, pair, units_of(judged.pairs), CONFIG).iloc[0] for pair in (("a", "b"), ("b", "a"))]
+    assert [row["pairs"] for row in rows] == [8, 8]
+    assert rows[0]["difference"] == pytest.approx(-rows[1]["difference"])
+    for name in ("p", "p_new_pairs", "p_tost"):
+        assert rows[0][name] == pytest.approx(rows[1][name])
+
+
+def test_a_change_at_all_sizes_weighs_sizes_equally():
+    """Five, three and three runs: the mean of the sizes' changes, its variance the sum of theirs over 9 (by hand)."""
+    sizes = np.repeat([1000, 2000, 4000], [5, 3, 3])
+    change = np.array([0.1, 0.2, 0.0, 0.15, 0.3, 0.05, 0.25, 0.1, -0.1, 0.1, 0.2])
+    first = judged_groups({"a": (np.full(11, 0.5), sizes)})
+    second = judged_groups({"a": (0.5 + change, sizes)}, rng=np.random.default_rng(1))
+    row = compare_policies(first, second, 0.95).iloc[0]
+    exact = pd.Series((second.outcome - first.outcome).mean(axis=1, dtype=np.float64)).groupby(sizes)
+    variances = exact.var() / exact.size() / 9
+    error, degrees = np.sqrt(variances.sum()), variances.sum() ** 2 / (variances**2 / (exact.size() - 1)).sum()
+    assert row["difference"] == pytest.approx(exact.mean().mean())
+    assert row["p"] == pytest.approx(2 * student.sf(row["difference"] / error, degrees))
+    assert row["high"] - row["low"] == pytest.approx(2 * student.ppf(0.975, degrees) * error)
+
+
+def test_a_change_of_nested_runs_is_a_test_over_seeds():
+    """A seed is one draw with all of its runs: the t test of the seeds' mean changes."""
+    sizes, effect = np.repeat([1000, 2000, 4000, 8000], 3), np.tile([0.05, 0.0, 0.2], 4)
+    first = judged_groups({"a": (np.full(12, 0.5), sizes)})
+    second = judged_groups({"a": (0.5 + effect, sizes)}, rng=np.random.default_rng(1))
+    for judged in (first, second):
+        judged.runs["seed"], judged.runs["nested"] = np.tile([1, 2, 3], 4), True
+    row = compare_policies(first, second, 0.95).iloc[0]
+    of_runs = (second.outcome - first.outcome).mean(axis=1, dtype=np.float64)
+    reference = ttest_1samp(of_runs.reshape(4, 3).mean(axis=0), 0)
+    np.testing.assert_allclose(row["p"], reference.pvalue)
+    np.testing.assert_allclose([row["low"], row["high"]], reference.confidence_interval(0.95))
+
+
+def test_no_change_in_any_run_is_no_interval_of_zero_width():
+    sizes = np.repeat([1000, 2000], 3)
+    judged = judged_groups({"a": (np.full(6, 0.7), sizes)})
+    rows = compare_policies(judged, judged, 0.95)
+    assert (rows["difference"] == 0).all()
+    assert ((rows["low"] < 0) & (rows["high"] > 0)).all()
+    assert rows["p"].tolist() == pytest.approx([1.0] * len(rows))
+
+
+def test_a_change_without_an_interval_says_why():
+    sizes = np.repeat([1000, 2000], 3)
+    judged = judged_groups({"a": (np.full(6, 0.7), sizes)})
+    judged.runs["overlap"] = 1.0
+    for by in (("group",), ("group", "size")):
+        rows = compare_policies(judged, judged, 0.95, by)
+        assert rows["low"].isna().all()
+        assert rows["note"].str.contains("same text").all()

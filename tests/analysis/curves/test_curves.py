@@ -1,0 +1,393 @@
+"""Learning curves against hand-computed numbers, statsmodels, and made-up studies with known slopes."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from scipy.stats import f
+from scipy.stats import t as student
+from statsmodels.stats.anova import anova_lm
+
+from analysis.config import CurvesConfig
+from analysis.curves.designs import Design, design_of, slope_weights
+from analysis.curves.fit import ALL_PAIRS, UNK_FREE, fit_curves, perplexity_curves
+from analysis.curves.intervals import (
+    BOOTSTRAP,
+    NO_INTERVAL,
+    T_HC2,
+    T_HC3,
+    T_SEEDS,
+    T_SIZES,
+    bootstrap_limits,
+    fit_lines,
+    interval_method,
+    lack_of_fit,
+    resampled_accuracies,
+    resampled_runs,
+)
+from analysis.curves.units import units_of
+from analysis.curves.variance import pair_variance
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from tests.support.judged_runs import judged_from, overall
+from tests.support.made_up_study import MadeUpStudy
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
+
+
+def test_lines_equal_statsmodels():
+    rng = np.random.default_rng(0)
+    x = np.repeat([17.0, 18, 19, 20], 3)
+    y = rng.normal(size=(12, 4))
+    line = fit_lines(x, y)
+    for u in range(4):
+        reference = sm.OLS(y[:, u], sm.add_constant(x)).fit()
+        np.testing.assert_allclose([line.intercept[u], line.slope[u]], reference.params)
+        np.testing.assert_allclose(line.r2[u], reference.rsquared)
+
+
+def robust_error(x, y, weights, method):
+    """Standard error of a slope by HC2 or HC3 and its degrees of freedom, the quadratic form written out.
+
+    HC2 divides each squared residual by its variance if runs have one spread, which weighted leverages do not give;
+    degrees of freedom are those of Bell and McCaffrey (2002).
+    """
+    model = sm.add_constant(x)
+    solved = np.linalg.inv(model.T @ np.diag(weights) @ model) @ model.T @ np.diag(weights)
+    residual = np.eye(len(x)) - model @ solved
+    scale = (residual**2).sum(axis=1) if method == T_HC2 else np.diag(residual) ** 2
+    form = residual.T @ np.diag(solved[1] ** 2 / scale) @ residual
+    if method == T_HC2:  # unbiased at equal spread
+        np.testing.assert_allclose(np.trace(form), (solved[1] ** 2).sum())
+    return np.sqrt(y @ form @ y), np.trace(form) ** 2 / np.trace(form @ form)
+
+
+@pytest.mark.parametrize(
+    ("runs", "method", "cov_type"),
+    [((2,) * 4, T_HC3, "HC3"), ((4, 2, 3, 2), T_HC3, "HC3"), ((5, 5, 3, 1), T_HC2, None), ((1,) * 4, T_HC2, "HC2")],
+)
+def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
+    """Weighted least squares, sizes weighted equally, with the robust errors that the method names.
+
+    The HC2 of statsmodels takes a run's variance to be inverse to its weight, so it is no reference at unequal counts.
+    """
+    sizes = np.repeat([125_000, 250_000, 500_000, 1_000_000], runs)
+    seeds = np.concatenate([np.arange(n) for n in runs])
+    x, weights = np.log2(sizes), 1 / np.repeat(runs, runs)
+    accuracies = np.round(0.5 + 0.03 * (x - x.min()) + np.random.default_rng(1).normal(0, 0.1, len(x)), 2)
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    reference = sm.WLS(accuracies, sm.add_constant(x), weights=weights).fit(cov_type=cov_type or "nonrobust")
+    error, degrees = robust_error(x, accuracies, weights, method)
+    assert row["method"] == method
+    if cov_type:
+        np.testing.assert_allclose(error, reference.bse[1])
+    half = student.ppf(0.975, degrees) * error
+    np.testing.assert_allclose([row["slope"], row["intercept"]], reference.params[::-1])
+    np.testing.assert_allclose(row["r2"], reference.rsquared)
+    np.testing.assert_allclose([row["low"], row["high"]], reference.params[1] + np.array([-half, half]), rtol=1e-6)
+    assert row["low_new_pairs"] <= row["low"] < row["slope"] < row["high"] <= row["high_new_pairs"]
+
+
+def test_three_runs_a_size_have_a_spread_of_each_size():
+    """HC2 of a regression on the sizes (statsmodels), whose squares are those of Welch's test; by Satterthwaite."""
+    sizes, seeds = np.repeat([125_000, 250_000, 500_000], 3), [1, 2, 3] * 3
+    accuracies = np.array([0.3, 0.5, 0.8, 0.57, 0.63, 0.6, 0.69, 0.66, 0.7])
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    contrast = np.array([-0.5, 0, 0.5])
+    reference = sm.OLS(accuracies, np.repeat(np.eye(3), 3, axis=0)).fit(cov_type="HC2").t_test(contrast)
+    of_size = contrast[[0, 2]] ** 2 * np.array([accuracies[:3].var(ddof=1), accuracies[6:].var(ddof=1)]) / 3
+    half = student.ppf(0.975, of_size.sum() ** 2 / (of_size**2 / 2).sum()) * reference.sd[0, 0]
+    assert row["method"] == T_SIZES
+    np.testing.assert_allclose([row["low"], row["high"]], reference.effect + np.array([-half, half]), rtol=1e-6)
+
+
+def test_sizes_weigh_equally_however_many_runs_they_have():
+    sizes = np.repeat([1000, 2000, 4000, 8000], [5, 5, 5, 1])
+    accuracies = np.repeat([0.5, 0.5, 0.6, 0.9], [5, 5, 5, 1])
+    row = overall(fit_curves(judged_from(accuracies, sizes, [0, 1, 2, 3, 4] * 3 + [0]), CONFIG))
+    np.testing.assert_allclose(row["slope"], np.polyfit(range(4), [0.5, 0.5, 0.6, 0.9], 1)[0])
+    drawn = fit_curves(judged_from(accuracies, sizes, [0, 1, 2, 3, 4] * 3 + [0]), CONFIG).accuracies
+    assert drawn.query("level == 'overall'")["runs"].tolist() == [5, 5, 5, 1]
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=3, max_size=8), st.integers(0, 10_000))
+def test_slope_weights_equal_weighted_least_squares(x, seed):
+    rng = np.random.default_rng(seed)
+    x = np.asarray(x)
+    weights = rng.integers(1, 4, size=(1, len(x))).astype(float)
+    if len(set(x)) < 2:
+        assert np.isnan(slope_weights(x, weights)).all()
+        return
+    y = rng.normal(size=len(x))
+    reference = sm.WLS(y, sm.add_constant(x), weights=weights[0]).fit().params[1]
+    np.testing.assert_allclose(slope_weights(x, weights) @ y, reference, atol=1e-9)
+
+
+def test_runs_are_drawn_within_their_size_with_the_variance_of_a_mean():
+    strata = np.repeat([0, 1], 5)
+    weights = resampled_runs(strata, 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(weights[:, :5].sum(axis=1), 5)
+    np.testing.assert_allclose(weights[:, 5:].sum(axis=1), 5)
+    y = np.array([0.1, 0.4, 0.2, 0.9, 0.6])
+    np.testing.assert_allclose((weights[:, :5] @ y / 5).var(), y.var(ddof=1) / 5, rtol=0.05)
+
+
+def test_one_draw_of_pairs_is_shared_by_all_runs():
+    """Two runs that judge alike stay alike in every resample; a run that judges the other way is their complement."""
+    one = np.array([1, 0, 0, 1, 1, 0, 1], dtype=np.float32)
+    means = resampled_accuracies(np.stack([one, one, 1 - one]), np.array([0, 3, 7]), 500, np.random.default_rng(0))
+    assert means.shape == (500, 3, 2)
+    np.testing.assert_array_equal(means[:, 0], means[:, 1])
+    np.testing.assert_allclose(means[:, 0] + means[:, 2], 1, atol=1e-6)
+    # Within a paradigm of n pairs, m of them right, the number right in a resample is binomial(n, m / n).
+    np.testing.assert_allclose(means[:, 0].mean(axis=0), [1 / 3, 3 / 4], atol=0.05)
+    np.testing.assert_allclose(means[:, 0].var(axis=0), [1 / 3 * 2 / 3 / 3, 3 / 4 / 4 / 4], rtol=0.2)
+
+
+def test_crossed_by_hand():
+    """Pairs whose difficulty is the same at each size move no slope, however much they differ: crossed, not nested."""
+    sizes = np.repeat([1024, 2048], 5)
+    judged = judged_from([0.5] * 5 + [0.7] * 5, sizes, list(range(5)) * 2, pairs=10)
+    row = overall(fit_curves(judged, CONFIG))
+    assert row["method"] == BOOTSTRAP
+    # Runs do not differ: left is the chance of two judgements at either end, as beside fifty of them at each size.
+    smooth = [(50 * m + 2) / 54 * (50 * (1 - m) + 2) / 54 - m * (1 - m) for m in (0.5, 0.7)]
+    half = 1.959963984540054 * np.sqrt(np.maximum(smooth, 0).sum() / 50)
+    np.testing.assert_allclose([row["slope"], row["low"], row["high"]], [0.2, 0.2 - half, 0.2 + half], atol=1e-6)
+    # Of the ten pairs two gain with the doubling, so the slope of a resample is binomial(10, .2) / 10.
+    drawn = np.random.default_rng(3).binomial(10, 0.2, size=100_000) / 10
+    error, degrees = np.array([np.sqrt(0.2 * 0.8 / 9)]), np.array([9.0])  # of a mean over ten pairs; runs do not differ
+    limits = bootstrap_limits(np.array([0.2]), error, drawn[:, None], degrees, 0.95, np.zeros(1))
+    np.testing.assert_allclose([row["low_new_pairs"], row["high_new_pairs"]], np.concatenate(limits), atol=0.02)
+
+
+def test_bootstrap_limits_are_percentiles_stretched_by_hand():
+    """1,001 resampled slopes at 0, .001, ... 1: the 2.5th and 97.5th percentiles are .025 and .975."""
+    resampled = np.linspace(0, 1, 1001)[::-1, None]
+    error = resampled.std(axis=0) * 0.8
+    estimate, degrees = np.array([0.4]), np.array([4.0])
+    low, high = bootstrap_limits(estimate, error, resampled, degrees, 0.95, np.zeros(1))
+    stretch = 0.8 * 2.7764451051977987 / 1.959963984540054  # t(.975, 4 degrees), normal(.975)
+    np.testing.assert_allclose([low[0], high[0]], [0.4 - 0.375 * stretch, 0.4 + 0.575 * stretch], rtol=1e-12)
+    # What hardly varies has no shape: Student's limits.
+    low, high = bootstrap_limits(estimate, error, resampled, degrees, 0.95, np.ones(1))
+    np.testing.assert_allclose(high - estimate, 2.7764451051977987 * error)
+
+
+def test_pair_variance_by_hand():
+    slopes = np.array([0.0, 1.0, 0.5, 0.5, 2.0])  # two paradigms: of 2 and of 3 pairs
+    weights = np.array([[0.5, 1.0], [0.5, 0.0]])
+    first, second = 0.5 / 2, 0.75 / 3  # s^2 / n
+    expected = [0.25 * first + 0.25 * second, first]
+    np.testing.assert_allclose(pair_variance(slopes, np.array([0, 2, 5]), weights), expected)
+
+
+def test_units_are_means_over_paradigms_not_pairs():
+    pairs = pd.DataFrame({"phenomenon": list("aaab"), "paradigm": ["x", "x", "y", "z"], "pair_id": list("0100")})
+    units = units_of(pairs)
+    assert units.table["name"].tolist() == ["overall", "a", "b", "x", "y", "z"]
+    np.testing.assert_allclose(np.array([0.3, 0.6, 0.9]) @ units.weights, [0.6, 0.45, 0.9, 0.3, 0.6, 0.9])
+    assert units.bounds.tolist() == [0, 2, 3, 4]
+
+
+def test_slopes_are_recovered(tmp_path):
+    made_up = MadeUpStudy(models=("lstm_tiny",), seeds=(1, 2, 3, 4, 5), pairs=400, run_sd=0.005, unk_share=0.3)
+    made_up.write(tmp_path)
+    judged = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    for pairs in (ALL_PAIRS, UNK_FREE):
+        found = curves.slopes[(curves.slopes["pairs"] == pairs)].set_index("name")
+        for name, (_, _, gain) in made_up.phenomena.items():
+            row = found.loc[name]
+            assert row["slope"] == pytest.approx(gain, abs=0.01), name
+            assert row["low"] < row["slope"] < row["high"]
+            assert row["method"] == BOOTSTRAP
+        assert found.loc[list(made_up.phenomena), "rank"].tolist() == [1, 3, 2]
+    fewer = curves.slopes.groupby("pairs")["n_pairs"].max()
+    assert fewer[UNK_FREE] == judged.unk_free.sum() < fewer[ALL_PAIRS] == judged.outcome.shape[1]
+    assert len(curves.points) == 20 * 10 * 2
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    judged = judged_from(
+        [0.5] * 5 + [0.7] * 5, np.repeat([1024, 2048], 5), list(range(5)) * 2, rng=np.random.default_rng(2)
+    )
+    first, second = (fit_curves(judged, CONFIG).slopes for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seeds", "method", "note"),
+    [
+        ([1000, 2000], [1, 1], NO_INTERVAL, "two runs"),
+        ([1000, 1000, 1000], [1, 2, 3], NO_INTERVAL, "one size only"),
+        ([1000], [1], NO_INTERVAL, "one size only"),
+        ([1000, 2000, 4000], [1, 1, 1], T_HC2, "one run a size"),
+        ([1000, 1000, 2000, 4000], [1, 2, 1, 1], T_HC2, "one run at 2 of 3 sizes"),
+        ([1000, 1000, 2000], [1, 2, 1], NO_INTERVAL, "one run at one of two sizes"),
+        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], T_HC3, ""),
+    ],
+)
+def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
+    accuracies = np.linspace(0.5, 0.8, len(sizes))
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    assert row["method"] == method
+    assert note in row["note"]
+    assert np.isnan(row["low"]) == (method == NO_INTERVAL)
+    assert np.isnan(row["slope"]) == (len(set(sizes)) == 1)
+
+
+def test_which_interval():
+    size, seed = np.repeat([0, 1], 5), np.tile(np.arange(5), 2)
+    every, fewer, three = (Design(1.0 * size[i:], size[i:], seed[i:], False) for i in (0, 1, 7))
+    assert interval_method(every, "auto")[0] == BOOTSTRAP
+    assert interval_method(every, "t")[0] == T_SIZES
+    assert interval_method(fewer, "auto")[0] == T_SIZES
+    assert interval_method(fewer, "bootstrap")[0] == BOOTSTRAP
+    assert interval_method(three, "auto")[0] == NO_INTERVAL
+    one = Design(np.array([0.0, 1, 1]), np.array([0, 1, 1]), np.array([0, 0, 1]), False)
+    assert interval_method(one, "bootstrap")[0] == NO_INTERVAL
+    assert interval_method(Design(1.0 * size, size, seed, True), "auto")[0] == BOOTSTRAP
+    few = seed < 3
+    assert interval_method(Design(1.0 * size[few], size[few], seed[few], True), "auto")[0] == T_SEEDS
+    # Runs of a size count, not seeds: five seeds, of which two came to the largest size.
+    late = (size == 0) | (seed < 2)
+    assert interval_method(Design(1.0 * size[late], size[late], seed[late], True), "auto")[0] == T_SEEDS
+    one = seed < 1
+    assert interval_method(Design(np.arange(3.0), np.arange(3), np.zeros(3, int), True), "auto")[0] == NO_INTERVAL
+    assert interval_method(Design(1.0 * size[one], size[one], seed[one], False), "auto")[0] == NO_INTERVAL
+
+
+def test_nested_samples_are_drawn_by_whole_seeds():
+    """What a seed adds at every size cancels in the slope, if the seed is drawn with all of its runs."""
+    seeds = np.tile(np.arange(5), 2)
+    effect = np.array([-0.2, -0.1, 0, 0.1, 0.2])[seeds]
+    accuracies = np.repeat([0.5, 0.6], 5) + effect
+    sizes = np.repeat([1024, 2048], 5)
+    nested = overall(fit_curves(judged_from(accuracies, sizes, seeds, nested=True), CONFIG))
+    independent = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    assert nested["high"] - nested["low"] < 0.08  # what single judgements add at least
+    assert independent["high"] - independent["low"] > 0.3
+
+
+def test_lack_of_fit_is_an_f_test_where_spreads_are_equal():
+    """Five runs a size whose spreads are the same: the F test of sizes against the line (statsmodels)."""
+    sizes = np.repeat([1000, 2000, 4000, 8000], 5)
+    spread = np.tile([-0.04, -0.02, 0, 0.02, 0.04], 4)
+    accuracies = np.repeat([0.5, 0.5, 0.55, 0.6], 5) + spread
+    row = overall(fit_curves(judged_from(accuracies, sizes, [1, 2, 3, 4, 5] * 4), CONFIG))
+    x = np.log2(sizes)
+    models = [sm.OLS(accuracies, sm.add_constant(x)).fit(), sm.OLS(accuracies, np.repeat(np.eye(4), 5, axis=0)).fit()]
+    table = anova_lm(*models)
+    apart = np.eye(4) - sm.add_constant(np.arange(4)) @ np.linalg.pinv(sm.add_constant(np.arange(4)))
+    degrees = 2**2 / (np.diag(apart) ** 2 / 4).sum()  # of Brunner, Dette and Munk: fewer than the 16 of pooled runs
+    np.testing.assert_allclose(row["lack_of_fit"], f.sf(table["F"].iloc[1], 2, degrees), rtol=1e-6)
+    assert np.isnan(
+        overall(fit_curves(judged_from(accuracies[:10], sizes[:10], [1, 2, 3, 4, 5] * 2), CONFIG))["lack_of_fit"]
+    )
+
+
+def test_two_sizes_are_a_difference():
+    sizes = np.repeat([1000, 2000], 3)
+    row = overall(fit_curves(judged_from([0.5, 0.52, 0.54, 0.6, 0.62, 0.64], sizes, [1, 2, 3] * 2), CONFIG))
+    assert np.isfinite(row["low"])
+    assert row[["r2", "lack_of_fit", "rank", "rank_low", "rank_high"]].isna().all()
+
+
+def test_perplexity_halves():
+    sizes = np.repeat([1000, 2000, 4000], 2)
+    columns = {"sample_words": sizes, "size": sizes, "seed": [1, 2] * 3, "nested": False}
+    runs = pd.DataFrame({"group": "g", **columns, "valid_ppl": 1e6 / sizes})
+    row = perplexity_curves(runs, 0.95).iloc[0]
+    np.testing.assert_allclose([row["factor"], row["low"], row["high"], row["r2"]], [0.5, 0.5, 0.5, 1])
+
+
+def simulated_study(rng, seeds=5):
+    """Runs differ and judgements are drawn at random: the slope that all runs together would have is .05."""
+    sizes = np.repeat([1000, 2000, 4000, 8000], seeds)
+    true = 0.55 + 0.05 * np.log2(sizes / 1000)
+    return judged_from(true + rng.normal(0, 0.02, len(sizes)), sizes, list(range(seeds)) * 4, pairs=50, rng=rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [2, 5])
+def test_intervals_cover_the_true_slope(seeds):
+    rng = np.random.default_rng(5)
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=200, seed=1)
+    rows = [overall(fit_curves(simulated_study(rng, seeds), config)) for _ in range(80)]
+    covered = sum(row["low"] < 0.05 < row["high"] for row in rows)
+    assert covered >= 69  # binomial(80, .95) lies below that 6 times in 10,000
+    # Nor by being wide: the truth is a line, and the regression's own interval (statsmodels) is as wide.
+    studies = [simulated_study(rng, seeds) for _ in range(40)]
+    ours = [overall(fit_curves(study, config)) for study in studies]
+    widths = [(row["high"] - row["low"]) / ols_width(study) for row, study in zip(ours, studies, strict=True)]
+    assert 0.75 < np.median(widths) < 1.5
+
+
+def ols_width(judged):
+    x = sm.add_constant(np.log2(judged.runs["sample_words"].to_numpy(dtype=float)))
+    return np.diff(sm.OLS(judged.outcome.mean(axis=1), x).fit().conf_int()[1]).item()
+
+
+def runs_of(cells, **columns):
+    """Rows of Study.runs: (words, seed) of each run, other columns as they are."""
+    runs = pd.DataFrame({"size": [str(words) for words, _ in cells], "seed": [seed for _, seed in cells]})
+    return runs.assign(sample_words=[words for words, _ in cells], **{"nested": False, **columns})
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [(1000, 1), (2000, 1), (4000, 1), (8000, 1), (1000, 2)],  # a sweep that is half finished
+        [(1000, 1), (2000, 1), (4000, 2), (8000, 2)],
+    ],
+)
+def test_nested_seeds_that_hardly_share_sizes_have_no_interval(cells):
+    sizes, seeds = zip(*cells, strict=True)
+    row = overall(fit_curves(judged_from(np.linspace(0.5, 0.8, len(cells)), sizes, seeds, nested=True), CONFIG))
+    assert row["method"] == NO_INTERVAL
+    assert row["note"].startswith("nested samples with several seeds at fewer than two sizes")
+    assert np.isfinite(row["slope"])
+    assert np.isnan([row["low"], row["high"], row["low_new_pairs"], row["high_new_pairs"]]).all()
+
+
+def test_runs_on_one_sample_show_nothing_of_new_text():
+    """A fixed sample.seed: the digests of a size are equal, though two samples drawn apart would share 2%."""
+    cells = [(words, seed) for words in (1000, 2000, 4000) for seed in (1, 2, 3)]
+    for digests, method in (([str(words) for words, _ in cells], NO_INTERVAL), ([*map(str, cells)], T_SIZES)):
+        manifests = [{"corpus": {"sample": {"digest": digest}}} for digest in digests]
+        design = design_of(runs_of(cells, overlap=0.02, manifest=manifests))
+        assert interval_method(design, "auto")[0] == method
+        np.testing.assert_array_equal(design.overlap, 1.0 if method == NO_INTERVAL else 0.02)
+    assert design_of(runs_of(cells, manifest=[None] * 9)).overlap is None
+
+
+def test_a_line_is_not_rejected_for_text_in_common():
+    """Texts whose effects differ by size bend a true line; samples that overlap show but a part of their spread."""
+    rng = np.random.default_rng(0)
+    size, shares, studies = np.repeat(np.arange(4), 5), np.array([0.1, 0.2, 0.4, 0.77]), 4000
+    f = shares[size, None]
+    common = rng.normal(size=(4, studies))[size]
+    y = 0.1 * size[:, None] + np.sqrt(f) * common + np.sqrt(1 - f) * rng.normal(size=(20, studies))
+    seeds, floor = np.tile(np.arange(5), 4), np.zeros((4, studies))
+    p = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False, overlap=shares[size]), floor)
+    assert (p < 0.05).mean() < 0.06
+    apart = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False), floor)
+    assert (apart < 0.05).mean() > 0.3  # as though samples had nothing in common
+    none = lack_of_fit(T_SIZES, np.zeros((20, 1)), Design(1.0 * size, size, seeds, False), np.zeros((4, 1)))
+    assert np.isnan(none).all()  # nothing varies
+
+
+def test_factors_of_perplexity_are_widened_for_text_in_common():
+    """Two sizes with half of their text in common: variances of means are (1 / 3 + .5 / .5) s^2, not s^2 / 3."""
+    cells = [(words, seed) for words in (1000, 2000) for seed in (1, 2, 3)]
+    ppl = [300.0, 310.0, 330.0, 210.0, 200.0, 190.0]
+    ends = []
+    for overlap in (0.0, 0.5):
+        row = perplexity_curves(runs_of(cells, overlap=overlap, valid_ppl=ppl, group="g"), 0.95).iloc[0]
+        ends.append(np.log2([row["low"], row["factor"], row["high"]]))
+    spread = [np.var(np.log2(ppl[start : start + 3]), ddof=1) for start in (0, 3)]
+    within, shared = sum(spread) / 3, max(sum(spread), (np.sqrt(spread[1]) - np.sqrt(spread[0])) ** 2)
+    np.testing.assert_allclose(np.diff(ends[1]) / np.diff(ends[0]), np.sqrt((within + shared) / within))

@@ -1,0 +1,348 @@
+"""Variances of slopes against scipy, statsmodels and resampling; and coverage in 300 made-up studies a cell."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from scipy.linalg import sqrtm
+from scipy.stats import binom, norm, ttest_1samp, ttest_ind
+from scipy.stats import t as student
+from statsmodels.stats.anova import anova_lm
+
+from analysis.config import CurvesConfig
+from analysis.curves.designs import Design, slope_weights
+from analysis.curves.fit import fit_group
+from analysis.curves.intervals import (
+    BOOTSTRAP,
+    T_HC2,
+    T_HC3,
+    T_SEEDS,
+    T_SIZES,
+    at_least,
+    resampled_accuracies,
+    resampled_runs,
+    run_terms,
+    single_judgements,
+    slope_limits,
+)
+from analysis.curves.ranks import rank_limits
+from analysis.curves.variance import (
+    cluster_weights,
+    judgement_variance,
+    pair_variance,
+    satterthwaite,
+    shared_text_variance,
+    stratum_products,
+)
+from tests.bench.coverage import DESIGNS, FILE, KEYS, simulate
+from tests.support.made_up_judgements import MadeUpJudgements
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=4000, seed=1)
+
+
+@cache
+def made(**cell):
+    return MadeUpJudgements(**cell)
+
+
+def studied(seed=0, **cell):
+    """A made-up study, its outcomes, and its line in every unit."""
+    made_up = made(**cell)
+    outcome, _ = made_up.draw(np.random.default_rng(seed))
+    return made_up, outcome, fit_group("g", np.arange(len(outcome)), outcome, made_up.design, made_up.units, "auto")
+
+
+def test_degrees_of_freedom_are_welchs():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0, 1, 7), rng.normal(0, 3, 12)
+    variances = np.array([[a.var(ddof=1) / 7], [b.var(ddof=1) / 12]])
+    degrees = satterthwaite(variances, np.array([[6.0], [11.0]]))
+    np.testing.assert_allclose(degrees, ttest_ind(a, b, equal_var=False).df)
+    assert np.isinf(satterthwaite(np.zeros((2, 1)), np.ones((2, 1))))[0]
+
+
+def test_two_sizes_are_welchs_t_test():
+    """The slope between two sizes a doubling apart is a difference of means."""
+    rng = np.random.default_rng(1)
+    y = np.concatenate([rng.normal(0.5, 0.01, 5), rng.normal(0.6, 0.05, 5)])
+    size = np.repeat([0, 1], 5)
+    c = slope_weights(1.0 * size, np.ones((1, 10)))[0]
+    terms = cluster_weights(c, size, np.arange(10)) @ y[:, None]
+    found = stratum_products(terms, terms, size)
+    reference = ttest_ind(y[5:], y[:5], equal_var=False)
+    np.testing.assert_allclose(np.sqrt(found.sum()), (y[5:].mean() - y[:5].mean()) / reference.statistic)
+    np.testing.assert_allclose(satterthwaite(found, np.array([[4.0], [4.0]])), reference.df)
+
+
+def test_chance_in_judgements_is_the_residual_of_two_way_anova():
+    """One size apart from the other: runs x pairs of each, residual mean squares by statsmodels."""
+    rng = np.random.default_rng(2)
+    outcome = rng.integers(0, 2, size=(6, 9)).astype(np.float32)
+    size = np.repeat([0, 1], 3)
+    c = slope_weights(1.0 * size, np.ones((1, 6)))[0]
+    weights = cluster_weights(c, size, np.arange(6))
+    found = judgement_variance(outcome, weights, size, np.array([0, 9]), np.ones((1, 1)))
+    expected = 0.0
+    for s in (0, 1):
+        long = pd.DataFrame(
+            {"y": outcome[size == s].ravel(), "run": np.repeat(range(3), 9), "pair": np.tile(range(9), 3)}
+        )
+        anova = anova_lm(smf.ols("y ~ C(run) + C(pair)", long).fit())
+        expected += anova.loc["Residual", "mean_sq"] / (3 * 9)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_variance_over_runs_and_pairs_is_counted_once():
+    """What the slopes of many studies vary by is what the components add up to; both as they are would be too much."""
+    slopes, once, twice = [], [], []
+    for seed in range(400):
+        cell, outcome, fit = studied(seed, seeds=3, sizes=4, pairs=40, run_sd=(0.1, 0.1))
+        slopes.append(fit.line.slope)
+        c = cell.design.contrast
+        pairs = pair_variance(c @ outcome, cell.units.bounds, cell.units.weights)
+        once.append(fit.errors.both**2)
+        twice.append(fit.errors.runs**2 + pairs)
+    true = np.var(slopes, axis=0)[0]
+    assert np.mean(once, axis=0)[0] == pytest.approx(true, rel=0.15)
+    assert np.mean(twice, axis=0)[0] > 1.4 * true
+
+
+def test_errors_over_runs_are_what_resampling_runs_gives():
+    for nested in (False, True):
+        cell, _, fit = studied(seeds=5, nested=nested)
+        drawn = resampled_runs(cell.design.stratum, 40_000, np.random.default_rng(3))
+        c = slope_weights(cell.design.x, drawn[:, cell.design.cluster])
+        assert fit.method == BOOTSTRAP
+        terms = run_terms(fit.method, cell.design, cell.design.contrast)
+        np.testing.assert_allclose(np.sqrt(terms.variance(fit.y)), (c @ fit.y).std(axis=0), rtol=0.02)
+
+
+def test_nested_samples_with_few_seeds_are_a_t_test_of_their_slopes():
+    cell, _, fit = studied(seeds=3, nested=True)
+    seed = cell.design.seed
+    slopes = [np.polyfit(cell.design.x[seed == s], fit.y[seed == s, 0], 1)[0] for s in range(3)]
+    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, CONFIG, None)
+    assert fit.method == T_SEEDS
+    np.testing.assert_allclose([low[0], high[0]], ttest_1samp(slopes, 0).confidence_interval(0.95), rtol=1e-9)
+
+
+def test_intervals_over_new_pairs_hold_those_for_these_pairs():
+    inner, outer = (np.array([-1.0, 0.0]), np.array([1.0, 3.0])), (np.array([-2.0, 1.0]), np.array([0.5, 2.0]))
+    low, high = at_least(outer, inner)
+    np.testing.assert_array_equal([low, high], [[-2, 0], [1, 3]])
+    for seeds in (2, 5):
+        cell, outcome, fit = studied(seeds=seeds)
+        drawn = resampled_accuracies(outcome, cell.units.bounds, 500, np.random.default_rng(0)) if seeds > 4 else None
+        config = CurvesConfig("lp", "auto", 0.95, 500, 1)
+        low, high, low_new, high_new = slope_limits(
+            fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, config, drawn
+        )
+        assert (low_new <= low).all()
+        assert (high <= high_new).all()
+
+
+def test_a_size_with_one_run_leaves_its_chance_in():
+    """Where nothing says how much chance there is, none is taken off: the interval is wider, not narrower."""
+    cell, outcome, _ = studied(seeds=2)
+    kept = np.ones(8, dtype=bool)
+    kept[-1] = False
+    design = Design(cell.design.x[kept], cell.design.size[kept], cell.design.seed[kept], False)
+    fit = fit_group("g", np.arange(7), outcome[kept], design, cell.units, "auto")
+    assert fit.method == T_HC2
+    assert np.isfinite(fit.errors.both).all()
+    one_each = Design(design.x[::2], design.size[::2], design.seed[::2], False)
+    alone = fit_group("g", np.arange(4), outcome[kept][::2], one_each, cell.units, "auto")
+    np.testing.assert_array_equal(alone.errors.chance, 0)
+
+
+def test_robust_terms_are_statsmodels_hc2_and_hc3():
+    """Weighted least squares: variances of the slope, and of the mean with it; HC3 whatever the runs of each size."""
+    for counts, method, cov_type in (((2, 2, 2), T_HC2, "HC2"), ((4, 2, 3, 1, 2), T_HC3, "HC3")):
+        sizes, size = len(counts), np.repeat(np.arange(len(counts)), counts)
+        design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
+        y = np.random.default_rng(0).normal(size=(len(size), 3))
+        of_slope = run_terms(method, design, design.contrast)
+        of_mean = run_terms(method, design, design.weights / sizes)
+        for u in range(3):
+            x = sm.add_constant(design.x - (sizes - 1) / 2)
+            reference = sm.WLS(y[:, u], x, weights=design.weights).fit(cov_type=cov_type).cov_params()
+            found = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.covariance(of_slope, y, y)[u]
+            np.testing.assert_allclose(found, [reference[0, 0], reference[1, 1], reference[0, 1]])
+
+
+def club_sandwich(x, y, weights, cluster):
+    """Variance and degrees of freedom of a weighted slope by CR2, working covariance I: the published formulas.
+
+    Pustejovsky and Tipton 2018, equations 5 to 8 (adjustments) and 11 (degrees of freedom), with full matrices.
+    """
+    model = sm.add_constant(x)
+    bread = np.linalg.inv(model.T @ np.diag(weights) @ model)
+    residual = np.eye(len(x)) - model @ bread @ model.T @ np.diag(weights)
+    parts = []
+    for j in np.unique(cluster):
+        of = cluster == j
+        adjusted = np.linalg.inv(np.real(sqrtm(residual[of] @ residual[of].T)))
+        parts.append((bread @ model[of].T @ np.diag(weights[of]) @ adjusted @ residual[of])[1])
+    parts = np.stack(parts)
+    products = parts @ parts.T
+    return ((parts @ y) ** 2).sum(), np.trace(products) ** 2 / (products**2).sum()
+
+
+@pytest.mark.parametrize("counts", [(5, 5, 1), (3, 3, 3, 1), (5, 5, 5, 3, 3, 1), (1, 1, 1, 1)])
+@pytest.mark.parametrize("nested", [False, True])
+def test_errors_about_the_line_do_not_take_weights_for_spreads(counts, nested):
+    """Sizes weigh equally, runs vary alike: the variance of a slope is unbiased, and its degrees those of CR2."""
+    size = np.repeat(np.arange(len(counts)), counts)
+    seed = np.concatenate([np.arange(n) for n in counts])
+    if nested and len(np.unique(seed)) == 1:
+        return
+    design = Design(1.0 * size, size, seed, nested)
+    y = np.random.default_rng(0).normal(size=(len(size), 1))
+    terms = run_terms(T_HC2, design, design.contrast)
+    np.testing.assert_allclose(np.trace(terms.weights @ terms.weights.T), (design.contrast**2).sum())
+    variance, degrees = club_sandwich(design.x, y[:, 0], design.weights, design.cluster)
+    np.testing.assert_allclose([terms.variance(y)[0], terms.degrees(y)[0]], [variance, degrees])
+
+
+def false_alarms(first, second, spread=1.0, studies=20_000):
+    """Share of normal studies in which two groups of the same line differ at 5%; `spread` of the largest size."""
+    rng = np.random.default_rng(0)
+    difference, terms, values = 0.0, [], []
+    for counts, sign in ((first, 1), (second, -1)):
+        size = np.repeat(np.arange(len(counts)), counts)
+        design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
+        deviation = np.where(size == size.max(), spread, 1.0)[:, None]
+        values.append(rng.normal(size=(len(size), studies)) * deviation)
+        terms.append(run_terms(T_HC2, design, design.contrast))
+        difference = difference + sign * design.contrast @ values[-1]
+    both, y = terms[0].minus(terms[1], np.full(sum(second), -1)), np.concatenate(values)
+    return (np.abs(difference) > student.ppf(0.975, both.degrees(y)) * np.sqrt(both.variance(y))).mean()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((5, 5, 1), (5, 5, 1)), ((3, 3, 1), (3, 3, 1)), ((3, 3, 3, 1), (3, 3, 3, 1)), ((5, 5, 5, 5), (5, 5, 5, 1)),
+     ((5, 5, 5, 5), (1, 1, 1, 1)), ((5, 5, 5), (1, 1, 1))],
+)  # fmt: skip
+def test_groups_alike_seldom_differ_where_sizes_have_one_run(first, second):
+    assert false_alarms(first, second) < 0.05
+    assert false_alarms(first, second, spread=2.0) < 0.055
+
+
+def test_clusters_are_seeds_and_their_correction_is_cr2():
+    """Complete seeds: the t test of their slopes. A seed that misses a size: (I - H)^-1/2 of its block, by hand."""
+    size, seed = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
+    design = Design(1.0 * size, size, seed, True)
+    y = np.random.default_rng(1).normal(size=(9, 1))
+    terms = run_terms(T_SEEDS, design, design.contrast)
+    slopes = [np.polyfit(range(3), y[seed == s, 0], 1)[0] for s in range(3)]
+    np.testing.assert_allclose(terms.variance(y), np.var(slopes, ddof=1) / 3)
+    np.testing.assert_allclose(terms.degrees(y), 2)
+    part = design.of(np.arange(9) < 8)  # the last seed lacks the largest size
+    terms = run_terms(T_SEEDS, part, part.contrast)
+    model = np.eye(3)[part.size]
+    residual = np.eye(8) - model @ np.linalg.pinv(model)
+    rows = []
+    for s in range(3):
+        of = np.flatnonzero(part.seed == s)
+        rows.append(part.contrast[of] @ np.linalg.inv(sqrtm(residual[np.ix_(of, of)])) @ residual[of])
+    np.testing.assert_allclose(terms.variance(y[:8]), [((np.stack(rows) @ y[:8]) ** 2).sum()])
+    products = np.stack(rows) @ np.stack(rows).T
+    np.testing.assert_allclose(terms.degrees(y[:8]), np.trace(products) ** 2 / (products**2).sum())
+
+
+def test_text_in_common_is_what_no_difference_between_runs_shows():
+    """Samples of 60 of 100 units: the variance of a mean over new texts is that within, and that of all the text."""
+    rng = np.random.default_rng(2)
+    size, share = np.repeat([0, 1], 4), np.repeat([0.3, 0.6], 4)
+    c = slope_weights(1.0 * size, np.ones((1, 8)))[0]
+    found, slopes = [], []
+    for _ in range(3000):
+        units = rng.normal(0, [[3.0], [1.0]], (2, 100))  # effects at the sizes have spreads of their own
+        y = np.array([units[s][rng.permutation(100)[: int(100 * f)]].mean() for s, f in zip(size, share, strict=True)])
+        slopes.append(c @ y)
+        terms = run_terms(T_SIZES, Design(1.0 * size, size, np.tile(np.arange(4), 2), False), c)
+        within = terms.variance(y[:, None])
+        found.append((within + shared_text_variance(c, y[:, None], size, share))[0])
+    assert np.mean(found) == pytest.approx(np.var(slopes), rel=0.1)
+
+
+def test_ranks_have_limits():
+    """Slopes that are far apart have their rank; those that are alike share theirs (pairwise tests, Holm)."""
+    size = np.repeat(np.arange(4), 5)
+    design = Design(1.0 * size, size, np.tile(np.arange(5), 4), False)
+    noise = np.random.default_rng(3).normal(0, 0.01, (20, 4))
+    y = design.x[:, None] * np.array([0.3, 0.1, 0.101, -0.2]) + noise
+    slope = design.contrast @ y
+    low, high = rank_limits(T_SIZES, design, slope, np.zeros(4), y, 0.95)
+    assert (low.tolist(), high.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
+    changes = [np.polyfit(design.x, y[:, 1] - y[:, k], 1)[0] for k in (0, 2, 3)]
+    assert changes[0] < 0 < changes[2]
+
+
+def test_simulated_studies_cover_the_truth():
+    """100 studies of four of the designs of `make bench`: none of its intervals falls far below 95%."""
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
+    for name in ("4x2 line, spread at both ends", "4x3 line, x5 at the smallest", "4x2 ceiling, 10 pairs"):
+        table = simulate(name, 100, config)
+        used = table[table["used"] & (table["none"] < 1)]
+        assert (used["covered"] * 100 >= binom.ppf(0.0005, 100, 0.95)).all(), used[["quantity", "covered"]]
+
+
+def test_designs_of_the_bench_have_random_numbers_of_their_own(monkeypatch):
+    """A design gives the same rows each time, and the same design by another name other studies."""
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=20, seed=1)
+    monkeypatch.setitem(DESIGNS, "another", DESIGNS["4x1 line, spread falls"])
+    first, again, other = (
+        simulate(name, 2, config).query("quantity == 'slope'")["width"].dropna().to_numpy()
+        for name in ("4x1 line, spread falls", "4x1 line, spread falls", "another")
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+
+
+def test_the_committed_table_covers():
+    """What is used covers 93% or more (less two standard errors) or gives no interval, in every design.
+
+    Whatever the standard error of a share of .93 in as many studies; rows of few studies with limits are no evidence.
+    """
+    table = pd.read_csv(FILE, dtype={"runs": str})
+    assert list(table) == [*KEYS, "studies", "covered", "none", "standard_error", "width"]
+    assert set(table["design"]) == set(DESIGNS)
+    assert (table["studies"] >= 1000).all()
+    used = table[table["used"] & (table["none"] < 0.9)]
+    error = np.sqrt(0.93 * 0.07 / (used["studies"] * (1 - used["none"])))
+    short = used[used["covered"] < 0.93 - 2 * error]
+    assert short.empty, short[["design", "quantity", "question", "level", "covered"]]
+    # What was used before, and is not: the regression with one spread falls where spreads differ.
+    rejected = table[~table["used"] & (table["interval"] == "t interval, one spread")]
+    assert rejected["covered"].min() < 0.9
+
+
+def test_differences_are_told_apart_from_accuracies():
+    """No change in any run: beside n differences of 0 one of -1 and one of 1 (Agresti and Caffo 2000), of any sign."""
+    units = made(pairs=10).units
+    outcome = np.zeros((2, 40))
+    added = 1 / (2 * 10 + 2)
+    variance, mean = single_judgements(outcome, replace(units, differences=True))
+    np.testing.assert_allclose(variance, 2 * added / 10)
+    np.testing.assert_allclose(mean, 0)
+    _, share = single_judgements(outcome, units)  # none of 20 right: 2 of 24 (Agresti and Coull 1998)
+    np.testing.assert_allclose(share, 2 / 24)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_limits_are_no_closer_than_chance_in_judgements_gives(confidence):
+    """Two runs a size that do not vary at all near a ceiling: the normal limits of the variance of judgements."""
+    cell = made(seeds=2, pairs=10)
+    outcome = np.ones((8, 40), np.float32)
+    fit = fit_group("g", np.arange(8), outcome, cell.design, cell.units, "auto")
+    config = CurvesConfig("lp", "auto", confidence, 100, 1)
+    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, config, None)
+    half = norm.ppf(0.5 + confidence / 2) * np.sqrt(fit.errors.floor)
+    assert (high - fit.line.slope >= half * (1 - 1e-9)).all()
+    assert (fit.line.slope - low >= half * (1 - 1e-9)).all()

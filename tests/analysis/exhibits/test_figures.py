@@ -1,0 +1,113 @@
+"""Figures: what they show, that names do not overlap, and that they can be drawn."""
+
+import colorsys
+import struct
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from analysis.config import CurvesConfig
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.figures.curves import accuracy_domain, learning_curves, perplexity_chart, slope_chart
+from analysis.exhibits.figures.style import HUES, finished, side_by_side, spread_apart, style, write_figure
+from analysis.exhibits.tables.slopes import with_published
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from tests.support.made_up_study import MadeUpStudy
+
+TWELVE = {f"phenomenon_{i:02d}": (1, 0.5 + 0.002 * i, 0.001 * i) for i in range(12)}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    MadeUpStudy(phenomena=TWELVE, pairs=20).write(runs)
+    return judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+
+
+@pytest.fixture(scope="module")
+def curves(judged):
+    fitted = fit_curves(judged, CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=10, seed=1))
+    fitted.slopes = with_published(fitted.slopes, judged.runs, "blimp")
+    return fitted
+
+
+def test_twelve_names_look_different():
+    look = style([f"n{i}" for i in range(12)])
+    assert len(set(look["colour"] + look["dash"].map(str))) == 12
+    assert len(set(look["colour"] + look["shape"])) == 12
+    lightness = [colorsys.rgb_to_hls(*(int(hue[i : i + 2], 16) / 255 for i in (1, 3, 5)))[1] for hue in HUES]
+    assert all(0.2 < value < 0.75 for value in lightness)  # seen on white and on black
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0.001, 0.2))
+def test_names_at_the_ends_of_lines_do_not_overlap(wanted, gap):
+    placed = spread_apart(wanted, gap)
+    order = np.argsort(wanted, kind="stable")
+    assert all(placed[b] - placed[a] >= gap - 1e-9 for a, b in pairwise(order))
+    assert np.mean(placed) == pytest.approx(np.mean(wanted), abs=1e-6)  # least squares moves no block as a whole
+
+
+def test_names_that_have_room_stay():
+    assert spread_apart([0.9, 0.1, 0.5], 0.1) == pytest.approx([0.9, 0.1, 0.5])
+
+
+def layers_of(specification, mark):
+    return [layer for layer in specification["layer"] if layer["mark"]["type"] == mark]
+
+
+def rows_of(specification, layer):
+    return specification["datasets"][layer["data"]["name"]]
+
+
+def test_learning_curves_show_means_runs_and_the_whole(curves):
+    specification = finished(learning_curves(curves, "lstm_tiny", people=0.9))
+    lines = layers_of(specification, "line")
+    assert {row["name"] for row in rows_of(specification, lines[0])} == {"Overall"}
+    assert len({row["name"] for row in rows_of(specification, lines[1])}) == 12
+    points = rows_of(specification, layers_of(specification, "point")[0])
+    assert len(points) == 13 * 8  # a point per run
+    assert len(layers_of(specification, "area")) == 2
+    axis = lines[1]["encoding"]["x"]
+    assert (axis["scale"]["type"], axis["scale"]["base"]) == ("log", 2)
+    assert axis["axis"]["values"] == [125_000, 250_000, 500_000, 1_000_000]
+    rules = rows_of(specification, layers_of(specification, "rule")[0])
+    assert {row["accuracy"] for row in rules} == {0.5, 0.9}
+    assert specification["params"] == [{"name": "highlight", "value": ""}]
+
+
+def test_panels_share_the_axis_of_accuracies(curves):
+    domains = {
+        tuple(layers_of(finished(learning_curves(curves, group)), "line")[1]["encoding"]["y"]["scale"]["domain"])
+        for group in ("lstm_tiny", "txl_tiny")
+    }
+    assert domains == {accuracy_domain(curves)}
+
+
+def test_slope_chart_has_published_slopes_hollow(judged, curves):
+    slopes = curves.slopes.assign(published_slope=0.04)
+    hollow = layers_of(finished(slope_chart(slopes)), "point")[-1]
+    assert hollow["mark"]["filled"] is False
+    assert hollow["encoding"]["x"]["field"] == "published_slope"
+    assert len(layers_of(finished(slope_chart(curves.slopes)), "point")) == 1  # nothing published, nothing shown
+
+
+def test_figures_are_written(judged, curves, tmp_path):
+    panels = [learning_curves(curves, group) for group in ("lstm_tiny", "txl_tiny")]
+    for name, chart in {
+        "curves": side_by_side(panels),
+        "slopes": slope_chart(curves.slopes),
+        "perplexity": perplexity_chart(judged.runs),
+    }.items():
+        write_figure(tmp_path, name, chart)
+        svg = ET.parse(tmp_path / f"{name}.svg").getroot()
+        width = struct.unpack(">I", (tmp_path / f"{name}.png").read_bytes()[16:20])[0]
+        assert width == pytest.approx(2 * float(svg.get("width")), abs=2)
+    text = "".join(ET.parse(tmp_path / "curves.svg").getroot().itertext())
+    for shown in ("lstm_tiny", "txl_tiny", "125k", "1M", "Phenomenon 11", "Words of training text"):
+        assert shown in text
+    assert not list(tmp_path.glob(".*"))

@@ -1,0 +1,215 @@
+"""Sentences say no more than their intervals: each rule of analysis/exhibits/sentences/findings.py on tables made by
+hand.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from analysis.curves.fit import Curves
+from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.tables.slopes import slope_table
+from analysis.exhibits.tables.text import supported_digits
+from tests.support.slopes_by_hand import NAN, curve
+
+EIGHT = {"overall": (0.02, 0.01, 0.03)}
+
+
+def told(*curves_of, unit="words"):
+    slopes, at = (pd.concat(parts, ignore_index=True) for parts in zip(*curves_of, strict=True))
+    return dict(findings(Curves(slopes, at, pd.DataFrame()), unit, 0.95))
+
+
+def test_a_curve_rises_where_its_interval_lies_above_0():
+    text = told(curve(EIGHT))["lstm"]
+    assert text.startswith(
+        "overall accuracy rises over 16k to 128k words: +.020 per doubling of the text (95% interval [+.010, +.030]); "
+        ".500 at 16k words, .560 at 128k words."
+    )
+    assert "tokens (95%" not in text
+    assert "over 16k to 128k tokens" in told(curve(EIGHT), unit="tokens")["lstm"]
+
+
+def test_an_interval_that_holds_0_shows_no_change():
+    """The review's example: "falls" for [-.0081, +.0010]."""
+    text = told(curve({"overall": (-0.0036, -0.0081, 0.0010)}, ends=(0.56, 0.5)))["lstm"]
+    assert "falls" not in text
+    assert "no change over 16k to 128k words that 8 runs can show (-.004 per doubling" in text
+    assert "95% interval [-.008, +.001]" in text
+
+
+def test_a_curve_falls_where_its_interval_lies_below_0():
+    assert "overall accuracy falls over" in told(curve({"overall": (-0.02, -0.03, -0.01)}))["lstm"]
+
+
+def test_without_an_interval_nothing_is_said_to_change():
+    text = told(curve({"overall": (0.02, NAN, NAN)}, runs=3, note="one run a size"))["lstm"]
+    assert "rises" not in text
+    assert "without an interval (one run a size), so that nothing shows whether it changes" in text
+
+
+def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
+    slopes = {f"up_{i}": (0.1, 0.05, 0.15) for i in range(8)}
+    slopes |= {"island_effects": (-0.02, -0.03, -0.01), "npi_licensing": (0.0, -0.01, 0.01)}
+    text = told(curve(EIGHT | slopes))["lstm"]
+    assert "Accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); it shows no change that 8 runs" in text
+    assert "can show in 1 (NPI licensing)" in text
+    assert "(by 95% intervals, not corrected for multiple comparisons)." in text
+    assert "each for itself" not in text
+    many = {f"down_{i}": (-0.02, -0.03, -0.01) for i in range(8)}
+    assert all(f"down {i}" in told(curve(EIGHT | many))["lstm"] for i in range(8))
+
+
+@pytest.mark.parametrize(
+    ("second", "ranks", "expected"),
+    [
+        ((0.08, 0.04, 0.12), {"first": 1}, None),  # its interval overlaps with the first's
+        ((0.03, 0.01, 0.05), {}, None),  # ranks are open
+        (
+            (0.03, 0.01, 0.05),
+            {"first": 1},
+            "Steepest: first (+.10, 95% interval [+.06, +.14]); its interval lies above all others.",
+        ),
+        (
+            (0.09, 0.055, 0.13),
+            {"first": 2, "second": 2},
+            "Steepest: first (+.10, 95% interval [+.06, +.14]) and second (+.09, 95% interval [+.06, +.13]); their "
+            "intervals lie above all others.",
+        ),
+    ],
+)
+def test_steepest_needs_intervals_and_ranks_that_part(second, ranks, expected):
+    rest = {"c": (0.01, -0.02, 0.045), "d": (0.0, -0.01, 0.01), "e": (0.0, -0.01, 0.01)}
+    text = told(curve(EIGHT | {"first": (0.10, 0.06, 0.14), "second": second} | rest, ranks=ranks))["lstm"]
+    assert ("Steepest" in text) == (expected is not None)
+    assert (expected or "") in text
+    assert "hallowest" not in text
+
+
+def test_two_sizes_are_a_difference():
+    slopes = {"overall": (0.03, 0.01, 0.05)} | {
+        f"p_{i}": (0.03 * i, 0.03 * i - 0.01, 0.03 * i + 0.01) for i in range(5)
+    }
+    two = [curve(slopes, group=group, sizes=("16k", "64k"), runs=4) for group in ("lstm", "txl")]
+    texts = told(*two)
+    assert set(texts) == {"lstm", "txl"}  # no correlation of slopes
+    # two doublings apart
+    assert ": .500 at 16k words, .560 at 64k words: a difference of +.06 (95% interval [+.02, +.10])." in texts["lstm"]
+    assert "is higher at 64k words in 4 of 5 phenomena" in texts["lstm"]
+    for word in ("slope", "teepest", "per doubling", "rises", "line"):
+        assert word not in texts["lstm"], word
+    none = told(curve({"overall": (0.01, -0.01, 0.03)}, sizes=("16k", "32k"), runs=4))["lstm"]
+    assert "no difference that 4 runs can show (+.010, 95% interval [-.010, +.030])" in none
+    slopes, at = two[0]
+    points = at.assign(name="p_1", level="phenomenon")
+    table = slope_table(Curves(slopes, pd.concat([at, points]), pd.DataFrame()))
+    assert table[["r2", "rank"]].isna().all(axis=None)
+    assert table["note"].eq("two sizes: a difference, not a curve").all()
+
+
+def test_the_slope_without_unknown_words_stands_beside_that_of_all_pairs():
+    slopes, at = curve(EIGHT)
+    free = slopes.assign(pairs="without <unk>", n_pairs=1204)
+
+    def without_unk(slope, low, high):
+        return told((pd.concat([slopes, free.assign(slope=slope, low=low, high=high)]), at))["lstm"]
+
+    assert (
+        "On the 1,204 pairs without <unk>: no change that 8 runs can show (+.003 per doubling, 95% interval "
+        "[-.001, +.007])."
+    ) in without_unk(0.003, -0.001, 0.007)
+    assert (
+        "On the 1,204 pairs without <unk> it rises by .020 per doubling (95% interval [+.010, +.030])."
+        in without_unk(0.02, 0.01, 0.03)
+    )
+    assert "it falls by .020 per doubling (95% interval [-.030, -.010])." in without_unk(-0.02, -0.03, -0.01)
+    assert "On the 1,204 pairs without <unk>: +.020 per doubling, without an interval." in without_unk(0.02, NAN, NAN)
+    assert "<unk>" not in told((slopes, at))["lstm"]
+    two, at = curve(EIGHT, sizes=("16k", "64k"))
+    text = told((pd.concat([two, two.assign(pairs="without <unk>", n_pairs=1204)]), at))["lstm"]
+    assert "On the 1,204 pairs without <unk> it is higher by .040 (95% interval [+.020, +.060])." in text
+
+
+def test_one_size_has_no_slope():
+    text = told(curve({"overall": (NAN, NAN, NAN)}, sizes=("16k",), note="one size only: no slope"))["lstm"]
+    assert text == "overall accuracy .500 at 16k words; one size only: no slope."
+
+
+def test_a_rejected_line_is_said_so_with_its_range_of_sizes():
+    slopes = EIGHT | {"island_effects": (-0.02, -0.03, -0.01), "binding": (0.02, 0.01, 0.03)}
+    text = told(curve(slopes, bent={"overall": 0.0004, "island_effects": 0.005, "binding": 0.2}))["lstm"]
+    assert (
+        "A straight line is rejected (lack of fit, p < .001), so that +.020 is an average over 16k to 128k words"
+        in text
+    )
+    assert (
+        "A straight line is rejected (lack of fit, p < .05, not corrected for multiple comparisons) in island effects: "
+        "its slope is an average over 16k to 128k words." in text
+    )
+    assert "rejected" not in told(curve(slopes, bent={"overall": 0.3}))["lstm"]
+
+
+def test_a_correlation_of_slopes_has_an_interval():
+    x, y = np.array([0.0, 1, 2, 3, 4]) / 100, np.array([0.1, 1.3, 1.8, 3.4, 3.9]) / 100
+    both = [
+        curve(EIGHT | {f"p_{i}": (value, value - 0.01, value + 0.01) for i, value in enumerate(values)}, group=group)
+        for group, values in (("lstm", x), ("txl", y))
+    ]
+    r = np.corrcoef(x, y)[0, 1]
+    low, high = np.tanh(np.arctanh(r) + np.array([-1, 1]) * norm.ppf(0.975) / np.sqrt(5 - 3))  # Fisher's z, by hand
+    shown = [f"{value:.2f}".replace("0.", ".", 1) for value in (r, low, high)]
+    expected = "over 5 phenomena their slopes correlate (r = {}, 95% interval [{}, {}]).".format(*shown)
+    assert told(*both)["lstm and txl"] == expected
+    one_training = [(slopes.assign(low=NAN, high=NAN), at) for slopes, at in both]
+    assert set(told(*one_training)) == {"lstm", "txl"}
+
+
+def compared(bent=(), **values):
+    row = {"group": "lstm", "other": "txl", "level": "overall", "name": "overall", "difference": -0.007, "low": -0.012,
+           "high": -0.002, "p_holm": 0.01, "sizes": 2, "from_size": "16k", "to_size": "32k", "margin": 0.005,
+           "p_equivalent": 0.4}  # fmt: skip
+    slopes = pd.concat([curve(EIGHT, group=group, bent=dict.fromkeys(bent, 0.01))[0] for group in ("lstm", "txl")])
+    ((about, text),) = comparisons(pd.DataFrame([row | values]), slopes, "words", 0.95)
+    assert about == "lstm and txl"
+    return text
+
+
+def test_differ_needs_holm_and_no_difference_an_equivalence_test():
+    assert compared() == (
+        "their overall differences differ over the 2 sizes that both have, 16k to 32k words (-.007 per doubling, 95% "
+        "interval [-.012, -.002]; p = .010 after Holm's correction for 1 comparison)."
+    )
+    assert compared(p_holm=0.06).startswith("whether their overall differences differ over the 2 sizes that")
+    assert compared(sizes=4, to_size="128k").startswith(
+        "their overall slopes differ over the 4 sizes that both have, 16k"
+    )
+    alike = {"difference": 0.001, "low": -0.002, "high": 0.004, "p_holm": 0.6, "p_equivalent": 0.02}
+    same = compared(**alike)
+    assert same.startswith("their overall differences do not differ by more than .005 per doubling over the 2 ")
+    assert "(equivalence test, p = .020)" in same
+
+
+def test_a_comparison_claims_no_more_than_the_interval_beside_it():
+    """Two one-sided tests at 5% go with a 90% interval: the 95% interval beside them may hold the margin."""
+    alike = {"difference": 0.001, "low": -0.0035, "high": 0.0055, "p_holm": 0.6, "p_equivalent": 0.045}
+    assert compared(**alike).startswith("whether their overall differences differ")
+    assert compared(low=-0.016, high=0.002).startswith("whether their overall differences differ")  # of 99%, say
+
+
+def test_a_comparison_says_which_line_is_rejected():
+    four = {"sizes": 4, "to_size": "128k"}
+    assert compared(bent=["overall"], **four).endswith(
+        "A straight line is rejected for lstm and txl, so this compares average slopes over 16k to 128k words, not the "
+        "rates at any size."
+    )
+    assert "rejected" not in compared(**four)
+    assert "rejected" not in compared(bent=["overall"])  # two sizes are a difference, whatever lies between
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "digits"),
+    [(0.0082, 0.0187, 3), (-0.0081, 0.0010, 3), (0.01, 0.12, 2), (0.0211, 0.0234, 4), (0.0004, 0.0204, 4), (0, 0, 3)],
+)
+def test_digits_are_those_that_an_interval_supports(low, high, digits):
+    assert supported_digits(low, high) == digits

@@ -1,0 +1,97 @@
+"""Every table of a report goes through LaTeX, whatever the names in it hold, and fits the page."""
+
+import re
+import subprocess
+
+import pandas as pd
+import pytest
+
+from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.tables.curves import curve_tables
+from analysis.exhibits.tables.latex import latex_table
+from analysis.papers.papers import reproduce
+from analysis.report.report import write_report
+from analysis.sections.curves import curve_exhibits
+from tests.support.made_up_section import CONFIG, EVIL, section_of
+
+NAMES = (
+    "100%",
+    "a_b",
+    "x & y",
+    "#1",
+    "~",
+    "^2",
+    "back\\slash",
+    "{",
+    "}",
+    "$5",
+    "\\input{/etc/passwd}",
+    "<|>",
+    "\u2212.5 \u00b1 1",
+)
+
+
+def set_in_latex(pdflatex, folder, tables):
+    """The text of a document that holds the tables; fails where LaTeX stops."""
+    inputs = "\n".join(f"\\input{{{path}}}\\clearpage" for path in tables)
+    source = "\\documentclass{article}\n\\usepackage{array,booktabs,graphicx,longtable,pdflscape}\n\\begin{document}\n"
+    (folder / "paper.tex").write_text(f"{source}{inputs}\n\\end{{document}}\n")
+    command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Float too large" not in done.stdout
+    log = (folder / "paper.log").read_text(errors="replace")
+    wide = [float(points) for points in re.findall(r"Overfull .hbox \(([\d.]+)pt too wide", log)]
+    assert max(wide, default=0) < 10, wide
+    return subprocess.run(
+        ["pdftotext", "-layout", folder / "paper.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_every_table_of_a_report_compiles(pdflatex, tmp_path):
+    phenomena = dict.fromkeys((*NAMES, EVIL), (2, 0.5, 0.02))
+    section = section_of(tmp_path / "runs", phenomena=phenomena)
+    section.exhibits += curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95)
+    write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", [])
+    tables = sorted((tmp_path / "report").glob("*.tex"))
+    assert {"blimp-slopes.tex", "blimp-comparisons.tex"} <= {path.name for path in tables}
+    text = set_in_latex(pdflatex, tmp_path, tables)
+    shown = re.sub(r"\s", "", text)
+    for name in ("100%", "Ab", "X&y", "#1", "ˆ2", r"Back\slash", "$5", r"\input{/etc/passwd}", "alert(1)", "95%"):
+        assert name in shown, name
+
+
+@pytest.mark.parametrize("rows", [3, 200])
+def test_long_tables_run_over_pages_and_wide_ones_fit_one(pdflatex, tmp_path, rows):
+    sentence = "The essay about the bank had not sounded like itself before the vote."
+    table = pd.DataFrame({"paradigm": ["anaphor_gender"] * rows, "good": sentence, "bad": sentence, "margin": -0.5})
+    table[[f"lstm_tiny, unigram, dropout={i}" for i in range(2)]] = 0.25
+    (tmp_path / "t.tex").write_text(Exhibit("t", "Hardest", "About.", table).latex("tab:t"))
+    text = set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
+    assert text.count("Anaphor") == rows
+
+
+def test_every_table_of_the_papers_fits_its_page(pdflatex, tmp_path):
+    exhibits = [exhibit for paper in reproduce() for exhibit in paper.exhibits if exhibit.table is not None]
+    for exhibit in exhibits:
+        (tmp_path / f"{exhibit.name}.tex").write_text(exhibit.latex(f"tab:{exhibit.name}"))
+    text = set_in_latex(pdflatex, tmp_path, sorted(tmp_path.glob("*.tex")))
+    assert {"blimp-table4", "climp-table2", "methods-table3"} <= {exhibit.name for exhibit in exhibits}
+    assert text.count("Superlative") == 2  # its columns are broken into lines
+
+
+@pytest.mark.parametrize(("columns", "sideways"), [(6, False), (12, False), (24, True)])
+def test_many_columns_turn_their_headings_and_then_the_page(pdflatex, tmp_path, columns, sideways):
+    names = [f"meta-llama/Llama-3.{i}-8B-Instruct, in_template_lp" for i in range(columns)]
+    table = pd.DataFrame({"phenomenon": ["determiner_noun_agreement", "overall"], **dict.fromkeys(names, 0.123)})
+    (tmp_path / "t.tex").write_text(tex := Exhibit("t", "Models", "About.", table).latex("tab:t"))
+    assert ("landscape" in tex) == sideways
+    needed = re.search(r"usepackage\{(.*)\}", tex)[1].split(",")
+    for package, command in {"graphicx": "rotatebox", "longtable": "{longtable}", "pdflscape": "{landscape}"}.items():
+        assert (package in needed) == (command in tex)
+    set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
+
+
+def test_a_group_s_name_is_text(pdflatex, tmp_path):
+    (tmp_path / "t.tex").write_text(latex_table(["a", "b"], [(r"100% \x_{y}", [["1", "2"]])], "50% & more", "tab:x"))
+    assert "100%" in set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])

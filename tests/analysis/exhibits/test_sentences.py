@@ -1,0 +1,192 @@
+"""What could carry a result stands first: shares of <unk> and of ties, unequal ranges of sizes, missing runs."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from analysis.config import CurvesConfig
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.sentences.curves import extent, in_text, joined, warnings
+from analysis.exhibits.sentences.methods import methods
+from analysis.exhibits.tables.slopes import slope_table, terminal_table
+from analysis.study.collect import PROBLEMS
+from analysis.study.judgements import Judgements, sized
+from tests.support.slopes_by_hand import curve
+
+PAIRS = 100
+
+
+def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), problems=(), reference="treebank"):
+    """Two runs a cell; shares of pairs with <unk> and of ties are numbers, or one a cell."""
+    rows = [
+        {"group": group, "size": size, "seed": seed, "sample_words": float(size.removesuffix("k")), "overlap": 0.0,
+         "reference": reference, "manifest": {}, "study": "s", "nested": False}
+        for group, size in cells
+        for seed in (1, 2)
+    ]  # fmt: skip
+    runs = pd.DataFrame(rows, index=pd.Index([f"run-{i}" for i in range(len(rows))]))
+
+    def share(of):
+        wanted = np.repeat(np.broadcast_to(of, len(cells)), 2)
+        return np.arange(PAIRS) < np.round(wanted[:, None] * PAIRS)
+
+    pairs = pd.DataFrame({"pair_id": range(PAIRS), "paradigm": "p", "phenomenon": "f"})
+    return Judgements(
+        "generated", "lp", "d", {}, runs, pairs, np.ones((len(rows), PAIRS)), share(tie).astype(float), share(unk),
+        pd.DataFrame(problems, columns=list(PROBLEMS)),
+    )  # fmt: skip
+
+
+def test_unknown_words_and_ties_of_the_reviews_example_are_said_first():
+    """99% of generated pairs held <unk> and 25% tied, counted as wrong; the findings warned of nothing."""
+    problems = [("gone", "missing", ""), ("broken", "failed", "loss")]
+    texts = warnings(judged(0.99, (0.25, 0.11), problems=problems), "wrong")
+    assert texts[0].startswith("2 runs not in these curves: 1 missing and 1 failed")
+    assert texts[1].startswith("Unknown words could carry these results: 99% of the pairs hold <unk>. 1 of 100 pairs")
+    assert texts[2] == (
+        "Ties could carry these results: 11% to 25% (most in lstm at 16k words) of the pairs have two equal "
+        "scores, and each counts as wrong (counted half, accuracies would be up to .125 higher)."
+    )
+    assert "each counts half." in warnings(judged(tie=0.25), "half")[0]
+    assert "up to .125 lower" in warnings(judged(tie=0.25), "right")[0]
+
+
+def test_few_unknown_words_and_ties_are_no_warning():
+    assert warnings(judged(0.04, 0.0), "wrong") == []
+    assert len(warnings(judged(0.05, 0.01), "wrong")) == 2
+
+
+def test_curves_over_different_sizes_are_said():
+    cells = (("lstm", "16k"), ("lstm", "32k"), ("lstm", "128k"), ("txl", "16k"), ("txl", "32k"), ("ngram", "16k"))
+    assert warnings(judged(cells=cells), "wrong") == [
+        "Curves cover different sizes, so that their slopes do not compare as they stand: lstm has 3 sizes, 16k to "
+        "128k words, txl has 2 sizes, 16k to 32k words and ngram has one, 16k words."
+    ]
+    assert warnings(judged(cells=cells[:2]), "wrong") == []
+
+
+def test_sizes_have_a_unit():
+    assert extent(judged().runs) == "4 runs: 1 curve, 2 sizes from 16k to 128k words, seeds 1 and 2"
+    assert "16k to 128k characters" in extent(judged(reference="characters").runs)
+    assert (sized("16k", "words"), sized("4k sentences", "words")) == ("16k words", "4k sentences")
+
+
+def test_names_and_lists_within_a_sentence():
+    assert joined(["a", "b", "c"]) == "a, b and c"
+    assert (in_text("npi_licensing"), in_text("island_effects")) == ("NPI licensing", "island effects")
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"), [((0.01, 0.03), "32"), ((-0.03, -0.01), "31"), ((-0.01, 0.02), "2"), ((np.nan, np.nan), "2")]
+)
+def test_the_terminal_marks_what_rises_and_what_falls(limits, code):
+    slopes, at = curve({"overall": (float(np.nanmean([0.015, *limits])), *limits)})
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system="standard")
+    table = slope_table(type("C", (), {"slopes": slopes, "accuracies": at}))
+    console.print(terminal_table(table, "h", 0.95))
+    text = console.file.getvalue()
+    assert "95% interval" in text
+    (line,) = [line for line in text.splitlines() if "Overall" in line]
+    assert f"\x1b[{code}m" in line
+
+
+def study(counts, *, nested=False, overlap=0.0, training=None, reference="treebank"):
+    """Judgements of groups with `counts` runs at each size; `overlap` is that of the largest size."""
+    rows = [
+        {"study": "s", "group": group, "size": f"{2**s}k", "seed": seed, "sample_words": 1000.0 * 2**s,
+         "nested": nested, "overlap": overlap * (s == len(of_group) - 1), "reference": reference, "manifest": {},
+         "training": training or f"{group}-{s}-{seed}"}
+        for group, of_group in counts.items()
+        for s, runs in enumerate(of_group)
+        for seed in range(runs)
+    ]  # fmt: skip
+    runs = pd.DataFrame(rows, index=pd.Index([f"run-{i}" for i in range(len(rows))]))
+    accuracy = 0.5 + 0.05 * np.log2(runs["sample_words"].to_numpy() / 1000)[:, None]
+    outcome = (np.random.default_rng(0).uniform(size=(len(runs), PAIRS)) < accuracy).astype(np.float32)
+    pairs = pd.DataFrame({"pair_id": range(PAIRS), "paradigm": np.repeat(["p", "q"], PAIRS // 2), "phenomenon": "f"})
+    flat = np.zeros(outcome.shape, dtype=bool)
+    policy = {"context": "none", "context_tokens": 32, "score_eos": True, "unk": "score"}
+    problems = pd.DataFrame(columns=list(PROBLEMS))
+    return Judgements("generated", "lp", "d", dict.fromkeys(counts, policy), runs, pairs, outcome, flat, flat, problems)
+
+
+def methods_of(judgements, interval="auto"):
+    """The methods paragraph; no sentence stands in it twice."""
+    config = CurvesConfig(method="lp", interval=interval, confidence=0.95, resamples=50, seed=1)
+    text = " ".join(methods(judgements, fit_curves(judgements, config), config, "wrong"))
+    sentences = text.split(". ")
+    assert len(sentences) == len(set(sentences)), text
+    return text
+
+
+WHY = "A bootstrap needs five runs at each size."
+BENT = "also hold the distance of a bent curve from its line"
+
+
+@pytest.mark.parametrize(
+    ("counts", "more", "there", "not_there"),
+    [
+        ([2] * 4, {}, ["They are t intervals with HC3 errors", "as some size has two runs", BENT, WHY], ["HC2"]),
+        ([3] * 4, {}, ["each size has the spread of its own runs", WHY], ["HC2", "HC3", BENT, "resamples"]),
+        ([1] * 4, {}, ["HC2 errors", "as some size has one run", "none has a band"], ["HC3", "lack of fit", "Bands"]),
+        ([5] * 4, {}, ["They are from a crossed bootstrap (50 resamples, seed 1). Runs are drawn"],
+         ["t intervals", WHY]),
+        ([3] * 4, {"nested": True}, ["t intervals over seeds", "samples are nested"], ["HC2", "HC3", BENT]),
+        ([5] * 4, {"nested": True}, ["Seeds are drawn with all of their runs"], ["within their size"]),
+        ([5] * 4, {"overlap": 0.77}, ["raised for the text that samples of one size have in common"], []),
+        ([3] * 4, {"overlap": 1.0}, ["Without an interval: lstm (samples of a size are the same text"],
+         ["too few runs", "t intervals", "lack of fit", "for these pairs;"]),
+        ([1] * 5, {"training": "one", "reference": "tokens"},
+         ["Without an interval: lstm (checkpoints of one training", "log2 of the tokens that a checkpoint was trained"],
+         ["too few runs", "distinct", "Onset"]),
+        ([3], {}, ["With one size, accuracies have no slope.", "Without an interval: lstm (one size only"],
+         ["least-squares", "Onset"]),
+        ([3, 3], {}, ["Of two sizes the slope is their difference per doubling."], ["lack of fit"]),
+    ],
+)  # fmt: skip
+def test_methods_name_what_was_done_and_nothing_else(counts, more, there, not_there):
+    text = methods_of(study({"lstm": counts}, **more))
+    assert not [part for part in there if part not in text], text
+    assert not [part for part in [*not_there, "Curves are compared"] if part in text], text
+
+
+def test_methods_of_an_interval_that_was_asked_for():
+    """Five runs a size allow the bootstrap: it is not the number of runs that chose t intervals."""
+    text = methods_of(study({"lstm": [5] * 4}), "t")
+    assert "They were chosen over a bootstrap (analysis.interval=t)." in text
+    assert WHY not in text
+    assert BENT not in text
+
+
+def test_methods_name_the_curves_that_each_interval_is_of():
+    counts = {
+        "lstm": [5] * 4,
+        "txl": [5, 5, 3, 1],
+        "gru": [2] * 4,
+        "ngram": [3, 3, 3, 2],
+        "llama": [3] * 3,
+        "lone": [2],
+    }
+    text = methods_of(study(counts))
+    assert "Those of txl are t intervals with HC2 errors" in text
+    assert "Those of gru and ngram are t intervals with HC3 errors" in text
+    assert "Those of llama are t intervals in which each size" in text
+    assert "Those of lstm are from a crossed bootstrap" in text
+    assert "Errors by HC2 and HC3 also hold the distance" in text
+    assert "Without an interval: lone (one size only: no slope)." in text
+    assert text.count("For new pairs too, t intervals add") == text.count(WHY) == 1
+    assert "do not differ where both the interval and two one-sided tests" in text
+
+
+def test_runs_on_the_same_text_are_not_said_to_have_wider_intervals():
+    (text,) = warnings(study({"lstm": [3] * 4}, overlap=1.0), "wrong")
+    assert text == (
+        "Some runs of one size were trained on the very same text (lstm at 8k words): nothing shows what new samples "
+        "would change, so these curves have no intervals of slopes."
+    )
+    (text,) = warnings(study({"lstm": [3] * 4}, overlap=0.7), "wrong")
+    assert "(70% at 8k words)" in text
+    assert "widened" in text

@@ -1,0 +1,312 @@
+"""The report as its readers use it, in a real browser: legends, sorting, downloads, print, and no complaint."""
+
+import csv
+import io
+import itertools
+import json
+import re
+import subprocess
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.exhibit import Exhibit, as_it_is
+from analysis.exhibits.figures.methods import length_chart
+from analysis.exhibits.sentences.findings import comparisons
+from analysis.exhibits.tables.curves import curve_tables
+from analysis.exhibits.tables.slopes import with_published
+from analysis.report.report import write_report
+from analysis.sections.curves import curve_exhibits
+from analysis.sections.section import Section
+from analysis.sections.several_studies import together_exhibits
+from analysis.study.collect import collect
+from analysis.study.combine import combine
+from analysis.study.judgements import judgements
+from eval.published import read_published
+from tests.support.browser import Opened
+from tests.support.made_up_section import CONFIG, EVIL, section_of
+from tests.support.made_up_study import MadeUpStudy
+
+pytestmark = pytest.mark.slow
+FADED = 0.15  # opacity below which a line counts as faded
+
+
+ERRORS = Exhibit(
+    "errors",
+    "A sample of errors",
+    "Wrongly judged pairs.",
+    pd.DataFrame(
+        [
+            ("anaphor_gender_agreement", "lstm_tiny", "A woman hid herself .", "anaphor_agreement"),
+            ("anaphor_number_agreement", "txl_tiny", "Two cats hid themselves .", "anaphor_agreement"),
+            ("wh_island", "txl_tiny", "Who hid <b>that</b> cat ?", "island_effects"),
+        ],
+        columns=["paradigm", "curve", "good", "phenomenon"],
+    ),
+    cells=dict.fromkeys(("curve", "good"), as_it_is),
+    folded=True,
+    filtered=True,
+)
+
+
+_LENGTHS = pd.DataFrame(
+    [(method, at, 9, 0.5 + slope * at, 0.4, 0.6) for method, slope in (("lp", 0.04), ("mean_lp", -0.02))
+     for at in range(-5, 6)],
+    columns=["method", "difference", "judgements", "accuracy", "low", "high"],
+)  # fmt: skip
+LENGTHS = Exhibit(
+    "lengths",
+    "Unequal lengths",
+    "Named at the ends of lines.",
+    charts={"curve-0": lambda width: length_chart(_LENGTHS, width=width)},
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    section = section_of(folder / "runs", unk_share=0.3)
+    section.exhibits += [
+        *curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95),
+        ERRORS,
+        LENGTHS,
+    ]
+    return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
+
+
+@pytest.fixture
+def opened(browser, report):
+    page = Opened(browser, report)
+    yield page
+    assert page.console == []
+    page.page.context.close()
+
+
+def opacities(page, chart):
+    """Of the lines of a chart, by their colour."""
+    return page.evaluate(
+        """(chart) => Object.fromEntries(
+            [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
+              .map((line) => [line.getAttribute("stroke"), Number(line.getAttribute("opacity") ?? 1)]))""",
+        chart,
+    )
+
+
+def test_a_legend_fades_the_other_lines_and_brings_them_back(opened):
+    page = opened.page
+    before = opacities(page, "blimp-curve-0")
+    assert len(before) == 4  # three phenomena and the whole
+    assert min(before.values()) > FADED
+    entry = page.locator("#s1-curves .legend button").first
+    entry.click()
+    assert entry.get_attribute("aria-pressed") == "true"
+    for chart in ("blimp-curve-0", "blimp-curve-1"):
+        page.wait_for_function(
+            """(chart) => [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
+                 .filter((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15).length === 1""",
+            arg=chart,
+        )
+    chosen = page.locator("#s1-curves .legend button line").first.get_attribute("stroke")
+    assert [colour for colour, opacity in opacities(page, "blimp-curve-0").items() if opacity > FADED] == [chosen]
+    entry.focus()
+    page.keyboard.press("Space")
+    assert entry.get_attribute("aria-pressed") == "false"
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('[data-chart="blimp-curve-0"] .mark-line path')]
+             .every((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15)"""
+    )
+    assert opacities(page, "blimp-curve-0") == before
+
+
+def column(page, number):
+    cells = page.locator(f"#s1-slopes table.sortable >> nth=0 >> tbody tr > :nth-child({number})")
+    return cells.all_inner_texts()
+
+
+def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
+    page = opened.page
+    header = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Slope")
+    place = 1 + header.evaluate("(th) => th.cellIndex")
+    numbers = lambda: [float(text.replace("\N{MINUS SIGN}", "-")) for text in column(page, place)]  # noqa: E731
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert numbers() == sorted(numbers(), reverse=True)
+    assert len(set(numbers())) > 4
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert numbers() == sorted(numbers())
+    first = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th").first
+    header.locator("button").focus()
+    for _ in range(place - 1):
+        page.keyboard.press("Shift+Tab")  # back to the first column, as a reader without a mouse would go
+    page.keyboard.press("Enter")
+    assert first.get_attribute("aria-sort") == "ascending"
+    assert header.get_attribute("aria-sort") is None
+    assert column(page, 1) == sorted(column(page, 1), key=str.lower)
+    page.keyboard.press("Space")
+    assert first.get_attribute("aria-sort") == "descending"
+    interval = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Interval")
+    interval.locator("button").click()
+    lower = [
+        float(text[1:].partition(",")[0].replace("\N{MINUS SIGN}", "-"))
+        for text in column(page, 1 + interval.evaluate("(th) => th.cellIndex"))
+    ]
+    assert lower == sorted(lower, reverse=True)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme):
+    opened = Opened(browser, report, width, scheme)
+    page = opened.page
+    page.context.set_offline(True)
+    errors = page.locator("#blimp-errors")
+    errors.locator("summary").focus()
+    page.keyboard.press("Enter")
+
+    def shown():
+        return [row.split(" ")[0] for row in errors.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()]
+
+    def told():
+        return errors.locator("output").inner_text()
+
+    assert shown() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
+    assert told() == "3 of 3 rows"
+    page.keyboard.press("Tab")
+    page.keyboard.type("TXL_tiny hid")
+    assert shown() == ["txl_tiny", "txl_tiny"]
+    page.keyboard.press("Tab")  # to the choice of paradigms
+    page.keyboard.press("Tab")
+    phenomenon = errors.locator("select").nth(1)
+    assert phenomenon.evaluate("(field) => field === document.activeElement")
+    assert phenomenon.locator("option").all_inner_texts() == ["all", "Anaphor agreement", "Island effects"]
+    page.keyboard.type("Isl")
+    assert shown() == ["txl_tiny"]
+    assert told() == "1 of 3 rows"
+    assert errors.locator("tbody tr:visible").inner_text().count("<b>that</b>") == 1
+    assert errors.locator("select").first.locator("option").all_inner_texts() == ["all", "Wh island"]
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("nowhere")
+    assert (shown(), told()) == ([], "0 of 3 rows")
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    phenomenon.select_option("all")
+    assert told() == "3 of 3 rows"
+    field = errors.locator("input").bounding_box()
+    assert field["height"] >= 40  # a finger's width
+    assert field["x"] + field["width"] <= width
+    assert (opened.overflow, opened.console) == (0, [])
+    page.context.close()
+
+
+@pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
+def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, width, in_legend):
+    opened = Opened(browser, report, width)
+    chart = opened.page.locator("#blimp-lengths svg.marks")
+    names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
+    assert sorted(names.all_text_contents()) == ["lp", "mean_lp"]
+    assert chart.locator(".role-legend-label text").count() == in_legend
+    frame = chart.bounding_box()
+    texts = [text.bounding_box() for text in chart.locator("text:visible").all()]
+    assert all(frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"] + 1 for box in texts)
+    ticks = [text.bounding_box() for text in chart.locator(".role-axis-label text:visible").all()]
+    for one, other in itertools.combinations([box for box in ticks if box["width"]], 2):
+        apart = other["x"] >= one["x"] + one["width"] or one["x"] >= other["x"] + other["width"]
+        assert apart or abs(one["y"] - other["y"]) >= 10
+    panels = opened.page.locator('[data-chart="blimp-curve-0"]')
+    assert panels.locator(".role-legend-label").count() == 0  # the page has their legend
+    opened.page.context.close()
+
+
+@pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
+def test_a_download_arrives(opened, report, tmp_path, kind):
+    with opened.page.expect_download() as started:
+        opened.page.locator("#s1-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
+    name = started.value.suggested_filename
+    assert name == f"blimp-slopes.{ {'LaTeX': 'tex'}.get(kind, kind.lower()) }"
+    started.value.save_as(tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    beside = (report.parent / name).read_bytes()
+    if kind == "PNG":  # drawn by the browser
+        assert content.startswith(b"\x89PNG")
+        drawn, file = (Image.open(io.BytesIO(png)) for png in (content, beside))
+        assert drawn.size == pytest.approx(file.size, abs=4)
+        assert len(drawn.convert("RGB").getcolors(2**24)) > 20  # no empty sheet
+        return
+    assert content == beside
+    if kind == "CSV":
+        rows = list(csv.DictReader(content.decode().splitlines()))
+        assert {row["group"] for row in rows} == {"lstm_tiny", "txl_tiny"}
+    else:
+        assert content.startswith({"LaTeX": b"% needs", "SVG": b"<svg"}[kind])
+
+
+def test_a_chart_s_own_menu_saves_it(opened, tmp_path):
+    figure = opened.page.locator('[data-chart="blimp-slopes"]')
+    figure.hover()
+    figure.locator("summary").click()
+    with opened.page.expect_download() as started:
+        figure.get_by_text("Save as SVG").click()
+    started.value.save_as(tmp_path / "chart.svg")
+    assert "Anaphor agreement" in (tmp_path / "chart.svg").read_text()
+
+
+def test_it_prints_whole(opened, report, tmp_path):
+    """On paper nothing lies beyond the edge."""
+    page = opened.page
+    page.evaluate("for (const folded of document.querySelectorAll('main > article details')) folded.open = true")
+    page.emulate_media(media="print")
+    page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    for wanted in ("Learning curves", "Slopes", "Methods and limits", "Provenance", "Digests"):
+        assert wanted in text, wanted
+    assert "c0ffeec0ffeec0ff" in text  # a digest, in the last column of the widest table
+    boxes = subprocess.run(
+        ["pdftotext", "-bbox", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    (tmp_path / "boxes").write_text(boxes)
+    width = float(re.search(r'page width="([\d.]+)"', boxes)[1])
+    beyond = [word for x, word in re.findall(r'xMax="([\d.]+)"[^>]*>([^<]*)<', boxes) if float(x) > width]
+    assert beyond == []
+
+
+def test_studies_compared_in_one_page(browser, tmp_path):
+    """Two studies of one configuration, told apart by their names, with their panels, legend and links."""
+    for number, name in enumerate(("first", EVIL.replace("/", "") + "second")):
+        MadeUpStudy(pairs=20, name=name, models=("lstm_tiny",), seeds=(2 * number + 1, 2 * number + 2)).write(
+            tmp_path / "runs", seed=number
+        )
+    names = ["first", EVIL.replace("/", "") + "second"]
+    both = combine([collect(tmp_path / "runs", name) for name in names])
+    judged = judgements(both, "blimp", "lp", "wrong")
+    curves = fit_curves(judged, CONFIG)
+    curves.slopes = with_published(curves.slopes, judged.runs, "blimp")
+    tables = curve_tables(judged, read_published("blimp"), CONFIG)
+    section = Section(judged, curves, read_published("blimp"))
+    section.first = [*together_exhibits(judged, curves, section.people, 0.95), *curve_exhibits(tables, 0.95)]
+    section.found = comparisons(tables["slope-differences"], section.curves.slopes, "words", 0.95)
+    (tmp_path / "reports" / "first").mkdir(parents=True)
+    (tmp_path / "reports" / "first" / "report.html").write_text("its own")
+    path = write_report(tmp_path / "reports" / "both", both.name, [section], CONFIG, "wrong", [])
+    for width in (1280, 390):
+        opened = Opened(browser, path, width, "dark")
+        assert opened.console == []
+        assert opened.overflow == 0
+        charts = json.loads(re.search(r'id="charts">(.*?)</script>', path.read_text(), re.DOTALL)[1])
+        assert opened.charts == len(charts)
+        assert sum(name.startswith("blimp-together-") for name in charts) == 4  # three phenomena and the whole
+    page = opened.page
+    button = page.locator("#blimp-together .legend button", has_text="first")
+    button.click()
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('[data-chart="blimp-together-2"] .mark-line path')]
+             .filter((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15).length === 1"""
+    )
+    assert min(opacities(page, "blimp-curve-0").values()) > FADED  # another section's panels stay as they were
+    page.locator(".studies a").click()
+    assert page.inner_text("body") == "its own"

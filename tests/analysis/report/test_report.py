@@ -1,0 +1,171 @@
+"""The report and the command that writes it: complete, self-contained, and safe whatever the data hold."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from analysis.exhibits.sentences.curves import warnings
+from analysis.report.report import write_report
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.scores.files import score_path
+from tests.support.commands import completed
+from tests.support.made_up_section import CONFIG, EVIL, section_of
+from tests.support.made_up_study import MadeUpStudy
+
+
+class Page(HTMLParser):
+    """Tags, attributes and visible text of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.scripts, self._inside = [], [], [], None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.text.append(data)
+
+    @property
+    def visible(self):
+        return " ".join(" ".join(self.text).split())
+
+
+def page_of(folder, *sections):
+    path = write_report(folder, "made_up", sections, CONFIG, "wrong", ["python -m eval -m experiment=made_up"])
+    return Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A report of the usual made-up study, and its folder."""
+    folder = tmp_path_factory.mktemp("study")
+    return page_of(folder / "report", section_of(folder / "runs", unk_share=0.3)), folder / "report"
+
+
+def test_the_report_has_all_that_it_promises(written):
+    page, folder = written
+    for text in (
+        "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2", "overall accuracy rises over",
+        "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Slopes without unknown words",
+        "pairs with <unk>", "multiplies perplexity by", "t interval", "new samples of text and new initialisations",
+        "be" * 8, "1234567890", "torch 2.13.0", "python -m eval -m experiment=made_up",
+        "python -m analysis study=made_up", "Warstadt et al. 2020",
+    ):  # fmt: skip
+        assert text in page.visible, text
+    charts = json.loads(page.scripts[0])
+    drawn = {attributes["data-chart"] for _, attributes in page.tags if "data-chart" in attributes}
+    shown = {"curve-0", "curve-1", "slopes", "perplexity", "correlations-matrix", "vocabulary-unk"}
+    shown |= {"vocabulary-unequal_unk", "vocabulary-ties", "without-unk-slopes"}
+    assert drawn == set(charts) == {f"blimp-{name}" for name in shown}
+    linked = {
+        attributes["href"] for tag, attributes in page.tags if tag == "a" and not attributes["href"].startswith("#")
+    }
+    assert linked
+    for name in linked:
+        assert (folder / name).stat().st_size > 0
+    names = {path.name for path in folder.iterdir()}
+    assert {"blimp-slopes.tex", "blimp-slopes-without-unk.csv", "blimp-curves.svg", "blimp-curves.png"} < names
+
+
+def test_the_report_needs_no_network(written):
+    page, _ = written
+    for tag, attributes in page.tags:
+        assert tag not in ("link", "iframe", "img")
+        assert "src" not in attributes
+        assert "://" not in attributes.get("href", "")
+    policy = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
+    assert policy[0].startswith("default-src 'none'")
+    assert "vegaEmbed" in page.scripts[2]
+
+
+def test_text_from_data_stays_text(tmp_path):
+    phenomena = {EVIL: (2, 0.6, 0.05), "=cmd|' /C calc'!A0": (1, 0.5, 0.0)}
+    section = section_of(tmp_path / "runs", phenomena=phenomena, models=("lstm_tiny",))
+    section.judged.problems.loc[0] = [EVIL, "failed", EVIL]
+    page = page_of(tmp_path / "report", section)
+    assert len(page.scripts) == 4  # charts, files, Vega, ours
+    assert "alert(1)" not in page.scripts[2] + page.scripts[3]
+    assert "<" not in page.scripts[0]
+    assert "alert(1)" in page.visible
+    assert "\n=cmd" not in (tmp_path / "report" / "blimp-paradigms.csv").read_text()
+
+
+def test_missing_runs_and_overlap_are_said_first(tmp_path):
+    study = MadeUpStudy(pairs=10, overlap=0.7)
+    folders = study.write(tmp_path)
+    score_path(folders[0].scores("blimp"), "lp").unlink()
+    wanted = {folder.path.name: "" for folder in folders} | {"a-4M": "sample.size=4M", "b-4M": "sample.size=4M"}
+    collected = collect(tmp_path, "made_up", wanted)
+    told = " ".join(warnings(judgements(collected, "blimp", "lp", "wrong"), "wrong"))
+    assert "3 runs not in these curves: 2 missing and 1 unscored" in told
+    assert "70% at 125k words" in told
+    assert "no scored run at 125k words with seed 1" in told
+
+
+def test_runs_on_the_very_same_text_are_said(tmp_path):
+    folders = MadeUpStudy(pairs=10, models=("lstm_tiny",)).write(tmp_path)
+    told = " ".join(warnings(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong"), "wrong"))
+    assert "very same text" not in told
+    manifests = [folder.read_manifest()["corpus"] for folder in folders[:2]]
+    for folder, corpus in zip(folders[:2], manifests, strict=True):
+        folder.update_manifest(corpus=corpus | {"sample": manifests[0]["sample"]})
+    told = " ".join(warnings(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong"), "wrong"))
+    assert "trained on the very same text (lstm_tiny at 125k words)" in told
+
+
+def test_few_runs_make_a_report_that_says_so(tmp_path):
+    one = section_of(tmp_path / "one", models=("lstm_tiny",), sizes=("1M",), seeds=(1,))
+    page = page_of(tmp_path / "report", one)
+    assert "one size only: no slope" in page.visible
+    assert "blimp-slopes" not in json.loads(page.scripts[0])
+    assert "Without an interval: lstm_tiny (one size only: no slope)." in page.visible
+
+
+def test_several_benchmarks_in_one_report(tmp_path):
+    sections = [section_of(tmp_path / name, name, models=("lstm_tiny",)) for name in ("blimp", "toy")]
+    page = page_of(tmp_path / "report", *sections)
+    assert {"blimp-curve-0", "toy-curve-0"} < set(json.loads(page.scripts[0]))
+    toy = page.visible.partition("toy, 120 pairs")[2]
+    assert "published" not in toy.partition("Methods")[0].lower()
+
+
+def test_the_command(tmp_path):
+    """The study has an experiment of its name, which declares other runs than those that are there."""
+    MadeUpStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")
+    done = completed("analysis", "study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    assert done.returncode == 0, done.stderr
+    assert "Anaphor agreement" in done.stdout
+    assert re.search(r"\d+ missing", done.stderr)
+    assert re.search(r"report: .*report\.html", done.stdout)
+    table = pd.read_csv(tmp_path / "reports" / "demo" / "blimp-slopes.csv")
+    assert len(table) == 4
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ((), "study=null: give the name of a study"),
+        (("study=made_up", "benchmark=climp"), "no run has scores of benchmark=climp; scores there: blimp"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line(tmp_path, overrides, message):
+    MadeUpStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
+    done = completed("analysis", *overrides, f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,164 @@
+"""Models of unknown size in the report: accuracies counted by hand, beside people and published models, on no curve."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from analysis.curves.fit import fit_curves
+from analysis.sections.pretrained_models import comparable, curves_beside, models_section, published_beside
+from analysis.study.collect import collect
+from analysis.study.combine import combine, common_labels
+from analysis.study.judgements import judgements
+from eval.published import read_published
+from eval.scores.files import read_items, read_scores, score_path, write_scores
+from tests.support.browser import Opened
+from tests.support.made_up_section import CONFIG
+from tests.support.made_up_study import MadeUpStudy, comes_trained
+
+PEOPLE = pd.DataFrame(
+    [("phenomenon", "island_effects", "people", 0.9), ("overall", "overall", "people", 0.8)],
+    columns=["level", "name", "model", "accuracy"],
+)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Study made_up: lstm_tiny at two sizes with mean_lp too, models big_bert (lp) and small_bert (lp and mean_lp)."""
+    for folder in MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "1M"), pairs=20).write(tmp_path / "runs"):
+        with_method(folder, "mean_lp")
+    made = MadeUpStudy(models=("big", "small"), sizes=("2M",), seeds=(1,), pairs=20, unk_share=4.0)
+    big, small = made.write(tmp_path / "runs", seed=1)
+    comes_trained(big, path="models/big_bert")
+    comes_trained(small, path="models/small_bert")
+    with_method(small, "mean_lp")
+    return tmp_path / "runs"
+
+
+def with_method(folder, method):
+    """Scores by another method, which judges every third pair the other way."""
+    rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
+    other = np.arange(len(rows)) % 3 == 0
+    rows.loc[other, ["good", "bad"]] = rows.loc[other, ["bad", "good"]].to_numpy()
+    write_scores(score_path(folder.scores("blimp"), method), rows, metadata | {"method": method})
+
+
+def section(study, beside=PEOPLE, confidence=0.9):
+    return models_section(study, "blimp", judgements, "lp", "wrong", confidence, beside)
+
+
+def tables(found):
+    return {exhibit.name: exhibit.table for exhibit in found.exhibits}
+
+
+def test_accuracies_are_counts_by_hand_with_wilson_s_intervals(runs):
+    study = collect(runs, "made_up")
+    found = tables(section(study))
+    shown = found["intervals"].set_index(["model", "method", "phenomenon", "paradigm"]).sort_index()
+    assert set(shown.index.droplevel([2, 3])) == {("big_bert", "lp"), ("small_bert", "lp"), ("small_bert", "mean_lp")}
+    wide = found["accuracies"].set_index("phenomenon")
+    free = None
+    for run in study.unplaced.index:
+        rows, _ = read_scores(score_path(study.folders[run].scores("blimp"), "lp"))
+        clean = (rows["good_unk"] == 0).to_numpy()
+        free = clean if free is None else free & clean
+    for run, model in study.unplaced["group"].items():
+        for path in study.folders[run].scores("blimp").glob("*lp.parquet"):
+            rows, metadata = read_scores(path)
+            items, _ = read_items(path.parent)
+            right = (rows["good"] > rows["bad"]).groupby(rows["paradigm"]).mean()
+            phenomenon = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+            for paradigm, share in right.items():
+                row = shown.loc[(model, metadata["method"], phenomenon[paradigm], paradigm)]
+                assert row["accuracy"] == pytest.approx(share)
+                limits = proportion_confint(round(20 * share), 20, alpha=0.1, method="wilson")
+                assert (row["low"], row["high"]) == pytest.approx(limits)
+            of_islands = right[phenomenon[right.index] == "island_effects"]  # three paradigms of 20
+            islands = of_islands.mean()
+            row = shown.loc[(model, metadata["method"], "island_effects", "")]
+            assert row["accuracy"] == pytest.approx(islands)
+            smoothed = (20 * of_islands + 0.5) / 21
+            variance = sum(p * (1 - p) / 20 for p in smoothed) / 9
+            trials = smoothed.mean() * (1 - smoothed.mean()) / variance
+            limits = proportion_confint(islands * trials, trials, alpha=0.1, method="wilson")
+            assert (row["low"], row["high"]) == pytest.approx(limits)
+            assert wide.loc["overall", f"{model}, {metadata['method']}"] == pytest.approx(right.mean())
+            kept = rows[free] if metadata["method"] == "lp" else rows[rows["good_unk"] == 0]
+            by_paradigm = (kept["good"] > kept["bad"]).groupby(kept["paradigm"]).mean()
+            row = shown.loc[(model, metadata["method"], "overall", "")]
+            assert row["without <unk>"] == pytest.approx(by_paradigm.mean())
+            assert row["with <unk>"] == pytest.approx((rows["good_unk"] > 0).groupby(rows["paradigm"]).mean().mean())
+    assert wide.loc["island_effects", "people"] == 0.9
+    assert len(found["paradigms"]) == 6
+
+
+def test_methods_and_unknown_words_are_stated(runs):
+    found = section(collect(runs, "made_up"))
+    text = " ".join(found.methods)
+    assert "the lp and mean_lp score of its good sentence" in text
+    assert "before each stands nothing but the begin symbol, its end is not scored, unknown words are scored" in text
+    assert "pairs hold no <unk> in any of the runs compared" in text
+    assert "90% intervals are Wilson's" in text
+    assert dict(found.found)["big_bert, lp"].startswith("overall accuracy .")
+    assert "people .800" in dict(found.found)["big_bert, lp"]
+    assert {"methods", "hardest"} <= {exhibit.name for exhibit in found.exhibits}
+    assert set(tables(found)["methods"]["model"]) == {"big_bert", "small_bert"}
+    assert found.runs.columns.tolist() == ["group", "manifest"]
+
+
+def test_published_means_are_over_the_paradigms_that_were_judged():
+    published = published_beside(read_published("blimp"), "blimp")
+    assert set(published["model"]) == {"people", "LSTM (paper)", "TXL (paper)", "5-gram (paper)", "GPT-2 (paper)"}
+    chosen = ["wh_island", "adjunct_island"]
+    rows = comparable(published, "blimp+paradigms-12345678", dict.fromkeys(chosen, "island_effects"))
+    single = read_published("blimp").query("model == 'people' and level == 'paradigm' and name in @chosen")["accuracy"]
+    people = rows[rows["model"] == "people"].set_index("name")["accuracy"]
+    assert people["overall"] == people["island_effects"] == pytest.approx(single.mean())
+    assert rows["model"].iloc[-1] == "people"
+    climp = published_beside(read_published("climp"), "climp")  # of whole phenomena only
+    of = dict.fromkeys(["x"], climp.loc[climp["level"] == "phenomenon", "name"].iloc[0])
+    assert comparable(climp, "climp+paradigms-12345678", of).empty
+    assert set(comparable(climp, "climp+pairs-20", of)["level"]) == {"phenomenon", "overall"}
+
+
+def test_a_study_s_own_curves_stand_beside_at_their_largest_size(runs):
+    study = collect(runs, "made_up")
+    curves = fit_curves(judgements(study, "blimp", "lp", "wrong"), CONFIG)
+    table = tables(section(study, curves_beside(curves)))["accuracies"].set_index("phenomenon")
+    at = curves.accuracies[(curves.accuracies["size"] == "1M") & (curves.accuracies["level"] == "overall")]
+    assert table.loc["overall", "lstm_tiny at 1M"] == pytest.approx(at["accuracy"].iloc[0])
+
+
+def test_models_of_one_name_are_told_apart(runs):
+    (folder,) = MadeUpStudy(models=("big",), sizes=("2M",), seeds=(7,), pairs=20, name="other").write(runs)
+    comes_trained(folder, path="elsewhere/big_bert")
+    both = combine([collect(runs, "made_up"), collect(runs, "other")])
+    assert common_labels(both, ["made_up", "other"], None)[0] == ["blimp"]
+    models = set(tables(section(both))["intervals"]["model"])
+    assert len([name for name in models if name.startswith("big_bert, ")]) == 2
+
+
+@pytest.mark.parametrize("curves", [True, False])
+def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
+    if not curves:
+        for folder in (runs / "made_up").glob("lstm*"):
+            folder.rename(tmp_path / folder.name)
+    paths = [f"paths.runs={runs}", f"paths.reports={tmp_path}/reports", f"paths.store={tmp_path}/store"]
+    command = [sys.executable, "-m", "analysis", "study=made_up", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "made_up · blimp · models" in done.stdout
+    page = Opened(browser, tmp_path / "reports" / "made_up" / "report.html", 390)
+    assert page.console == []
+    assert page.overflow == 0
+    assert page.page.locator("#blimp-models-accuracies svg.marks").count() == 2  # a panel for each method
+    assert page.page.locator("#s1-curves").count() == curves
+    heads = page.page.locator("#blimp-models-accuracies thead th").all_inner_texts()
+    assert ("lstm_tiny at 1M" in heads) == curves
+    assert {"big_bert, lp", "small_bert, mean_lp", "LSTM (paper)", "people"} <= set(heads)
+    with page.page.expect_download() as started:
+        page.page.locator("#blimp-models-accuracies .files a", has_text="LaTeX").click()
+    assert started.value.suggested_filename == "blimp-models-accuracies.tex"

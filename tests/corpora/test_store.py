@@ -1,0 +1,290 @@
+"""Text and token stores: what goes in comes out, splits, one preparation for many processes, all kinds of damage."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import corpora.prepare
+from corpora.config import CorporaConfig, SplitConfig
+from corpora.documents import Document
+from corpora.prepare import Corpus, known_sizes, prepare
+from corpora.samples import ranges
+from corpora.store import write_fitted, write_token_store
+from corpora.text import TextStore, split_of, write_text_store
+from corpora.tokenizers import EOS, UNK
+from corpora.words import count_characters, count_words
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, StoreError
+from tests.support import ROOT
+
+NOUNS = ["dog", "cat", "café", "fox", "owner", "狗", "farmer", "singer"]
+DOCUMENTS = [
+    [f"The {noun} of {number} didn't bark." for noun in NOUNS[: 1 + number % len(NOUNS)]] for number in range(150)
+]
+SENTENCES = [sentence for document in DOCUMENTS for sentence in document]
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    file = tmp_path / "text.txt"
+    file.write_text("\n\n".join("\n".join(document) for document in DOCUMENTS), encoding="utf-8")
+    return file
+
+
+def config(path: Path, *overrides: str) -> CorporaConfig:
+    given = ["corpus=local", f"corpus.path={path}", f"paths.store={path.parent}/store", "sample.size=200"]
+    return compose("corpora", [*given, *overrides])
+
+
+def store_of(corpus: Corpus):
+    return corpus.prepare_store()
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "unigram", "bpe"])
+@pytest.mark.parametrize("values", [["sample.size=49"], ["sample.size=100", "sample.unit=document", "seed=3"]])
+def test_a_small_sample_encoded_alone_is_what_the_store_of_all_gives(path, tmp_path, monkeypatch, kind, values):
+    """Ids, their type, held-out text, and all that a run's manifest says; the text is never encoded as a whole."""
+    given = [f"tokenizer={kind}", "tokenizer.vocab_size=300", "tokenizer.fit_sentences=400", *values]
+    whole = prepare(config(path, *given, f"paths.store={tmp_path}/whole"))
+    whole.prepare_store()
+    monkeypatch.setattr(corpora.prepare, "SMALL_SHARE", 1.0)
+    monkeypatch.setattr(corpora.prepare, "write_token_store", None)
+    alone = prepare(config(path, *given))
+    assert alone.store is None
+    assert (whole.sample().tokens.dtype, whole.sample().digest) == (alone.sample().tokens.dtype, alone.sample().digest)
+    assert whole.sample().tokens.tolist() == alone.sample().tokens.tolist()
+    assert whole.held_out("valid", 50).tokens.tolist() == alone.held_out("valid", 50).tokens.tolist()
+    assert whole.manifest == alone.manifest
+    known = known_sizes(config(path, *given))
+    assert known is not None
+    assert known.vocabulary == len(whole.tokenizer)
+    assert known.tokens_per_word == pytest.approx(store_of(whole).manifest["tokens_per_word"], rel=0.1)
+
+
+def test_a_tokenizer_of_another_text_is_not_taken(path, monkeypatch):
+    """Where the text was prepared anew and only the tokenizer is left, no store says what it was fitted on."""
+    monkeypatch.setattr(corpora.prepare, "SMALL_SHARE", 1.0)
+    folder = prepare(config(path)).text.folder.parent
+    _ = prepare(config(path)).tokenizer
+    shutil.rmtree(folder / "text")
+    path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"the digest of its text is not that of fitted\.json; remove it"):
+        _ = prepare(config(path)).tokenizer
+
+
+def test_the_text_store_gives_back_every_sentence_and_its_sizes(path):
+    text = prepare(config(path)).text
+    assert list(text.sentences(range(len(text)))) == SENTENCES
+    assert text.words.tolist() == [count_words(sentence, "treebank") for sentence in SENTENCES]
+    assert text.characters.tolist() == [count_characters(sentence) for sentence in SENTENCES]
+    assert np.diff(text.documents).tolist() == [len(document) for document in DOCUMENTS]
+    assert sum(split["words"] for split in text.manifest["splits"].values()) == text.words.sum()
+    content = (text.folder / "text.txt").read_bytes()
+    assert content.decode() == "".join(f"{sentence}\n" for sentence in SENTENCES)
+    assert text.manifest["text_digest"] == hashlib.sha256(content).hexdigest()
+    parts = [text.split_sentences(split) for split in ("train", "valid", "test")]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(len(text)))
+
+
+def test_splits_are_shares_of_each_source_and_depend_on_nothing_else():
+    split = SplitConfig(seed=0, valid=0.02, test=0.02)
+    documents = [Document(source, [f"sentence {number}"]) for source in ("a", "b") for number in range(10_000)]
+    found = [split_of(document, split) for document in documents]
+    for part in (found[:10_000], found[10_000:]):
+        # Four standard deviations of a binomial with p = .02.
+        assert part.count("valid") == pytest.approx(200, abs=56)
+        assert part.count("test") == pytest.approx(200, abs=56)
+    assert found[:10_000] != found[10_000:]
+    assert [split_of(document, split) for document in reversed(documents)] == found[::-1]
+    other = SplitConfig(seed=1, valid=0.02, test=0.02)
+    assert [split_of(document, other) for document in documents] != found
+    assert split_of(Document("a", ["x"], "test"), split) == "test"
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "char", "unigram", "whitespace"])
+def test_the_token_store_holds_what_the_tokenizer_makes(path, tokenizer):
+    sized = ["tokenizer.vocab_size=310"] if tokenizer == "unigram" else []
+    corpus = prepare(config(path, f"tokenizer={tokenizer}", *sized))
+    store = store_of(corpus)
+    encoded = [[*corpus.tokenizer.encode(sentence), EOS] for sentence in SENTENCES]
+    assert store.tokens.tolist() == [index for ids in encoded for index in ids]
+    order = np.array([5, 0, 5, len(SENTENCES) - 1])
+    assert store.gather(order).tolist() == [index for at in order for index in encoded[at]]
+    assert store.gather(order[:0]).tolist() == []
+    assert store.tokens.dtype == (np.uint8 if len(corpus.tokenizer) <= 256 else np.uint16)
+    assert store.manifest["unknown"] == int((store.tokens == UNK).sum())
+
+
+def test_ranges():
+    assert ranges(np.array([3, 0, 7]), np.array([5, 0, 8])).tolist() == [3, 4, 7]
+    assert ranges(np.array([], np.int64), np.array([], np.int64)).tolist() == []
+
+
+def test_the_tokenizer_is_fitted_on_the_train_split_or_the_sample(path):
+    corpus = prepare(config(path))
+    train = [SENTENCES[index] for index in corpus.text.split_sentences("train")]
+    numbers = {word for sentence in train for word in sentence.split()}
+    vocabulary = {corpus.tokenizer.token(index) for index in range(len(corpus.tokenizer))}
+    held_out = [SENTENCES[index].split()[3] for index in corpus.text.split_sentences("valid")]
+    assert not (set(held_out) - numbers) & vocabulary
+    small = prepare(config(path, "tokenizer.fit_on=sample", "sample.size=50"))
+    assert len(small.tokenizer) < len(corpus.tokenizer)
+    assert small.store is None
+    assert UNK not in small.sample().tokens
+    assert small.held_out("valid", 1000).unk > corpus.held_out("valid", 1000).unk
+    assert prepare(config(path, "tokenizer.fit_on=sample", "sample.size=50")).manifest == small.manifest
+
+
+def test_held_out_text_is_drawn_once_for_all_runs(path):
+    corpus = prepare(config(path, "corpus.split.valid=0.3"))
+    held_out = corpus.held_out("valid", 120)
+    assert 100 < held_out.words <= 120
+    assert held_out.sentences == (held_out.tokens == EOS).sum()
+    assert len(held_out.tokens) == held_out.words + held_out.sentences  # words are the tokens here
+    other = prepare(config(path, "corpus.split.valid=0.3", "seed=5", "sample.size=50"))
+    assert other.held_out("valid", 120).tokens.tolist() == held_out.tokens.tolist()
+    everything = corpus.held_out("valid", 10**9)
+    assert everything.words == corpus.text.manifest["splits"]["valid"]["words"]
+
+
+def test_a_text_of_few_documents_says_how_to_part_it_and_is_not_kept(tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_text("\n".join(SENTENCES), encoding="utf-8")
+    told = r"no text for validation among 1 documents, .*valid=0\.02.*; corpus\.document_sentences=1 cuts them"
+    with pytest.raises(InputError, match=told):
+        prepare(config(file))
+    parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
+    assert parted.held_out("valid", 100).words > 0
+
+
+def test_another_text_or_configuration_does_not_pass_for_the_prepared_one(path):
+    prepare(config(path))
+    with pytest.raises(StoreError, match=r"was prepared with corpus\.split=.*now it is .*: give the other text"):
+        prepare(config(path, "corpus.split.seed=9"))
+    with pytest.raises(InputError, match="no file"):
+        prepare(config(path.with_name("other.txt")))
+    path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"was prepared with corpus\.path="):
+        prepare(config(path))
+    path.unlink()
+    assert len(prepare(config(path)).text) == len(SENTENCES)  # a prepared text outlives its file
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["tokens.bin", "offsets.npy", "tokenizer/vocab.txt"])
+@pytest.mark.parametrize("damage", [flip, lambda file: file.write_bytes(file.read_bytes()[:-2]), Path.unlink])
+def test_a_damaged_token_store_is_one_line(path, name, damage):
+    folder = store_of(prepare(config(path))).folder
+    damage(folder / name)
+    with pytest.raises(StoreError, match=rf"{folder.name}.*(its digest|the digest of its|cannot be read)") as caught:
+        prepare(config(path)).prepare_store()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_text_is_not_encoded(path):
+    text = prepare(config(path)).text
+    flip(text.folder / "text.txt")
+    with pytest.raises(StoreError, match=r"text\.txt: its digest is not the one in its manifest"):
+        prepare(config(path)).prepare_store()
+    (text.folder / "text.txt").write_bytes(b"short")
+    with pytest.raises(StoreError, match=r"text\.txt: not the size"):
+        prepare(config(path))
+    (text.folder / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match=r"manifest\.json: not readable as JSON"):
+        prepare(config(path))
+    (text.folder / "manifest.json").write_text(json.dumps({**text.manifest, "version": 99}))
+    with pytest.raises(StoreError, match=r"version 99, this code reads"):
+        prepare(config(path))
+
+
+def test_no_text_for_training(tmp_path):
+    documents = [Document("a", ["x y"], "valid"), Document("a", [])]
+    with pytest.raises(InputError, match="no text for training among 1 documents"):
+        write_text_store(tmp_path, documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {})
+    with pytest.raises(StoreError, match=r"manifest\.json: missing; remove"):
+        TextStore(tmp_path)
+
+
+def test_a_manifest_that_lacks_something_is_one_line(path):
+    corpus = prepare(config(path))
+    manifest = corpus.text.folder / "manifest.json"
+    known = json.loads(manifest.read_text())
+    del known["text_digest"]
+    manifest.write_text(json.dumps(known))
+    with pytest.raises(StoreError, match=r"manifest\.json: \$: without text_digest; remove .*text to prepare it again"):
+        prepare(config(path))
+
+
+def test_a_sample_larger_than_a_prepared_text_is_told_before_anything_is_drawn(path):
+    assert known_sizes(config(path, "sample.size=1M")) is None
+    available = prepare(config(path)).text.manifest["splits"]["train"]["words"]
+    with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than the train split .* \({available:,}\)"):
+        known_sizes(config(path, "sample.size=1M"))
+
+
+def test_known_sizes_before_and_after(path):
+    assert known_sizes(config(path)) is None
+    corpus = prepare(config(path))
+    assert known_sizes(config(path)) is None
+    store = store_of(corpus)
+    sizes = known_sizes(config(path))
+    assert sizes is not None
+    assert sizes.vocabulary == len(corpus.tokenizer)
+    assert sizes.tokens_per_word == (len(store.tokens) - len(SENTENCES)) / corpus.text.words.sum() == 1
+
+
+def test_many_processes_prepare_once(path, tmp_path):
+    program = (
+        "import sys; from pairscale.command.compose import compose; import corpora.prepare as p\n"
+        "write = p.write_text_store\n"
+        "p.write_text_store = lambda *a: (print('wrote'), write(*a))\n"
+        "c = p.prepare(compose('corpora', sys.argv[1:])); print(c.sample().digest)"
+    )
+    given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store", "sample.size=200"]
+    command = [sys.executable, "-c", program, *given]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(4)]
+    printed = [process.communicate()[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert sum(lines.count("wrote") for lines in printed) == 1
+    assert len({lines[-1] for lines in printed}) == 1
+
+
+def test_the_command_prepares_and_reports(path, tmp_path):
+    given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store"]
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "corpora", *given, *more]
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+    assert "to be prepared" in run("dry_run=true").stdout
+    done = run()
+    assert done.returncode == 0, done.stderr
+    words = prepare(config(path)).text.manifest["splits"]["train"]["words"]
+    for expected in (f"{words:,}", "<unk>", "words/s", "at the peak", f"{tmp_path}/store/local"):
+        assert expected in done.stdout
+    path.write_bytes(b"caf\xe9")
+    failed = run("corpus.name=latin")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert failed.stderr.count("\n") == 1
+    assert "text.txt:1: not UTF-8" in failed.stderr
+
+
+def test_a_text_without_a_word_is_one_line(path):
+    corpus = prepare(config(path))
+    tokenizer = corpus.tokenizer
+    corpus.text.words = np.zeros_like(corpus.text.words)
+    with pytest.raises(StoreError, match="text: holds no word of text, so there is nothing to encode"):
+        write_token_store(path.parent / "none", corpus.text, tokenizer, {})
+    with pytest.raises(StoreError, match="text: holds no word of text"):
+        write_fitted(path.parent / "none", corpus.text, tokenizer)

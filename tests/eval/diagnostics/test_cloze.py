@@ -1,0 +1,322 @@
+"""Next words against plain loops over the models' own logits, with small models and tokenizers of every kind."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import eval.diagnostics.next_words
+from corpora.config import TokenizerConfig
+from corpora.tokenizers import EOS, fit_tokenizer
+from eval.diagnostics.next_words import _Answers, _Model, next_words
+from eval.diagnostics.readings import left_to_right
+from eval.diagnostics.whole_words import hub_words, is_word, own_words
+from eval.scorers.causal import CausalScorer
+from eval.scorers.masked import MaskedScorer
+from eval.scorers.own import ModelScorer
+from pairscale.errors import ConfigError, InputError
+from tests.support.made_up_models import LSTM, TEXT, TXL, made_up_model
+from tests.support.made_up_pretrained import MASKED, MODELS, TOKENIZERS, byte_level, lower_case, made, policy
+from train.models.build import build_model
+from train.runs.export import LoadedModel
+
+CONTEXTS = ["The cats sleep near a ", "Who saw the", "The cats sleep near a", "A dog that sees the “naïve” cats"]
+CANDIDATES = [["dog", "sleeps", "zebra"], ["dog", "cats"], ["cat", "dogcat"], ["barks", "sleepy", "cats"]]
+
+
+def pieces(config, seed=0):
+    """One of our models over SentencePiece pieces."""
+    schema = TokenizerConfig(
+        name="bpe", kind="bpe", vocab_size=300, fit_on="train", fit_sentences=100, character_coverage=1.0
+    )
+    tokenizer = fit_tokenizer(schema, TEXT, len(TEXT))
+    torch.manual_seed(seed)
+    model = build_model(config, len(tokenizer)).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.normal_(std=0.5)
+    return LoadedModel(model, tokenizer, config, {}, "digest", "tokenizer")
+
+
+def log_softmax(logits):
+    """Written out, in double precision: (V,)."""
+    logits = logits.double()
+    return logits - math.log(float(logits.exp().sum()))
+
+
+@torch.no_grad()
+def own_line(scorer, ids):
+    model = scorer.model
+    hidden, _ = model(torch.tensor([[EOS, *ids]]), model.initial_state(1))
+    return log_softmax(hidden[0, -1] @ model.output_weight.T + model.output_bias)
+
+
+@torch.no_grad()
+def causal_line(network, ids):
+    return log_softmax(network(input_ids=torch.tensor([ids])).logits[0, -1])
+
+
+def marked_words(tokenizer, mark):
+    """Tokens that begin with what marks a word, and go on with a letter."""
+    words = {}
+    for token, index in tokenizer.get_vocab().items():
+        text = tokenizer.convert_tokens_to_string([token]).strip()
+        special = index in tokenizer.all_special_ids
+        if token.startswith(mark) and text[:1].isalpha() and "\ufffd" not in text and not special:  # half a character
+            words[index] = text
+    assert words
+    return words
+
+
+def expected_rank(line, words, span, logprob):
+    """1 + whole words that are more probable; the candidate's first token has what the candidate leaves of it."""
+    better = 0
+    for word in words:
+        probability = math.exp(float(line[word]))
+        if len(span) > 1 and word == span[0]:
+            probability -= math.exp(logprob)
+        better += probability > math.exp(logprob) + 1e-12 and float(line[word]) > logprob + 1e-6
+    return 1 + better
+
+
+def check_left_to_right(found, cut, words, texts, unknown, line_of):
+    """`cut` gives the tokens of a context and of a candidate, `line_of` ln p of what follows some tokens."""
+    for context, candidates, answer in zip(CONTEXTS, CANDIDATES, found, strict=True):
+        for place, candidate in enumerate(candidates):
+            prefix, span = cut(context.rstrip(), candidate)
+            assert answer.tokens[place] == len(span)
+            if unknown in span:
+                assert math.isnan(answer.logprobs[place])
+                assert answer.ranks[place] == 0
+                continue
+            logprob = sum(float(line_of([*prefix, *span[:at]])[token]) for at, token in enumerate(span))
+            assert answer.logprobs[place] == pytest.approx(logprob, abs=1e-4)
+            assert answer.ranks[place] == expected_rank(line_of(prefix), words, span, logprob)
+        line = line_of(prefix)
+        best = sorted(words, key=lambda word: -float(line[word]))[:3]
+        assert answer.words == [texts(word) for word in best]
+        assert answer.word_logprobs == pytest.approx([float(line[word]) for word in best], abs=1e-4)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 5_000])
+@pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
+    loaded = made_up_model(config) if kind == "word" else pieces(config)
+    scorer = ModelScorer(loaded, "m", batch_tokens)
+    tokenizer = loaded.tokenizer
+
+    def cut(context, candidate):
+        context, whole = tokenizer.encode(context), tokenizer.encode(f"{context} {candidate}")
+        assert whole[: len(context)] == context
+        return context, whole[len(context) :]
+
+    begin = "" if kind == "word" else "▁"
+    words = [
+        index for index in range(2, len(tokenizer))
+        if tokenizer.token(index).startswith(begin) and tokenizer.token(index).removeprefix(begin)[:1].isalnum()
+    ]  # fmt: skip
+    assert len(words) > 10
+    found = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
+    unknown = 1 if kind == "word" else None
+    check_left_to_right(
+        found, cut, words, lambda index: tokenizer.token(index).removeprefix(begin), unknown,
+        lambda ids: own_line(scorer, ids),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 5_000])
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
+    mark = {"byte_level": "Ġ", "adds_bos": "▁", "lower_case": ""}[tokenizer]
+    tokenizer = TOKENIZERS[tokenizer]()
+    network = made(MODELS[model], tokenizer)
+    begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    words = marked_words(tokenizer, mark)
+
+    def cut(context, candidate):
+        context, whole = (
+            tokenizer.encode(text, add_special_tokens=False) for text in (context, f"{context} {candidate}")
+        )
+        assert whole[: len(context)] == context
+        return [begin, *context], whole[len(context) :]
+
+    scorer = CausalScorer(network, tokenizer, "m", batch_tokens)
+    unknown = tokenizer.unk_token_id
+    found = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
+    check_left_to_right(found, cut, words, words.get, unknown, lambda ids: causal_line(network, ids))
+
+
+@pytest.mark.parametrize("asked", ["eos", "text"])
+def test_what_stands_before_a_context(asked):
+    tokenizer = byte_level()
+    network = made(MODELS["gpt2"], tokenizer)
+    causal = CausalScorer(network, tokenizer, "m", 100)
+    ours = ModelScorer(made_up_model(LSTM), "m", 100)
+    following = policy(context=asked, **({"context_text": "Who saw the dog ?"} if asked == "text" else {}))
+    inside = tokenizer("Who saw the dog ?")["input_ids"]
+    before = [0, 0, 0, 0] if asked == "eos" else [0, *inside, 0]
+    (found,) = next_words(causal, ["The cat"], [["sleeps"]], 1, following)
+    ids = tokenizer.encode("The cat sleeps", add_special_tokens=False)
+    start = len(tokenizer.encode("The cat", add_special_tokens=False))
+    lines = [causal_line(network, [*before, *ids[:at]]) for at in range(start, len(ids))]
+    logprob = sum(float(line[ids[start + at]]) for at, line in enumerate(lines))
+    assert found.logprobs[0] == pytest.approx(logprob, abs=1e-4)
+    (found,) = next_words(ours, ["The cat"], [["sleeps"]], 1, following)
+    encoded = ours.tokenizer.encode("The cat sleeps")
+    inside = [EOS] * 2 if asked == "eos" else ours.tokenizer.encode("Who saw the dog ?")
+    line = own_line(ours, [*inside, EOS, *encoded[:-1]])
+    assert found.logprobs[0] == pytest.approx(float(line[encoded[-1]]), abs=1e-4)
+
+
+@torch.no_grad()
+def masked_lines(network, ids, positions):
+    logits = network(input_ids=torch.tensor([ids])).logits[0]
+    return [log_softmax(logits[position]) for position in positions]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 5_000])
+@pytest.mark.parametrize("pll", [None, "original"])
+@pytest.mark.parametrize("model", MASKED)
+def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
+    network, tokenizer = MASKED[model]
+    tokenizer = tokenizer()
+    network = made(network, tokenizer)
+    mask, unknown = tokenizer.mask_token_id, tokenizer.unk_token_id
+    words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
+    contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
+    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    found = next_words(scorer, contexts, candidates, 3, policy(pll=pll))
+    several = 0
+    for context, asked, answer in zip(contexts, candidates, found, strict=True):
+        context = context.rstrip()
+        start = len(tokenizer.encode(context, add_special_tokens=False))
+        for place, candidate in enumerate(asked):
+            ids = tokenizer.encode(f"{context} {candidate} .")
+            inside = tokenizer.encode(f"{context} {candidate}", add_special_tokens=False)
+            first = start + (model == "bert")  # after [CLS]
+            last = first + len(inside) - start
+            span = ids[first:last]
+            assert answer.tokens[place] == len(span)
+            (line,) = masked_lines(network, [*ids[:first], mask, *ids[last:]], [first])
+            if unknown in span and model == "bert":
+                assert math.isnan(answer.logprobs[place])
+                continue
+            several += len(span) > 1
+            logprob = 0.0
+            for at, token in enumerate(span):
+                hidden = [mask] * (len(span) - at) if pll is None else [mask, *span[at + 1 :]]
+                (piece,) = masked_lines(network, [*ids[:first], *span[:at], *hidden, *ids[last:]], [first + at])
+                logprob += float(piece[token])
+            assert answer.logprobs[place] == pytest.approx(logprob, abs=1e-4)
+            assert answer.ranks[place] == 1 + sum(float(line[word]) > logprob + 1e-6 for word in words)
+        best = sorted(words, key=lambda word: -float(line[word]))[:3]
+        assert answer.words == [words[word] for word in best]
+    assert several > 1
+
+
+def test_the_masked_text_is_that_of_the_paper():
+    """Section 6: [CLS] context [MASK] . [SEP]"""
+    network, tokenizer = MASKED["bert"]
+    tokenizer = tokenizer()
+    network = made(network, tokenizer)
+    ids = tokenizer.encode("The cats sleep near a [MASK] .")
+    first, at, last = ids[0], ids.index(tokenizer.mask_token_id), ids[-1]
+    assert tokenizer.convert_ids_to_tokens([first, *ids[at:], last]) == ["[CLS]", "[MASK]", ".", "[SEP]", "[SEP]"]
+    (line,) = masked_lines(network, ids, [at])
+    (found,) = next_words(MaskedScorer(network, tokenizer, "m", 100), [CONTEXTS[0]], [["dog"]], 1, policy())
+    assert found.tokens.tolist() == [1]
+    assert found.logprobs[0] == pytest.approx(float(line[tokenizer.convert_tokens_to_ids("dog")]), abs=1e-4)
+
+
+def test_by_hand():
+    """A model that says the same after every context: .4, .3, .2 and .1 for four words, nothing for the rest."""
+    loaded = made_up_model(LSTM)
+    known = {"dog": 0.4, "cats": 0.3, ".": 0.2, "sleeps": 0.1}
+    with torch.no_grad():
+        loaded.model.untied.zero_()
+        loaded.model.output_bias.fill_(-60.0)
+        for word, probability in known.items():
+            loaded.model.output_bias[loaded.tokenizer.ids[word]] = math.log(probability)
+    asked = ["dog", "sleeps", "gnu", "cats"]
+    (found,) = next_words(ModelScorer(loaded, "m", 100), ["Who saw a "], [asked], 2, policy())
+    assert np.exp(found.logprobs[[0, 1, 3]]) == pytest.approx([0.4, 0.1, 0.3])
+    assert math.isnan(found.logprobs[2])
+    assert found.ranks.tolist() == [1, 3, 0, 2]  # the full stop is no word
+    assert found.words == ["dog", "cats"]
+
+
+@pytest.mark.parametrize(("rest", "rank"), [(0.9, 1), (0.6, 1), (0.4, 2), (0.05, 3)])
+def test_the_first_token_of_a_candidate_competes_with_what_is_left_of_it(rest, rank):
+    """p(lip) = .5, p(car) = .1; p(stick) after lip is `rest`, so "lip" alone has .5 - .5 * rest at most."""
+    lip, car, stick = 2, 3, 4
+    lines = {1: [0.0, 0.3, 0.5, 0.1, 0.1], 2: [0.0, 1 - rest, 0.0, 0.0, rest]}
+
+    def read(texts, positions):
+        assert [ids.tolist() for ids in texts] == [[0, 1, lip]]
+        return torch.tensor([lines[at] for at in positions[0]]).log()
+
+    plan = left_to_right([("red", "lipstick")], [([1, lip, stick], [(0, 3), (4, 7), (7, 12)])], [0], None)
+    answers = _Answers(_Model(read, 5, {lip: "lip", car: "car"}), plan, 1, torch.device("cpu"))
+    answers.add(plan.stages[0])
+    found = answers.of("red", [0])
+    assert math.exp(found.logprobs[0]) == pytest.approx(0.5 * rest)
+    assert found.ranks.tolist() == [rank]
+    assert found.words == ["lip"]
+
+
+def test_equal_contexts_are_read_once_and_memory_is_bounded(monkeypatch):
+    scorer = ModelScorer(pieces(LSTM), "m", 50)
+    plain = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
+    rows, read = [], scorer.model.all_logprobs
+    monkeypatch.setattr(eval.diagnostics.next_words, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
+    monkeypatch.setattr(scorer.model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or read(hidden))
+    again = next_words(scorer, CONTEXTS * 50, CANDIDATES * 50, 3, policy())
+    longest = max(len(scorer.tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)
+    assert max(rows) <= max(3, longest)
+    assert sum(rows) < 4 * sum(len(words) for words in CANDIDATES)
+    for one, other in zip(plain * 50, again, strict=True):
+        assert np.allclose(one.logprobs, other.logprobs, atol=1e-5, equal_nan=True)
+        assert one.ranks.tolist() == other.ranks.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("dog", True), ("U.S.", True), ("four-year-old", True), ("o'clock", True), ("2", True), ("naïve", True),
+     ("'s", False), ("n't", False), (",", False), ("", False), ("[unused1]", False), ("_", False), ("a b", False)],
+)  # fmt: skip
+def test_what_looks_like_a_word(text, told):
+    assert is_word(text) is told
+
+
+def test_a_model_of_characters_has_no_next_words():
+    loaded = made_up_model(LSTM, "char")
+    assert own_words(loaded.tokenizer) == {}
+    with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
+        next_words(ModelScorer(loaded, "m", 100), ["The"], [["dog"]], 1, policy())
+
+
+def test_special_tokens_are_no_words():
+    tokenizer = lower_case(eos_token="[END]")
+    words = hub_words(tokenizer, len(tokenizer))
+    assert "dog" in words.values()
+    assert not {"[END]", "[UNK]", "."} & set(words.values())
+    assert max(hub_words(tokenizer, 5)) < 5
+
+
+def test_what_cannot_be_asked_is_one_line():
+    network, tokenizer = MASKED["bert"]
+    tokenizer = tokenizer()
+    masked = MaskedScorer(made(network, tokenizer), tokenizer, "m", 100)
+    with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
+        next_words(masked, ["The"], [["dog"]], 1, policy(context="eos"))
+    with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
+        next_words(masked, ["cat " * 80], [["cat"]], 1, policy())
+
+    class Other:
+        name = "trigram"
+
+    with pytest.raises(ConfigError, match=r"trigram: a model of its kind tells no next words"):
+        next_words(Other(), ["The"], [["dog"]], 1, policy())

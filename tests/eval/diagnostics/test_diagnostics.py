@@ -1,0 +1,193 @@
+"""The diagnostics' questions: what the paper prints of them, counts of the real files, and files that are broken."""
+
+from collections import Counter
+
+import pytest
+
+from eval.diagnostics.questions import load_diagnostic
+from eval.published import COLUMNS, read_published
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+from tests.support.diagnostics import FOLDERS, config, write_files
+
+
+def rows(questions, **wanted):
+    for column, value in wanted.items():
+        questions = questions[questions[column] == value]
+    return [tuple(row) for row in questions[["context", "candidate", "role"]].to_numpy().tolist()]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_files(tmp_path)
+
+
+def test_cprag_as_in_the_paper(folder):
+    """Tables 1 and 4: the first sentence shuffled, the second cut to the two words before the target."""
+    questions = load_diagnostic(config("cprag", folder)).questions
+    whole = "There was nothing he enjoyed more than a good game of"
+    first = "He caught the pass and scored another touchdown."
+    assert rows(questions, item="0", condition="original") == [
+        (f"{first} {whole}", "football", "expected"),
+        (f"{first} {whole}", "baseball", "within_category"),
+        (f"{first} {whole}", "monopoly", "between_category"),
+    ]
+    assert rows(questions, item="0", condition="truncated") == [(f"{first} game of", "football", "expected")]
+    shuffled = questions[(questions["item"] == "0") & (questions["condition"] == "shuffled")]
+    cut = questions[(questions["item"] == "0") & (questions["condition"] == "shuffled_truncated")]
+    assert shuffled["trial"].tolist() == cut["trial"].tolist() == [1, 2, 3]
+    for long, short in zip(shuffled["context"], cut["context"], strict=True):
+        drawn = long.removesuffix(f" {whole}")
+        assert short == f"{drawn} game of"
+        assert drawn.endswith(".")
+        assert Counter(drawn[:-1].split()) == Counter(first[:-1].split())
+    assert len(set(shuffled["context"])) == 3
+    assert set(questions["group"]) == {"H", "L"}
+
+
+def test_shuffles_come_from_the_seed_alone(folder):
+    one, same, longer, other = (
+        load_diagnostic(config("cprag", folder, **values))
+        for values in ({}, {}, {"shuffles": 5}, {"seed": 2})
+    )  # fmt: skip
+    assert one.digest == same.digest
+    assert len({one.digest, longer.digest, other.digest}) == 3
+    assert longer.questions[~longer.questions["trial"].isin([4, 5])].reset_index(drop=True).equals(one.questions)
+    assert set(one.questions["context"]) != set(other.questions["context"])
+
+
+def test_quote_marks(folder):
+    curly = load_diagnostic(config("cprag", folder)).questions
+    straight = load_diagnostic(config("cprag", folder, quote_marks="straight")).questions
+    assert rows(curly, item="1")[0][0] == "“I’m one!” the child exclaimed. He was pretending to be a"
+    assert rows(straight, item="1")[0][0] == '"I\'m one!" the child exclaimed. He was pretending to be a'
+
+
+def test_role_as_in_the_paper(folder):
+    """Tables 2 and 7: `one` for the object, `other` for the subject."""
+    questions = load_diagnostic(config("role", folder)).questions
+    start = "the restaurant owner forgot which"
+    contexts = {
+        "original": f"{start} waitress the customer had",
+        "generic_object": f"{start} one the customer had",
+        "generic_subject": f"{start} waitress the other had",
+        "generic_both": f"{start} one the other had",
+    }
+    for condition, context in contexts.items():
+        found = rows(questions, item="68-b", condition=condition)
+        assert found[:2] == [(context, "tipped", "expected"), (context, "talked", "expected")]
+        assert found[2:] == ([(context, "served", "target")] if condition == "original" else [])
+    assert questions.loc[questions["role"] == "target", "cloze"].tolist() == [0.03, 0.36]
+    assert questions.loc[questions["role"] == "expected", "cloze"].unique().tolist() == [0.26, 0.36]
+
+
+def test_neg_as_in_the_paper(folder):
+    """Table 13: the article is that of the word which is asked for."""
+    questions = load_diagnostic(config("neg", folder)).questions
+    assert rows(questions, item="SIMP-12") == [
+        ("A hammer is a", "tool", "true"),
+        ("A hammer is an", "insect", "false"),
+        ("A hammer is not a", "tool", "false"),
+        ("A hammer is not an", "insect", "true"),
+    ]
+    assert rows(questions, item="NAT-5", role="true") == [
+        ("Most smokers find that quitting is very", "difficult", "true"),
+        ("Most smokers find that quitting isn't very", "easy", "true"),
+    ]
+    assert rows(questions, group="Y") == rows(questions, item="NAT-5")
+
+
+def test_counts_of_the_real_files(real_data):
+    root = real_data / "lm_diagnostics"
+    cprag = load_diagnostic(config("cprag", root, shuffles=100)).questions
+    assert cprag.groupby(["condition", "role"]).size().to_dict() == {
+        **{("original", role): 34 for role in ("expected", "within_category", "between_category")},
+        ("truncated", "expected"): 34,
+        ("shuffled", "expected"): 3400,
+        ("shuffled_truncated", "expected"): 3400,
+    }
+    assert set(cprag["trial"].dropna()) == set(range(1, 101))
+    role = load_diagnostic(config("role", root)).questions
+    assert role.groupby("condition")["item"].nunique().to_dict() == dict.fromkeys(
+        ("original", "generic_object", "generic_subject", "generic_both"), 88
+    )
+    assert rows(role, item="68-a", role="target") == [
+        ("the restaurant owner forgot which customer the waitress had", "served", "target")
+    ]
+    neg = load_diagnostic(config("neg", root)).questions
+    assert neg.groupby(["condition", "role"]).size().to_dict() == {
+        (f"{subset}_{polarity}", role): items
+        for subset, items in (("simp", 18), ("nat", 16))
+        for polarity in ("affirmative", "negative")
+        for role in ("true", "false")
+    }
+    assert neg.drop_duplicates("item")["group"].value_counts().to_dict() == {"Y": 8, "N": 8}
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "told"),
+    [
+        ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", r"line 1: without the column expected; there are"),
+        ("cprag", "CPRAG-102.tsv", "\tH\n", "\n", r"line 2: 6 columns, must be 7"),
+        ("cprag", "CPRAG-102.tsv", "\tH\n", "\tX\n", r"line 2: constraint is 'X', must be H or L"),
+        ("cprag", "CPRAG-102.tsv", "\tfootball\t", "\t \t", r"line 2: expected is empty"),
+        ("cprag", "CPRAG-102.tsv", "\n1\t", "\n0\t", r"line 3: item 0 is in line 2 already"),
+        ("role", "ROLE-88.tsv", "68-b", "68", r"line 2: item is '68', must be a number with -a or -b"),
+        ("role", "ROLE-88.tsv", "68-b", "69-b", r"ROLE-88.tsv: a pair needs -a and -b with one target, got 69-b"),
+        ("role", "ROLE-88.tsv", "customer had ", "customer ran", r"line 2: context is '.*', must end in 'which"),
+        ("role", "ROLE-88.tsv", "0.26", "1.26", r"line 2: exp_cloze is '1.26', must be a share of people from 0 to 1"),
+        ("role", "ROLE-88.tsv", "0.03", "few", r"line 2: tgt_cloze is 'few', must be a share"),
+        ("neg", "NEG-136-SIMP.tsv", "robin is (a|an)", "robin is a", r"line 2: context_aff is 'A robin is a', must"),
+        ("neg", "NEG-136-NAT.tsv", "\tY\n", "\tyes\n", r"line 2: licensing is 'yes', must be Y or N"),
+    ],
+)  # fmt: skip
+def test_a_broken_row_is_one_line(folder, name, file, old, new, told):
+    path = folder / FOLDERS[name] / file
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=told):
+        load_diagnostic(config(name, folder))
+
+
+def test_what_is_not_there_is_one_line(folder, tmp_path):
+    with pytest.raises(InputError, match=r"benchmark\.path: no folder .*ROLE-88 \(with ROLE-88\.tsv\)"):
+        load_diagnostic(config("role", tmp_path / "nowhere"))
+    (folder / "NEG-136" / "NEG-136-NAT.tsv").unlink()
+    with pytest.raises(InputError, match=r"no file NEG-136-NAT\.tsv in "):
+        load_diagnostic(config("neg", folder))
+    (folder / "ROLE-88" / "ROLE-88.tsv").write_bytes(b"item\xff")
+    with pytest.raises(InputError, match=r"ROLE-88\.tsv: not UTF-8"):
+        load_diagnostic(config("role", folder))
+    with pytest.raises(InputError, match=r"set PAIRSCALE_DATA to the folder that holds lm_diagnostics/CPRAG-102/"):
+        load_diagnostic(compose("eval", ["benchmark=cprag", "paths.data=null"]).benchmark)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (["benchmark.pairs=3"], r"benchmark\.pairs: role has items, not pairs"),
+        (["benchmark.quote_marks=none"], r"benchmark\.quote_marks=none: must be one of as_published, straight"),
+        (["benchmark.top_words=0"], r"benchmark\.top_words=0: must be from 1"),
+        (["benchmark.shuffles=-1"], r"benchmark\.shuffles=-1: must be from 0"),
+        (["benchmark.shuffles=2"], r"benchmark\.seed=null: must be a number"),
+    ],
+)
+def test_values_out_of_range(overrides, told):
+    with pytest.raises(Exception, match=told) as raised:
+        compose("eval", ["benchmark=role", *overrides])
+    assert isinstance(raised.value, ConfigError) or isinstance(raised.value.__cause__, ConfigError)
+
+
+@pytest.mark.parametrize("name", ["cprag", "role", "neg"])
+def test_published_shares_are_those_of_so_many_items(name):
+    """A slip of a digit would make a share that no number of right items has."""
+    published = read_published(name, (*COLUMNS, "sd"))
+    items = {"cprag": {"": 34}, "role": {"": 88, "0.17": 25, "0.23": 23, "0.33": 23, "0.77": 17}}.get(name, {})
+    for row in published[published["sd"].isna()].to_dict("records"):
+        count = items.get(row["name"].removeprefix("cloze ≤ "), items.get("", 8))
+        if name == "role" and row["level"].startswith("sensitivity"):
+            count = 44
+        if name == "neg":
+            count = 18 if row["name"].startswith("simp") else 16 if row["name"].endswith("both") else 8
+        right = row["accuracy"] * count
+        assert abs(right - round(right)) < 0.001 * count, row
+    assert set(published["model"]) == {"BERT base", "BERT large"}

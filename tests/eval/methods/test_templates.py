@@ -1,0 +1,282 @@
+"""Templates: how they are given and filled, and in-template scores against a plain loop over a model's own logits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
+from eval.methods.judging import Plan, judge_pairs, template_reading
+from eval.methods.scoring import METHODS
+from eval.methods.templates import PLACEHOLDERS, Template, templates_of, within
+from eval.scorers.base import TokenScores
+from eval.scorers.own import ModelScorer
+from pairscale.command.compose import compose
+from pairscale.command.errors import FOLDER
+from pairscale.errors import ConfigError, InputError
+from tests.support.made_up_askers import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
+from tests.support.made_up_models import LSTM, made_up_model
+from tests.support.made_up_pretrained import policy
+
+TEXTS = ["Good : {sentence}", "It is good .\n{sentence} is .", "“{sentence}"]
+METHOD = {kind: next(name for name, method in METHODS.items() if method.reads == kind) for kind in PLACEHOLDERS}
+
+
+YES_NO = compose("eval", ["method=[yes_no]"]).method["yes_no"].by_language
+
+
+def ours(kind, language="en"):
+    name = METHOD[kind]
+    return templates_of(name, kind, compose("eval", [f"method=[{name}]"]).method[name], language)
+
+
+def given(templates, kind="yes_no", language="en", by_language=None):
+    return templates_of("m", kind, MethodConfig(templates=templates, by_language=by_language), language)
+
+
+def test_a_sentence_is_put_in_its_place_and_found_there():
+    text, (start, end) = Template("t", "It: {sentence}!", "in_template").fill("a {b} {sentence}")
+    assert text == "It: a {b} {sentence}!"
+    assert text[start:end] == "a {b} {sentence}"
+    text, (start, end) = Template("t", "not {other} {but} {target}", "comparative").fill("{other}", "that")
+    assert text == "not that {but} {other}"
+    assert text[start:end] == "{other}"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("kind", PLACEHOLDERS)
+def test_there_are_five_templates_of_each_kind_and_language(kind, language):
+    found = ours(kind, language)
+    assert len({template.text for template in found.templates}) == 5
+    filled = {template.fill(*"XY"[: len(PLACEHOLDERS[kind])])[0] for template in found.templates}
+    assert len(filled) == 5
+    assert not any("{" in text or "}" in text for text in filled)
+    if kind in ("ab", "yes_no"):
+        answers = {"ab": {"en": ("A", "B"), "zh": ("A", "B")}, "yes_no": {"en": ("Yes", "No"), "zh": ("是", "否")}}
+        assert found.answers == answers[kind][language]
+        assert (found.cue, found.space) == ("\nAnswer:", " " if language == "en" else "")
+        assert found.system
+
+
+def test_every_file_of_templates_is_used_by_a_method():
+    files = {path.stem for path in (FOLDER / "template").glob("*.yaml")}
+    assert files == {f"{kind}_{language}" for kind in PLACEHOLDERS for language in ("en", "zh")}
+
+
+def test_all_methods_compose_together():
+    config = compose("eval", [f"method=[{','.join(METHODS)}]"])
+    assert list(config.method) == list(METHODS)
+    other = compose("eval", ["method=[yes_no]", "template@method.yes_no.by_language.en=yes_no_zh"])
+    assert other.method["yes_no"].by_language["en"].answers == ["是", "否"]
+
+
+def test_a_users_templates_take_the_place_of_ours(tmp_path):
+    templates = [TemplateConfig("a", "{sentence}")]
+    by_language = {"en": TemplatesConfig("system", ["Yes", "No"], "\nAnswer:", " ", templates)}
+    found = given(["One? {sentence}", {"name": "two", "text": "{sentence} Two?"}], by_language=by_language)
+    assert [(template.name, template.text) for template in found.templates] == [
+        ("1", "One? {sentence}"), ("two", "{sentence} Two?")
+    ]  # fmt: skip
+    assert (found.system, found.answers, found.cue, found.space) == ("system", ("Yes", "No"), "\nAnswer:", " ")
+    file = tmp_path / "mine.yaml"
+    prompts = {"answers": ["Ja", "Nein"], "system": None, "cue": "\nAntwort:", "space": " "}
+    file.write_text(yaml.safe_dump(prompts | {"templates": ["{sentence}?"]}))
+    found = given(str(file), language="de")
+    assert (found.system, found.answers, found.cue) == (None, ("Ja", "Nein"), "\nAntwort:")
+    file.write_text("- 'Good: {sentence}'\n")
+    assert given(str(file), "in_template", None).templates[0].fill("X")[0] == "Good: X"
+
+
+def test_a_template_can_be_given_on_the_command_line():
+    config = compose("eval", ["method=[yes_no]", "method.yes_no.templates=[{name: x, text: 'Well, {sentence}?'}]"])
+    found = templates_of("yes_no", "yes_no", config.method["yes_no"], "en")
+    assert found.templates == (Template("x", "Well, {sentence}?", "yes_no"),)
+    assert found.answers == ("Yes", "No")
+
+
+@pytest.mark.parametrize(
+    ("templates", "told"),
+    [
+        (
+            ["Is it good?"],
+            r"method\.m\.templates: template 1: must have \{sentence\} once, is without it: 'Is it good\?'",
+        ),
+        (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, is 2 times"),
+        ([{"name": "x", "text": "{sentence}"}] * 2, r"two templates named x"),
+        ([{"name": "x", "user": "{sentence}"}], r"template 1: must be a text, or have a text"),
+        ([], r"must hold at least one template"),
+        (3, r"without a list of templates"),
+        ("nowhere.yaml", r"method\.m\.templates=nowhere\.yaml: cannot be read \(No such file or directory\)"),
+    ],
+)
+def test_what_is_no_template_is_one_line(templates, told):
+    with pytest.raises((ConfigError, InputError), match=told) as caught:
+        given(templates, by_language=YES_NO)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("prompts: []", r"has prompts; must be a list of templates, or have system, answers, cue, space, templates"),
+        (
+            "answers: [Yes, No]\ntemplates: ['{sentence}']",
+            r"answers are \[True, False\], must be two texts \(in quotes",
+        ),
+        ("- [", r"not YAML"),
+        ("cue: null\ntemplates: ['{sentence}']", r"no cue; give one in a YAML file"),
+        ("system: 3\ntemplates: ['{sentence}']", r"system is 3, must be a text"),
+    ],
+)
+def test_what_is_no_file_of_templates_is_one_line(tmp_path, text, told):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises((ConfigError, InputError), match=told) as caught:
+        given(str(tmp_path / "mine.yaml"), by_language=YES_NO)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("language", [None, "de"])
+def test_without_a_known_language_templates_must_be_given(language):
+    told = rf"method=m: benchmark\.language={language or 'null'}, and there are templates of: en, zh; give"
+    with pytest.raises(ConfigError, match=told):
+        templates_of("m", "yes_no", MethodConfig(by_language=YES_NO), language)
+    with pytest.raises(
+        ConfigError, match=r"method\.m\.templates: no cue; give one in a YAML file of templates, or bench"
+    ):
+        given(["{sentence}"], language=language)
+
+
+def test_tokens_within_a_sentence():
+    # "Ab: cd" with the sentence "cd" at 4: a token that joins ": c", the rest, bytes without a width, and the end.
+    spans = [(0, 2), (2, 5), (5, 6)]
+    scores = TokenScores(np.arange(3.0), np.asarray(spans), np.zeros(3, bool))
+    assert within(scores, (4, 6)).spans.tolist() == [[2, 5], [5, 6]]
+    spans = [(0, 4), (4, 4), (4, 5), (5, 5), (5, 6), (6, 6)]
+    scores = TokenScores(np.arange(6.0), np.asarray(spans), np.zeros(6, bool))
+    assert within(scores, (4, 6)).logprobs.tolist() == [1, 2, 3, 4]
+    spans = [(0, 3), (4, 4), (4, 6)]  # the space at 3 is a token of its own, whose offsets leave spaces out
+    scores = TokenScores(np.arange(3.0), np.asarray(spans), np.zeros(3, bool))
+    assert within(scores, (4, 6)).logprobs.tolist() == [2]
+    assert within(scores, (0, 6)).logprobs.tolist() == [0, 1, 2]
+
+
+def plan(method, judge, **values):
+    return Plan.of(method, MethodConfig(**values), judge, "en")
+
+
+def touched(tokenizer, whole, before, sentence):
+    """Which tokens hold something of the sentence: counted in bytes for byte_level, whose offsets leave spaces out."""
+    tokens = tokenizer.convert_ids_to_tokens(whole["input_ids"])
+    if "Ġ" in tokenizer.get_vocab():
+        ends = np.cumsum([len(token) for token in tokens])
+        start = len(before.encode())
+        return (ends > start) & (ends - [len(token) for token in tokens] < start + len(sentence.encode()))
+    letters = range(len(before), len(before) + len(sentence))
+    return np.asarray([any(start <= at < end for at in letters) for start, end in whole["offset_mapping"]])
+
+
+@pytest.mark.parametrize("scored", ["input", "target"])
+@pytest.mark.parametrize("tokenizer", [byte_level, adds_bos, joins])
+def test_in_template_scores_equal_a_loop_over_the_models_logits(tokenizer, scored):
+    tokenizer = tokenizer()
+    asked = scorer(tokenizer)
+    plans = [
+        plan("in_template_lp", asked, scored=scored, templates=TEXTS),
+        plan("in_template_mean_lp", asked, scored=scored, templates=TEXTS),
+        plan("in_template_pen_lp", asked, scored=scored, templates=TEXTS, alpha=0.8),
+    ]
+    rows = judge_pairs(asked, pairs(), plans, policy()).rows
+    for number, text in enumerate(TEXTS):
+        before, after = text.split("{sentence}")
+        for pair, sides in enumerate(PAIRS):
+            for side, sentence in zip(("good", "bad"), sides, strict=True):
+                whole = tokenizer(before + sentence + after, add_special_tokens=False, return_offsets_mapping=True)
+                logprobs = nats(asked.model, [asked.begin], whole["input_ids"])
+                if scored == "target":
+                    logprobs = logprobs[touched(tokenizer, whole, before, sentence)]
+                lp, mean, pen = (
+                    rows[method].iloc[number * len(PAIRS) + pair]
+                    for method in ("in_template_lp", "in_template_mean_lp", "in_template_pen_lp")
+                )
+                n = len(logprobs)
+                assert (lp["template"], lp["pair_id"], lp[f"{side}_tokens"]) == (str(number + 1), str(pair), n)
+                assert lp[side] == lp[f"{side}_lp"] == pytest.approx(logprobs.sum(), abs=1e-3)
+                assert mean[side] == pytest.approx(logprobs.sum() / n, abs=1e-4)
+                assert pen[side] == pytest.approx(logprobs.sum() / ((5 + n) / 6) ** 0.8, abs=1e-3)
+
+
+def test_a_comparative_template_has_the_target_first():
+    tokenizer = byte_level()
+    asked = scorer(tokenizer)
+    text = "Good : {target}\nBad : {other} ."
+    rows = judge_pairs(asked, pairs(), [plan("in_template_comparative_lp", asked, templates=[text])], policy()).rows[
+        "in_template_comparative_lp"
+    ]
+    for row, (good, bad) in zip(rows.itertuples(), PAIRS, strict=True):
+        for score, target, other in ((row.good, good, bad), (row.bad, bad, good)):
+            ids = tokenizer(f"Good : {target}\nBad : {other} .", add_special_tokens=False)["input_ids"]
+            assert score == pytest.approx(nats(asked.model, [asked.begin], ids).sum(), abs=1e-3)
+
+
+def test_sentences_and_each_template_are_scored_once_for_all_methods():
+    asked = scorer(byte_level())
+    score, called = asked.score, []
+    asked.score = lambda texts, policy: called.append(texts) or score(texts, policy)
+    config = compose("eval", ["method=[lp,in_template_lp,in_template_pen_lp,in_template_comparative_lp]"])
+    plans = [Plan.of(name, values, asked, "en") for name, values in config.method.items()]
+    found = judge_pairs(asked, pairs(), plans, policy())
+    assert len(called) == 1 + 5 + 5  # the two in_template methods read the same
+    assert all(len(texts) == 2 * len(PAIRS) for texts in called)
+    assert {name: len(rows) for name, rows in found.rows.items()} == {
+        "lp": 4, "in_template_lp": 20, "in_template_pen_lp": 20, "in_template_comparative_lp": 20
+    }  # fmt: skip
+
+
+def test_methods_may_have_the_same_templates_in_another_order():
+    asked = scorer(byte_level())
+    given = {"in_template_lp": TEXTS, "in_template_mean_lp": TEXTS[::-1]}
+    plans = [plan(method, asked, scored="input", templates=texts) for method, texts in given.items()]
+    together = judge_pairs(asked, pairs(), plans, policy()).rows
+    for one in plans:
+        alone = judge_pairs(asked, pairs(), [one], policy()).rows[one.method]
+        pd.testing.assert_frame_equal(together[one.method], alone)
+
+
+def test_our_own_models_read_templates_too_and_unknown_words_are_the_sentences():
+    loaded = made_up_model(LSTM)
+    asked = ModelScorer(loaded, "m", 100)
+    sentences = [("The cats sleep .", "The zebra sleep .")]
+    plans = [
+        plan("in_template_lp", asked, scored=scored, templates=["Said : {sentence}"]) for scored in ("input", "target")
+    ]
+    whole, target = (judge_pairs(asked, pairs(*sentences), [one], policy()).rows["in_template_lp"] for one in plans)
+    for side, sentence in zip(("good", "bad"), sentences[0], strict=True):
+        (tokens,) = asked.score([f"Said : {sentence}"], policy())
+        assert whole[side].item() == pytest.approx(tokens.logprobs.sum())
+        assert target[side].item() == pytest.approx(tokens.logprobs[2:6].sum())  # without the end
+        assert (whole[f"{side}_tokens"].item(), target[f"{side}_tokens"].item()) == (7, 4)
+    # "Said" and ":" are unknown in every text, and tell nothing of the pair.
+    assert (whole["good_unk"].item(), whole["bad_unk"].item(), whole["crit_unk"].item()) == (0, 1, 1)
+    assert whole["good_chars"].item() == 13
+
+
+def test_the_estimate_counts_what_templates_add():
+    words = {"a b c": 3, "a d": 2}
+    one = MethodConfig(templates=["x y {sentence}"])
+    methods = {"lp": MethodConfig(), "in_template_lp": one, "in_template_mean_lp": one}
+    # both methods read the same: "x y" once, the sentences, and a begin symbol each
+    assert template_reading(methods, "en", words, "treebank") == 2 + 5 + 2
+    assert template_reading(methods, "en", words, "treebank", distinct=0.8) == 2 + 4 + 2
+    # what stands after the sentence is read for each: "y z"
+    asked = MethodConfig(templates=["x {sentence} y z"], by_language=YES_NO)
+    assert template_reading({"yes_no": asked}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2
+
+
+@pytest.mark.parametrize("key", ["system", "cue", "answers", "name"])
+def test_half_a_character_is_one_line(key):
+    template = {"name": "\ud800" if key == "name" else "t", "text": "{sentence}?"}
+    values = {"system": "s", "cue": "c", "answers": ["Yes", "No"], "space": " ", "templates": [template]}
+    if key != "name":
+        values[key] = ["Yes", "\ud800"] if key == "answers" else "\ud800"
+    with pytest.raises(InputError, match="half a surrogate pair at character 1 is no text"):
+        given(values)

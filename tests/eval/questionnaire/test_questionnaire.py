@@ -1,0 +1,399 @@
+"""Forms as people meet them: dealt out, answered in a real browser, saved, read back, and a row of a report."""
+
+import json
+import re
+from collections import Counter as Tally
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from eval.benchmarks.load import Benchmark
+from eval.questionnaire.agreement import agreement
+from eval.questionnaire.answers import counted, read_sheets
+from eval.questionnaire.config import CheckConfig
+from eval.questionnaire.forms import deal, texts_of
+from eval.questionnaire.page import write_page
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+from tests.support.browser import Opened
+from tests.support.commands import completed
+from tests.support.made_up_study import MadeUpStudy
+
+EVIL = "</script><script>alert(1)</script><b>"
+PAUSE = 350  # milliseconds: a pair that has just appeared takes no answer
+PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
+
+
+class Study(MadeUpStudy):
+    """Pairs whose sentences tell which pair they are."""
+
+    def items(self):
+        named = (items := super().items())["paradigm"] + " " + items["pair_id"]
+        return items.assign(good=named + " is right.", bad=named + " right is.")
+
+
+STUDY = Study(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=2, phenomena=PHENOMENA)
+BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
+
+
+@cache
+def config(*overrides):
+    return compose("questionnaire", ["benchmark=toy", *overrides]).questionnaire
+
+
+def forms_of(benchmark, *overrides):
+    asked = config(*overrides)
+    texts, _ = texts_of(asked, "en")
+    return deal(benchmark, asked, texts)
+
+
+def large(paradigms=7, pairs=20):
+    rows = [
+        {"pair_id": str(pair), "paradigm": f"p{k}", "phenomenon": f"f{k % 2}", "good": f"g {k} {pair}", "bad": f"b {k}"}
+        for k in range(paradigms)
+        for pair in range(pairs)
+    ]
+    return Benchmark("local", pd.DataFrame(rows), "ab" * 32)
+
+
+# Forms
+
+
+def test_pairs_are_dealt_out_evenly():
+    forms = forms_of(large(), "questionnaire.per_paradigm=6", "questionnaire.pairs=10", "questionnaire.raters=3")
+    assert len(forms) == 15  # 42 pairs, three times, on forms of ten at most
+    assert {len(form.pairs) for form in forms} == {8, 9}
+    on = Tally(key for form in forms for key in zip(form.pairs["paradigm"], form.pairs["pair_id"], strict=True))
+    assert len(on) == 42
+    assert set(on.values()) == {3}
+    for form in forms:
+        assert set(form.pairs["paradigm"].value_counts()) <= {1, 2}  # six over five forms
+        assert len({check.good for check in form.checks}) == 3
+    rounds = [{frozenset(form.pairs.index) for form in forms[at : at + 5]} for at in (0, 5, 10)]
+    assert not rounds[0] & rounds[1]  # in other company
+    assert len({form.digest for form in forms}) == 15
+
+
+def test_forms_are_those_of_their_seed():
+    def digests(*more):
+        return [form.digest for form in forms_of(large(), "questionnaire.pairs=20", *more)]
+
+    assert digests() == digests()
+    assert not set(digests()) & set(digests("questionnaire.seed=2"))
+
+
+def test_a_form_does_not_tell_which_sentence_is_good(tmp_path):
+    benchmark = large(paradigms=1, pairs=5)
+    first, second = benchmark.pairs, benchmark.pairs.rename(columns={"good": "bad", "bad": "good"})
+    pages = []
+    for number, pairs in enumerate((first, second)):
+        form = forms_of(Benchmark("local", pairs, "ab" * 32))[0]
+        texts, _ = texts_of(config(), "en")
+        write_page(tmp_path / f"{number}.html", form, benchmark, texts, "en", "en")
+        pages.append((tmp_path / f"{number}.html").read_text())
+    assert pages[0] == pages[1]
+
+
+def test_texts_of_ones_own(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text('consent: "Ethics board 7"\nintroduction: ["One.", "Two."]\n')
+    texts, language = texts_of(config(f"questionnaire.texts={file}"), "zh")
+    assert (texts.consent, texts.introduction, texts.start, language) == (
+        "Ethics board 7",
+        ["One.", "Two."],
+        "开始",
+        "zh",
+    )
+    for content, told in (
+        ("consnt: a", "has consnt; must be texts under some of title"),
+        ("consent: yes", "consent is True, must be a text"),
+        ("thanks: a", "thanks is 'a', must be a list of texts"),
+        ("checks: [{good: a}]", "must be a list, each with the texts good and bad"),
+        ("[", "not YAML"),
+    ):
+        file.write_text(content)
+        with pytest.raises(InputError) as caught:
+            texts_of(config(f"questionnaire.texts={file}"), "en")
+        assert told in str(caught.value)
+    file.write_text("consent: a")
+    with pytest.raises(InputError, match="no texts of the language to take them from"):
+        texts_of(config(f"questionnaire.texts={file}"), "ja")
+    with pytest.raises(ConfigError, match="there are texts in en, zh; give one of these"):
+        texts_of(config(), "ja")
+    assert texts_of(config("questionnaire.language=en"), "ja")[1] == "en"
+    with pytest.raises(ConfigError, match="the texts hold 6 attention checks"):
+        forms_of(large(), "questionnaire.checks=9")
+
+
+# A person at a page
+
+
+@pytest.fixture(scope="module")
+def form(tmp_path_factory):
+    """A form with all six pairs of the made-up study and two checks: its page."""
+    path = tmp_path_factory.mktemp("forms") / "form.html"
+    (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
+    write_page(path, one, BENCHMARK, texts_of(config(), "en")[0], "en", "en")
+    return path
+
+
+@cache
+def good_checks():
+    return {check.good for check in config().by_language["en"].checks}
+
+
+class Person:
+    """Someone who answers a form: wrong in the pairs that `wrong` names, and in so many attention checks."""
+
+    def __init__(self, opened, wrong=(), failed=0):
+        self.opened, self.page, self.wrong, self.failed = opened, opened.page, set(wrong), failed
+
+    def begin(self, native="yes"):
+        self.page.check(f"input[name=native][value={native}]")
+        self.page.check("input[name=consent]")
+        self.page.click("#intro button[type=submit]")
+
+    def choose(self, by="click"):
+        """One pair, by a click, a tap or a key; False where none is left."""
+        if self.page.locator("#task").is_hidden():
+            return False
+        self.page.wait_for_timeout(PAUSE)
+        number = self.page.inner_text("#progress")
+        shown = [self.page.inner_text(f"#{side}") for side in ("first", "second")]
+        if not good_checks().isdisjoint(shown):
+            right = 0 if shown[0] in good_checks() else 1
+            wrong, self.failed = self.failed > 0, self.failed - 1
+        else:
+            right = [text.endswith(" is right.") for text in shown].index(True)
+            wrong = " ".join(shown[0].split()[:2]) in self.wrong
+        side = 1 - right if wrong else right
+        button = self.page.locator(".sentence").nth(side)
+        match by:
+            case "click":
+                button.click()
+            case "tap":
+                button.tap()
+            case "number":
+                self.page.keyboard.press("12"[side])
+            case "arrow":
+                self.page.keyboard.press(["ArrowLeft", "ArrowRight"][side])
+            case "tab":
+                for _ in range(1 + side):
+                    self.page.keyboard.press("Tab")
+                self.page.keyboard.press("Enter")
+        self.page.wait_for_function(
+            """(number) => document.getElementById("task").hidden
+                 || document.getElementById("progress").textContent !== number""",
+            arg=number,
+        )
+        return True
+
+    def saved(self, folder):
+        with self.page.expect_download() as started:
+            self.page.click("#download")
+        name = started.value.suggested_filename
+        started.value.save_as(folder / name)
+        assert name in self.page.inner_text("#downloaded")
+        assert self.page.locator("#text").input_value() == (folder / name).read_text()
+        assert self.opened.console == []
+        self.page.context.close()
+        return folder / name
+
+
+# Two of three people err in one pair, so a majority does.
+WRONG = [[], ["binding_1 0", "islands_1 1"], ["binding_1 0", "binding_2 1"]]
+AGREE = {
+    "binding_1": 4 / 6,
+    "binding_2": 5 / 6,
+    "islands_1": 5 / 6,
+    "binding": 9 / 12,
+    "islands": 5 / 6,
+    "overall": 14 / 18,
+}
+MAJORITY = {"binding_1": 1 / 2, "binding_2": 1, "islands_1": 1, "binding": 3 / 4, "islands": 1, "overall": 5 / 6}
+
+
+@pytest.fixture(scope="module")
+def answers(browser, form, tmp_path_factory):
+    """What three people saved: one with a mouse, one on a phone, one with the keyboard who reloads the page."""
+    folder = tmp_path_factory.mktemp("answers")
+    desktop = Person(Opened(browser, form), WRONG[0])
+    desktop.begin()
+    while desktop.choose():
+        pass
+    desktop.saved(folder)
+    phone = Person(Opened(browser, form, 390, "dark", touch=True), WRONG[1])
+    phone.begin()
+    assert phone.opened.overflow == 0
+    first, second = (phone.page.locator(".sentence").nth(i).bounding_box() for i in (0, 1))
+    assert second["y"] >= first["y"] + first["height"]  # one above the other
+    while phone.choose("tap"):
+        pass
+    phone.saved(folder)
+    keyboard = Person(Opened(browser, form), WRONG[2])
+    page = keyboard.page
+    for keys in (["Tab", "Space"], ["Tab", "Space"], ["Tab", "Enter"]):  # native, consent, start
+        for key in keys:
+            page.keyboard.press(key)
+    for by in ("tab", "number", "arrow"):
+        assert keyboard.choose(by)
+    before = [page.inner_text(name) for name in ("#progress", "#first", "#second")]
+    assert before[0] == "4 of 8"
+    page.reload()
+    page.wait_for_selector("html[data-drawn=true]", state="attached")
+    assert [page.inner_text(name) for name in ("#progress", "#first", "#second")] == before
+    while keyboard.choose("number"):
+        pass
+    keyboard.saved(folder)
+    return folder
+
+
+def test_the_file_holds_what_was_asked_and_nothing_else(answers):
+    orders = []
+    for path in answers.glob("*.json"):
+        content = json.loads(path.read_text())
+        assert set(content) == {
+            "schema",
+            "version",
+            "benchmark",
+            "form",
+            "rater",
+            "native",
+            "hidden_field",
+            "answers",
+            "checks",
+        }
+        assert content["benchmark"] == {"name": "blimp", "digest": "be" * 32}
+        assert content["native"] is True
+        assert content["hidden_field"] is False
+        assert re.fullmatch("[0-9a-f]{16}", content["rater"])
+        assert path.name == f"answers-blimp-form-1-{content['rater']}.json"
+        for answer in content["answers"]:
+            assert set(answer) == {"paradigm", "pair_id", "position", "first", "second", "chosen", "ms"}
+            assert answer["ms"] >= PAUSE
+        for check, half in zip(content["checks"], (range(4), range(4, 8)), strict=True):
+            assert set(check) == {"position", "first", "second", "chosen", "ms", "passed"}
+            assert check["passed"]
+            assert check["position"] in half
+        orders.append([(answer["paradigm"], answer["pair_id"], answer["first"]) for answer in content["answers"]])
+    assert len(orders) == 3
+    assert orders[0] != orders[1] != orders[2] != orders[0]  # by chance alike once in 6! * 2^6
+
+
+def test_agreement_and_majority_are_those_counted_by_hand(answers):
+    found = counted(read_sheets([str(answers)]), "blimp", "be" * 32, BENCHMARK.pairs, config())
+    assert (found.raters, found.notes) == (3, [])
+    table = agreement(found.judgements).set_index("name")
+    assert table["agreement"].to_dict() == pytest.approx(AGREE)
+    assert table["majority"].to_dict() == pytest.approx(MAJORITY)
+    assert table.loc["overall", ["paradigms", "pairs", "raters", "judgements", "ties"]].tolist() == [3, 6, 3, 18, 0]
+    assert list(table.index[:3]) == ["binding_1", "binding_2", "islands_1"]
+
+
+def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
+    """Published people give way to those who were asked, everywhere, and the report says so."""
+    STUDY.write(tmp_path / "runs")
+    where = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "reports")]
+    done = completed("analysis", "study=made_up", f"people={answers}", *where)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "reports" / "made_up"
+    rows = pd.read_csv(folder / "blimp-asked.csv").set_index("phenomenon")
+    assert rows["individual"].to_dict() == pytest.approx({name: AGREE[name] for name in rows.index})
+    assert list(rows.index) == ["overall", "binding", "islands"]
+    paradigms = pd.read_csv(folder / "blimp-asked-paradigms.csv").set_index("paradigm")
+    assert paradigms["majority"].to_dict() == pytest.approx({name: MAJORITY[name] for name in paradigms.index})
+    assert paradigms["passes"].to_dict() == {"binding_1": "no", "binding_2": "yes", "islands_1": "yes"}
+    reach = pd.read_csv(folder / "blimp-words-to-people.csv")
+    assert set(reach.loc[reach["name"] == "overall", "people"].round(6)) == {round(AGREE["overall"], 6)}
+    page = Opened(browser, folder / "report.html")
+    levels = page.page.locator("#s1-levels")
+    heads = levels.locator("thead th").all_inner_texts()
+    assert [re.sub(r"\s+", " ", head) for head in heads if "people" in head] == ["people own answers, 3 raters"]
+    overall = levels.locator("tr.overall td").all_inner_texts()
+    assert overall[[("people" in head) for head in heads].index(True) - 1] == ".778"
+    text = page.page.inner_text("body")
+    assert "In 2 of 3 paradigms a majority agrees with at least 80% of the pairs." in text
+    assert "beside people who answered a questionnaire" in text
+    assert "People are those who answered a questionnaire on these pairs, not published ones: 3 raters" in text
+    assert f"people={answers} questionnaire.max_failed_checks=0" in text
+    assert page.console == []
+    assert page.overflow == 0
+
+
+def test_nobody_begins_without_consent(browser, form):
+    opened = Opened(browser, form)
+    opened.page.check("input[name=native][value=no]")
+    opened.page.click("#intro button[type=submit]")
+    assert opened.page.locator("#intro").is_visible()
+    opened.page.check("input[name=consent]")
+    opened.page.click("#intro button[type=submit]")
+    assert opened.page.locator("#task").is_visible()
+
+
+def test_a_double_tap_is_one_answer_and_a_held_key_none(browser, form):
+    opened = Opened(browser, form)
+    person = Person(opened)
+    person.begin()
+    opened.page.wait_for_timeout(PAUSE)
+    opened.page.evaluate("for (let i = 0; i < 3; i++) document.querySelector('.sentence').click()")
+    assert opened.page.inner_text("#progress") == "2 of 8"
+    opened.page.wait_for_timeout(PAUSE)
+    opened.page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: '1', repeat: true }))")
+    assert opened.page.inner_text("#progress") == "2 of 8"
+
+
+def test_a_browser_that_keeps_nothing_is_told_of_and_enough(browser, form, tmp_path):
+    context = browser.new_context(accept_downloads=True)
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError') } })"
+    )
+    opened = Opened.__new__(Opened)
+    opened.page, opened.console = context.new_page(), []
+    opened.page.on("console", lambda message: opened.console.append(message.text))
+    opened.page.on("pageerror", lambda error: opened.console.append(str(error)))
+    opened.page.goto(form.as_uri())
+    person = Person(opened)
+    person.begin()
+    assert "do not close or reload" in opened.page.inner_text("#no-storage")
+    while person.choose("number"):
+        pass
+    assert len(read_sheets([str(person.saved(tmp_path))])) == 1
+
+
+def test_the_next_person_at_a_device_is_another(browser, form, tmp_path):
+    opened = Opened(browser, form)
+    person = Person(opened)
+    person.begin()
+    while person.choose("number"):
+        pass
+    first = json.loads(opened.page.locator("#text").input_value())["rater"]
+    opened.page.once("dialog", lambda dialog: dialog.accept())
+    opened.page.click("#again")
+    assert opened.page.locator("#intro").is_visible()
+    assert not opened.page.is_checked("input[name=consent]")
+    person.begin()
+    assert opened.page.inner_text("#progress") == "1 of 8"
+    stored = opened.page.evaluate("Object.entries(localStorage).find(([key]) => key.startsWith('pairscale:'))[1]")
+    assert json.loads(stored)["rater"] != first
+
+
+def test_evil_text_is_shown_and_not_run(browser, tmp_path):
+    pairs = BENCHMARK.pairs.assign(good=EVIL + BENCHMARK.pairs["good"], paradigm=EVIL + BENCHMARK.pairs["paradigm"])
+    benchmark = Benchmark("blimp", pairs, "be" * 32)
+    file = tmp_path / "texts.yaml"
+    said = dict.fromkeys(("title", "consent", "question", "progress", "start", "finished"), EVIL)
+    file.write_text(json.dumps({**said, "introduction": [EVIL], "checks": [{"good": EVIL, "bad": "x"}]}))
+    asked = config(f"questionnaire.texts={file}", "questionnaire.checks=1")
+    texts, _ = texts_of(asked, "en")
+    assert texts.checks == [CheckConfig(EVIL, "x")]
+    (one,) = deal(benchmark, asked, texts)
+    write_page(tmp_path / "form.html", one, benchmark, texts, "en", "en")
+    html = (tmp_path / "form.html").read_text()
+    assert "<script>alert" not in html
+    assert not re.search(r"(https?:)?//[\w.]+\.\w", html)  # nothing to load
+    opened = Opened(browser, tmp_path / "form.html")
+    assert opened.page.inner_text("h1 >> nth=0") == EVIL
+    Person(opened).begin()
+    assert any(EVIL in opened.page.inner_text(f"#{side}") for side in ("first", "second"))
+    assert (opened.page.locator("b").count(), opened.console) == (0, [])

@@ -1,0 +1,98 @@
+"""Models with code of their own, and masked next-token models, against one masked copy of a sentence at a time."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from eval.config import PretrainedConfig
+from eval.scorers.pretrained import load_pretrained
+from pairscale.errors import ConfigError, InputError
+from tests.support.made_up_pretrained import own_code, policy, word_pieces
+
+SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "the"]
+
+
+@pytest.fixture(autouse=True)
+def modules(tmp_path_factory, monkeypatch):
+    """Code that comes with models is copied to a folder of this test's."""
+    import transformers.dynamic_module_utils
+
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
+
+
+def config(path, **values):
+    return PretrainedConfig(**{"name": "hf", "kind": "masked", "path": str(path), "dtype": "fp32"} | values)
+
+
+@torch.no_grad()
+def one_mask_at_a_time(model, tokenizer, sentence, shift):
+    """ln p of each token, hidden alone, at the position `shift` before it; softmax in double precision."""
+    found = tokenizer(sentence, return_special_tokens_mask=True)
+    logprobs = []
+    for at, special in enumerate(found["special_tokens_mask"]):
+        if not special:
+            copy = list(found["input_ids"])
+            copy[at] = tokenizer.mask_token_id
+            logits = model(torch.tensor([copy])).logits[0, at - shift].double()
+            logprobs.append(float(logits[found["input_ids"][at]]) - math.log(float(logits.exp().sum())))
+    return logprobs
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_code_of_transformers_4_loads_and_its_shift_is_found(shift, tmp_path):
+    tokenizer = word_pieces()
+    model = own_code(tmp_path / "own", shift, tokenizer)
+    scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), 500)
+    assert scorer.shift == shift
+    for given in (None, 0, 1):
+        expected = [one_mask_at_a_time(model, tokenizer, text, shift if given is None else given) for text in SENTENCES]
+        for found, logprobs in zip(
+            scorer.score(SENTENCES, policy(pll="original", pll_shift=given)), expected, strict=True
+        ):
+            assert found.logprobs == pytest.approx(logprobs, abs=1e-4)
+
+
+def test_a_first_token_is_predicted_from_a_symbol_that_the_tokenizer_does_not_add(tmp_path):
+    tokenizer = word_pieces()
+    model = own_code(tmp_path / "own", 1, tokenizer)
+    whole = one_mask_at_a_time(model, tokenizer, SENTENCES[0], 1)
+    bare = word_pieces()
+    bare.backend_tokenizer.post_processor = None
+    bare.save_pretrained(tmp_path / "own")
+    scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), 500)
+    found = scorer.score(SENTENCES[:1], policy(pll="original", pll_shift=1))[0]
+    ids = [tokenizer.cls_token_id, *bare(SENTENCES[0]).input_ids]
+    expected = []
+    with torch.no_grad():
+        for at in range(1, len(ids)):
+            copy = [*ids[:at], tokenizer.mask_token_id, *ids[at + 1 :]]
+            expected.append(float(model(torch.tensor([copy])).logits[0, at - 1].log_softmax(-1)[ids[at]]))
+    assert found.logprobs == pytest.approx(expected, abs=1e-4)
+    assert len(found.logprobs) == len(whole)
+
+
+def test_code_is_not_run_unless_asked_for_and_its_errors_are_one_line(tmp_path):
+    folder = tmp_path / "own"
+    own_code(folder, 0, word_pieces())
+    with pytest.raises(InputError, match=r"comes with code of its own, which model\.trust_remote_code=true would run"):
+        load_pretrained(config(folder), 500)
+    with pytest.raises(ConfigError, match=r"a masked model \(OwnForMaskedLM\); give model=hf_masked"):
+        load_pretrained(config(folder, kind="causal", trust_remote_code=True), 500)
+    described = json.loads((folder / "config.json").read_text())
+    code = (folder / "modeling_own.py").read_text()
+    both = described | {"architectures": ["OwnForMaskedLM", "OwnForCausalLM"]}
+    (folder / "config.json").write_text(json.dumps(both))
+    assert load_pretrained(config(folder, trust_remote_code=True), 500).masked
+    broken = {"return MaskedLMOutput": "raise ZeroDivisionError('of its own')\n        return MaskedLMOutput",
+              "super().__init__(config)": "super().__init__(config)\n        config.no_such_field"}  # fmt: skip
+    for number, (line, fault) in enumerate(broken.items()):
+        other = tmp_path / f"broken{number}"
+        other.mkdir()
+        for file in folder.iterdir():
+            if file.is_file():
+                (other / file.name).write_bytes(file.read_bytes())
+        (other / "modeling_own.py").write_text(code.replace(line, fault))
+        with pytest.raises(InputError, match=r"ZeroDivisionError: of its own|AttributeError: .*no_such_field"):
+            load_pretrained(config(other, trust_remote_code=True), 500).score(["The cat ."], policy())

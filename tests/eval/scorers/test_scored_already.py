@@ -1,0 +1,111 @@
+"""When the scores of a Hugging Face model are those that would be made again, and when they are not."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+from eval.pairs import PairsWork
+from eval.run import add_pretrained, score_run
+from eval.scores.files import read_metadata, read_scores, score_path, write_scores
+from pairscale.command.compose import compose
+from pairscale.errors import InputError
+from tests.support.made_up_pretrained import byte_level, gpt2, made
+
+CHAT = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+
+
+def long_gpt2(vocabulary):
+    return GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_embd=16, n_layer=1, n_head=2, n_positions=400))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    tokenizer = byte_level()
+    tokenizer.add_special_tokens({"pad_token": "<pad>"})
+    tokenizer.chat_template = CHAT
+    made(long_gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
+    tokenizer.save_pretrained(tmp_path / "gpt")
+    return tmp_path / "gpt"
+
+
+@pytest.fixture
+def work(tmp_path, folder, monkeypatch):
+    """What is asked of the model's run, after it was loaded again."""
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    fixed = ["study=s", "model=hf_causal", "benchmark=toy", "benchmark.per_paradigm=2", "trainer.accelerator=cpu"]
+    fixed += [f"paths.runs={tmp_path}/runs", "trainer.progress=false", f"model.path={folder}"]
+
+    def loaded(*overrides):
+        return PairsWork.of(*add_pretrained(compose("eval", [*fixed, *overrides])))
+
+    return loaded
+
+
+def changed(path, **values):
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def test_what_changes_scores_is_recorded_and_compared(work, folder):
+    first = work("method=[lp,yes_no,vote_p]")
+    assert first.lacking == ["lp", "yes_no", "vote_p"]
+    first.score()
+    asked = read_metadata(first.path("lp"))["settings"]
+    assert asked["begin"] == {"id": 0, "text": "<|endoftext|>"}
+    assert asked["special_tokens"]["pad_token"] == {"id": 292, "text": "<pad>"}
+    assert len(asked["config_digest"]) == 64
+    assert "chat_template" in read_metadata(first.path("yes_no"))["settings"]
+    assert work("method=[lp,yes_no,vote_p]").lacking == []
+
+    described = json.loads((folder / "config.json").read_text())
+    changed(folder / "config.json", transformers_version="4.1", use_cache=False, _name_or_path="elsewhere")
+    assert work("method=[lp]").lacking == []  # none of these changes a score
+    changed(folder / "config.json", scale_attn_by_inverse_layer_idx=True)
+    assert work("method=[lp]").lacking == ["lp"]
+    (folder / "config.json").write_text(json.dumps(described))
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = CHAT.replace("\n", " ")
+    tokenizer.save_pretrained(folder)
+    assert work("method=[lp,yes_no]").lacking == ["yes_no"]
+    work("method=[yes_no]").score()
+    assert work("method=[yes_no,vote_p]").lacking == ["vote_p"]  # which counted those of before
+    tokenizer.bos_token = "<pad>"
+    tokenizer.save_pretrained(folder)
+    before = read_scores(first.path("lp"))[0]
+    again = work("method=[lp]")
+    assert again.lacking == ["lp"]
+    again.score()
+    assert (read_scores(again.path("lp"))[0]["good"] - before["good"]).abs().min() > 0
+
+
+def test_scores_from_before_settings_were_kept_are_said_to_be_taken_as_they_are(work, capsys):
+    first = work("method=[lp]")
+    first.score()
+    path = score_path(first.folder, "lp")
+    rows, metadata = read_scores(path)
+    del metadata["settings"]
+    write_scores(path, rows, metadata)
+    old = work("method=[lp]")
+    assert (old.lacking, old.unrecorded) == ([], ["lp"])
+    capsys.readouterr()
+    score_run(old.run, old.config, old.scorer)
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count("scored when no file kept the begin symbol") == 1
+
+
+def test_equal_weights_under_two_revisions_are_an_error(folder, tmp_path, work):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for step in (1, 2):
+        torch.manual_seed(7)
+        gpt2(len(tokenizer)).save_pretrained(folder / f"checkpoint-{step}")
+    assert work("model.revision=checkpoint-1").scorer.tokenizer_path == str(folder)  # the folder above has it
+    assert work("model.revision=checkpoint-1").run.read_manifest()["tokenizer_path"] == str(folder)
+    damaged = tmp_path / "runs" / "s" / "damaged"  # which stops nobody else
+    damaged.mkdir()
+    (damaged / "config.yaml").write_text("seed: 1")
+    (damaged / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"revision=checkpoint-2: the same weights as model\.revision=checkpoint-1 of"):
+        work("model.revision=checkpoint-2")
+    assert work().lacking  # other weights

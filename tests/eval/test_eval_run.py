@@ -1,0 +1,223 @@
+"""Scoring runs and studies: what lacks is scored, once; and the command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from eval.benchmarks.load import drawn_pairs, load_benchmark
+from eval.estimate import scoring_tokens
+from eval.pairs import loaded_benchmark
+from eval.run import score_run, score_study
+from eval.scores.files import read_items, read_scores, read_tokens, score_path
+from eval.scores.table import accuracy_table
+from pairscale.command.compose import compose
+from pairscale.errors import RunError
+from tests.support.commands import completed
+from tests.support.made_up_models import LSTM, TXL, made_up_model, made_up_run
+
+PAIRS = {
+    ("subject_verb_agreement", "near"): [
+        ("The cats sleep .", "The cats sleeps ."),
+        ("The zebra sleeps .", "The zebra sleep ."),
+        ("The dog barks .", "The dog barks ."),
+    ],
+    ("island_effects", "far"): [("Who saw the dog near a cat ?", "Who saw the gnu near a cat ?")],
+}
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """A benchmark of four pairs, and the configuration of a run with overrides."""
+    (tmp_path / "blimp").mkdir()
+    for (phenomenon, paradigm), pairs in PAIRS.items():
+        rows = [
+            {"sentence_good": good, "sentence_bad": bad, "field": "syntax", "linguistics_term": phenomenon,
+             "UID": paradigm, "pairID": str(index)}
+            for index, (good, bad) in enumerate(pairs)
+        ]  # fmt: skip
+        (tmp_path / "blimp" / f"{paradigm}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+
+    def configure(*overrides):
+        loaded_benchmark.cache_clear()
+        return compose("eval", ["corpus=toy", "benchmark=blimp", "trainer.progress=false", *paths, *overrides])
+
+    return configure
+
+
+def scored(run, method="lp", label="blimp"):
+    return read_scores(score_path(run.scores(label), method))
+
+
+def test_all_methods_from_one_pass(configured):
+    config = configured()
+    run = made_up_run(config, made_up_model(LSTM))
+    score_run(run, config)
+    rows, metadata = scored(run)
+    assert rows[["paradigm", "pair_id"]].to_numpy().tolist() == [["far", "0"], *(["near", str(n)] for n in range(3))]
+    assert (rows["good"] == rows["good_lp"]).all()
+    assert rows["good_tokens"].tolist() == [9, 5, 5, 5]  # <eos> is scored: the model is one of words
+    assert rows["good_words"].tolist() == [8, 4, 4, 4]
+    assert rows["good_unk"].tolist() == [0, 0, 1, 0]
+    assert rows["bad_unk"].tolist() == [1, 0, 1, 0]
+    assert rows["crit_unk"].tolist() == [1, 0, 0, 0]
+    assert rows["good"].iat[3] == rows["bad"].iat[3]
+    assert (metadata["policy"]["score_eos"], metadata["reference"], metadata["step"]) == (True, "treebank", None)
+    assert metadata["sample_words"] == 1000
+    assert metadata["model"]["name"] == config.model.name
+    mean, pen = scored(run, "mean_lp")[0], scored(run, "pen_lp")
+    assert mean["bad"].to_numpy() == pytest.approx((rows["bad"] / rows["bad_tokens"]).to_numpy())
+    assert pen[1]["parameters"] == {"alpha": 0.8}
+    items, _ = read_items(run.scores("blimp"))
+    assert items["good"].tolist() == [good for pairs in reversed(PAIRS.values()) for good, _ in pairs]
+
+
+def test_tokens_add_up_to_scores(configured):
+    config = configured("scoring.token_pairs=all")
+    run = made_up_run(config, made_up_model(TXL))
+    score_run(run, config)
+    tokens, _ = read_tokens(run.scores("blimp"))
+    sums = tokens.groupby(["paradigm", "pair_id", "side"])["logprob"].sum()
+    for row in scored(run)[0].itertuples():
+        assert sums[row.paradigm, row.pair_id, "good"] == pytest.approx(row.good)
+        assert sums[row.paradigm, row.pair_id, "bad"] == pytest.approx(row.bad)
+    first = tokens[tokens["position"] == 0]
+    assert (first["end"] == 3).all()
+
+
+def test_the_sample_of_tokens_is_of_pairs_per_paradigm(configured):
+    pairs = load_benchmark(configured().benchmark).pairs
+    assert drawn_pairs(pairs, "all", 1).tolist() == [0, 1, 2, 3]
+    chosen = drawn_pairs(pairs, "2", 1)
+    assert pairs["paradigm"].iloc[chosen].value_counts().to_dict() == {"near": 2, "far": 1}
+    assert np.array_equal(chosen, drawn_pairs(pairs, "2", 1))
+    assert len({tuple(drawn_pairs(pairs, "1", seed)) for seed in range(20)}) > 1
+    assert len(drawn_pairs(pairs, "0", 1)) == 0
+
+
+def test_what_is_scored_is_left_alone(configured):
+    config = configured("method=[lp]")
+    run = made_up_run(config, made_up_model(LSTM))
+
+    def written():
+        folder = run.scores("blimp")
+        return {path.name: path.stat().st_mtime_ns for path in folder.glob("*lp*")}
+
+    score_run(run, config)
+    first = written()
+    score_run(run, config)
+    assert written() == first
+    assert scoring_tokens(config, 1.5) == 0
+    # 7 different sentences as a tree after one <eos>: "The" with 5 words from "cats" on ("sleep", "sleeps" and two
+    # ends), 5 from "zebra" on, 3 from "dog" on; "Who saw the", and 5 words twice
+    assert scoring_tokens(configured("method=[pen_lp]"), 2.0) == 2.0 * (1 + (1 + 5 + 5 + 3) + (3 + 5 + 5))
+    score_run(run, configured())
+    assert written() | first == written()  # lp.parquet as it was
+    assert set(written()) == {"lp.parquet", "mean_lp.parquet", "pen_lp.parquet"}
+    before = written()
+    score_run(run, configured("method.pen_lp.alpha=0.5"))
+    assert {name for name, at in written().items() if at != before[name]} == {"pen_lp.parquet"}
+    before = written()
+    made_up_run(config, made_up_model(LSTM, seed=1))
+    score_run(run, configured())
+    assert {name for name, at in written().items() if at != before[name]} == set(before)
+
+
+def test_another_policy_has_another_folder(configured):
+    run = made_up_run(configured(), made_up_model(TXL))
+    score_run(run, configured())
+    score_run(run, configured("policy.context=eos", "policy.unk=skip"))
+    score_run(run, configured("benchmark.pairs=1"))
+    assert sorted(path.name for path in run.scores("blimp").parent.iterdir()) == [
+        "blimp", "blimp+context-eos-32+unk-skip", "blimp+pairs-1",
+    ]  # fmt: skip
+    plain, other = scored(run)[0], scored(run, label="blimp+context-eos-32+unk-skip")[0]
+    assert (plain["good_tokens"] - other["good_tokens"]).tolist() == [0, 0, 1, 0]
+    assert (plain["good"] != other["good"]).all()
+
+
+def test_other_pairs_do_not_take_the_place_of_scored_ones(configured, tmp_path):
+    run = made_up_run(configured(), made_up_model(LSTM))
+    own = [f"benchmark.path={tmp_path}/own.csv", "benchmark.name=own"]
+    (tmp_path / "own.csv").write_text("good,bad\nThe cats sleep .,The cats sleeps .\n")
+    score_run(run, configured("benchmark=local", *own))
+    before = scored(run, label="own")
+    (tmp_path / "own.csv").write_text("good,bad\nThe dogs sleep .,The dogs sleeps .\n")
+    with pytest.raises(
+        RunError, match=r"scores/own: holds scores of other pairs .* than own has now .*benchmark\.name"
+    ):
+        score_run(run, configured("benchmark=local", *own))
+    assert scored(run, label="own")[0].equals(before[0])
+    score_run(run, configured("benchmark=local", *own, "benchmark.name=new"))
+    assert scored(run, label="new")[0]["good"].tolist() != before[0]["good"].tolist()
+
+
+def test_a_study(configured, capsys):
+    runs = [made_up_run(configured(f"seed={seed}"), made_up_model(LSTM, seed=seed)) for seed in (1, 2)]
+    lacking = made_up_run(configured("seed=3"), made_up_model(LSTM), done=False)
+    score_study(configured("dry_run=true"))
+    told = capsys.readouterr().out
+    assert told.count("would score lp, mean_lp, pen_lp on 4 pairs") == 2
+    assert not runs[0].scores("blimp").exists()
+    score_study(configured())
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"not scored: {lacking.path.name}: unfinished" in told
+    assert scored(runs[0])[0]["good"].tolist() != scored(runs[1])[0]["good"].tolist()
+    assert not lacking.scores("blimp").exists()
+    runs[0].weights.write_bytes(runs[0].weights.read_bytes()[:-1])
+    with pytest.raises(RunError, match=r"study=s: 1 of 2 runs could not be scored"):
+        score_study(configured())
+    assert "cut short or changed" in " ".join(capsys.readouterr().out.split())
+    runs[1].manifest.write_text("[]")
+    with pytest.raises(RunError, match=r"study=s: none of its runs is done|2 of 2 runs could not be scored"):
+        score_study(configured())
+    assert "manifest.json: $: expected object" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(RunError, match=r"study=t: no folder .*; studies there: s"):
+        score_study(configured("study=t"))
+
+
+def test_only_a_run_that_is_done(configured):
+    run = made_up_run(configured(), made_up_model(LSTM), done=False)
+    with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
+        score_run(run, configured())
+
+
+def test_the_table(configured):
+    config = configured()
+    run = made_up_run(config, made_up_model(LSTM))
+    score_run(run, config)
+    rows = scored(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
+    items, _ = read_items(run.scores("blimp"))
+    table = accuracy_table("a run", "blimp", rows, items, "wrong")
+    cells = {str(name): cells for name, *cells in zip(*(column.cells for column in table.columns), strict=True)}
+    # pairs, accuracy, interval, without <unk>, how many pairs, ties, people, LSTM, TXL, 5-gram, GPT-2
+    assert cells["island_effects"][:6] == ["1", "100.0", "20.7–100.0", "", "0", "0"]
+    assert cells["island_effects"][7:] == ["46.6", "48.3", "57.2", "72.7"]
+    near = cells["subject_verb_agreement"]
+    assert (near[0], near[1], near[3:6]) == ("3", "33.3", ["50.0", "2", "1"])
+    assert (cells["overall"][1], cells["overall"][7]) == ("66.7", "69.8")
+    assert str(table.caption).endswith("people, LSTM, TXL, 5-gram, GPT-2: published accuracies, beside this model's")
+    narrow = accuracy_table("a run", "blimp", rows.assign(good=[None, 1.0, 1, 1]), items, "wrong", width=80)
+    assert len(narrow.columns) == 7
+    assert "published" not in str(narrow.caption)
+    assert "; a tie, as no token of a sentence counts: 1" in str(narrow.caption)
+
+
+def command(*arguments, **environment):
+    return completed("eval", *arguments, environment=environment)
+
+
+def test_the_command(configured, tmp_path):
+    run = made_up_run(configured(), made_up_model(LSTM))
+    arguments = ["study=s", "benchmark=blimp", f"paths.runs={tmp_path}/runs"]
+    done = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "subject_verb_agreement" in done.stdout
+    assert len(scored(run)[0]) == 4
+
+    (tmp_path / "blimp" / "broken.jsonl").write_text("{\n")
+    broken = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
+    assert broken.returncode == 2
+    assert broken.stderr.startswith(f"pairscale eval: {tmp_path}/blimp/broken.jsonl: line 1: not JSON (")
+    assert broken.stderr.count("\n") == 1

@@ -1,0 +1,130 @@
+"""What a GPU computes, beside the CPU: training steps, validation, scoring. Skipped where there is none."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from eval.scorers.own import ModelScorer
+from pairscale.command.compose import compose
+from tests.bench.training import step
+from tests.support.made_up_models import LSTM, TXL, made_up_model
+from tests.support.made_up_pretrained import bert, byte_level, gpt2, made, policy, word_pieces
+from tests.support.small_runs import overrides
+from train.loop.device import set_up_gpu, without_gradients
+from train.loop.module import LanguageModelling
+from train.models.build import build_model
+from train.run import train_run
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
+]
+SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "the cat sees the dog ."]
+
+
+@pytest.mark.parametrize("length", [1, 7, 64, 127, 128])
+@pytest.mark.parametrize("model", ["lstm_tiny", "txl_tiny", "txl_small", "txl"])
+def test_without_a_gradient_hidden_states_are_those_of_the_cpu(model, length):
+    """A Transformer-XL's mask is a view of rows that begins where a GPU's kernels may refuse it."""
+    torch.manual_seed(1)
+    net = build_model(compose("train", [f"model={model}"]).model, 100).eval()
+    tokens = torch.randint(100, (3, 2 * length))
+    found = {}
+    for device in ("cpu", "cuda"):
+        with without_gradients(torch.device(device), bf16=False):
+            net = net.to(device)
+            state, parts = net.initial_state(3), []
+            for part in tokens.to(device).split(length, dim=1):  # the second has memory
+                hidden, state = net(part, state)
+                parts.append(hidden.cpu())
+            found[device] = torch.cat(parts, dim=1)
+    torch.testing.assert_close(found["cuda"], found["cpu"], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["lstm_tiny", "txl_tiny"])
+def test_gradients_in_bf16_are_those_of_float32_but_for_its_noise(model):
+    """float16, which autocast gives an LSTM, would lose those below 6e-8."""
+    torch.manual_seed(1)
+    net = build_model(compose("train", [f"model={model}", "model.dropout=0"]).model, 100).cuda()
+    tokens = torch.randint(100, (4, 21), device="cuda")
+    found = []
+    for bf16 in (False, True):
+        net.zero_grad()
+        set_up_gpu(bf16)
+        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+            hidden, state = net(tokens[:, :-1], net.initial_state(4))
+            loss = net.loss(hidden.flatten(0, 1), tokens[:, 1:].flatten())
+        assert hidden.dtype in ((torch.float32, torch.bfloat16) if bf16 else (torch.float32,))
+        assert all(part.dtype != torch.float16 for part in state)
+        (loss * 1e-8).backward()
+        found.append(torch.cat([weight.grad.flatten() for weight in net.parameters()]).double())
+    exact, rounded = found
+    assert (exact - rounded).norm() < 0.05 * exact.norm()
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize("model", ["lstm_tiny", "txl_tiny"])
+def test_a_training_step_runs(model, bf16):
+    assert step(model, 500, 2, bf16)() > 0
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
+def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
+    loaded = made_up_model(config)
+    scores = {
+        device: ModelScorer(loaded, "m", 200, device).score(SENTENCES, policy(precision=precision))
+        for device in ("cpu", "cuda")
+    }
+    assert_alike(scores, precision)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
+    from eval.scorers.causal import CausalScorer
+    from eval.scorers.masked import MaskedScorer
+
+    scorer, network, tokenizer = {
+        "causal": (CausalScorer, gpt2, byte_level()),
+        "masked": (MaskedScorer, bert, word_pieces()),
+    }[kind]
+    model = made(network, tokenizer)
+    scores = {
+        device: scorer(model, tokenizer, "m", 200, device=device).score(SENTENCES, policy(precision=precision))
+        for device in ("cpu", "cuda")
+    }
+    assert_alike(scores, precision)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("model", ["lstm", "txl"])
+def test_a_run_that_was_stopped_ends_bit_identical_to_one_left_alone(tmp_path, monkeypatch, model, precision):
+    def config(runs):
+        more = ["trainer.accelerator=gpu", f"precision={precision}", "model.dropout=0.2"]
+        return compose("train", overrides(tmp_path, model, runs, *more))
+
+    alone = train_run(config("alone"))
+    step = LanguageModelling.training_step
+
+    def stopped(self, batch, batch_idx):
+        if self.global_step == 20:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(LanguageModelling, "training_step", stopped)
+    with pytest.raises(SystemExit):
+        train_run(config("stopped"))
+    monkeypatch.undo()
+    weights = [load_file(run.weights) for run in (alone, train_run(config("stopped")))]
+    assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
+
+
+def assert_alike(scores, precision):
+    tolerance = 1e-4 if precision == "fp32" else 0.1
+    for one, other in zip(scores["cpu"], scores["cuda"], strict=True):
+        np.testing.assert_allclose(one.logprobs, other.logprobs, atol=tolerance)

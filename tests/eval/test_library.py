@@ -1,0 +1,67 @@
+"""Scoring from Python: its examples, and that it says what the command says."""
+
+import doctest
+
+import pandas as pd
+import pytest
+
+import eval.library
+from eval import judge, load_scorer
+from eval.config import PLAIN
+from eval.run import add_pretrained, score_run
+from eval.scores.files import read_items, read_scores, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+from tests.support.made_up_pretrained import byte_level, gpt2, made
+
+METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_mix_p3"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "gpt"
+    tokenizer = byte_level()
+    network = made(gpt2, tokenizer)
+    network.config.n_positions = network.config.max_position_embeddings = 480
+    network.transformer.wpe.weight.data = network.transformer.wpe.weight.data.repeat(6, 1)
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_the_examples_run(folder):
+    found = doctest.testmod(eval.library, extraglobs={"folder": str(folder)})
+    assert found.attempted >= 8
+    assert found.failed == 0
+
+
+def test_the_plain_policy_is_that_of_the_commands():
+    assert compose("eval", []).policy == PLAIN
+
+
+def test_judge_says_what_the_command_says(folder, tmp_path):
+    command = compose("eval", [
+        "study=s", f"paths.runs={tmp_path}", "model=hf_causal", f"model.path={folder}", "benchmark=toy",
+        "benchmark.per_paradigm=2", f"method=[{','.join(METHODS)}]",
+    ])  # fmt: skip
+    run, config, scorer = add_pretrained(command)
+    score_run(run, config, scorer)
+    (scores,) = run.scores("").iterdir()
+    items, _ = read_items(scores)
+    rows = judge(load_scorer(folder), items, METHODS)
+    for method in METHODS:
+        written, _ = read_scores(score_path(scores, method))
+        ours = rows[rows["method"] == method].reset_index(drop=True)
+        columns = ["paradigm", "pair_id", "template", "trial", "good", "bad", "good_unk"]
+        found, expected = (table[columns].astype(object).fillna("") for table in (ours, written))
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, atol=1e-5)
+
+
+def test_what_cannot_be_judged_is_one_line(folder):
+    scorer = load_scorer(folder)
+    with pytest.raises(InputError, match=r"pairs: no column bad; there are good"):
+        judge(scorer, pd.DataFrame({"good": ["The"]}))
+    with pytest.raises(ConfigError, match=r"method=vote_p: counts the votes of yes_no"):
+        judge(scorer, [("The cat", "The cats")], ["vote_p"])
+    with pytest.raises(ConfigError, match=r"method=pll"):
+        judge(scorer, [("The cat", "The cats")], ["pll"])

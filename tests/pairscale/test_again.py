@@ -1,0 +1,122 @@
+"""A study that is started again: done runs are left alone, stopped and failed ones are tried, new ones are told."""
+
+import pytest
+import yaml
+
+from eval.scores.files import score_path
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.sweeps import grid
+from pairscale.errors import RunError
+from pairscale.files import write_text
+from tests.support.commands import completed
+from train.runs.differences import beside_others
+from train.runs.folder import RunFolder
+
+TINY = [
+    "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus=toy",
+    "corpus.words=30000",
+    "recipe.budget.epochs=1", "recipe.validation_words=200", "benchmark=toy", "benchmark.per_paradigm=3",
+    "method=[lp]", "trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu",
+]  # fmt: skip
+
+
+def started(*overrides, code=0):
+    done = completed("eval", "-m", "hydra/launcher=basic", *overrides)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_started_again_does_what_lacks(tmp_path):
+    """Seeds: 1 is left alone, 2 was stopped, 3 failed in training, 4 in scoring, 5 never began."""
+    paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    runs = {seed: RunFolder.of(compose("eval", [*TINY, *paths, f"seed={seed}"])) for seed in range(1, 6)}
+    started(*TINY, *paths, "seed=1,2,3,4")
+    labels = {path.name for path in runs[1].scores("").iterdir()}
+    (label,) = labels
+    runs[2].update_manifest(status="unfinished")
+    runs[3].update_manifest(status="failed", reason="RuntimeError: out of memory")
+    score_path(runs[4].scores(label), "lp").write_bytes(b"cut short")
+    before = {
+        seed: (run.weights.stat().st_mtime_ns, run.read_manifest()["attempts"])
+        for seed, run in runs.items()
+        if seed < 5
+    }
+
+    told = started(*TINY, *paths, "seed=1,2,3,4,5", code=2).stderr  # a damaged score file is told, not overwritten
+    assert "lp.parquet" in told
+    assert list(runs[4].read_manifest()["scoring_failed"]) == [label]
+    after = {seed: (run.weights.stat().st_mtime_ns, run.read_manifest()["attempts"]) for seed, run in runs.items()}
+    assert after[1] == before[1]
+    assert after[4] == before[4]
+    assert [after[seed][1] for seed in (2, 3, 5)] == [2, 2, 1]
+    assert runs[3].read_manifest()["reason"] is None
+    assert all(score_path(runs[seed].scores(label), "lp").exists() for seed in (1, 2, 3, 5))
+
+    score_path(runs[4].scores(label), "lp").unlink()
+    started(*TINY, *paths, "seed=4")
+    assert runs[4].read_manifest()["scoring_failed"] == {}
+    assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
+    made = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
+    assert made == {"grid", *(run.path.name for run in runs.values())}
+
+
+@pytest.fixture
+def neighbour(tmp_path):
+    """Configurations in a study that has one run of theirs, with dropout 0.2."""
+
+    def config(*overrides):
+        return compose("train", ["study=s", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}", *overrides])
+
+    first = config()
+    from omegaconf import OmegaConf
+
+    write_text(RunFolder.of(first).config, OmegaConf.to_yaml(OmegaConf.structured(first)))
+    return config, RunFolder.of(first)
+
+
+def test_a_changed_value_is_told_when_its_run_begins(neighbour):
+    config, first = neighbour
+    told = beside_others(config("model.dropout=0.5", "recipe.lr=1", "trainer.threads=1", "paths.store=/elsewhere"))
+    assert told == f"beside {first.path.name}: model.dropout=0.5 (there 0.2), recipe.lr=1.0 (there 0.008)"
+    assert beside_others(config("seed=2", "model.dropout=0.5")) is None  # of another name: nothing to confuse it with
+    RunFolder.of(config("model.dropout=0.5")).update_manifest(status="unfinished")
+    assert beside_others(config("model.dropout=0.5")) is None  # it began before
+
+
+def test_the_nearest_of_several_is_the_one_to_compare_with(neighbour):
+    config, first = neighbour
+    far = RunFolder.of(config("model.layers=3", "recipe.lr=1", "sample.nested=true"))
+    write_text(
+        far.config, first.config.read_text().replace("nested: false", "nested: true").replace("layers: 2", "layers: 3")
+    )
+    told = beside_others(config("model.dropout=0.5"))
+    assert told == f"beside {first.path.name} (and 1 more): model.dropout=0.5 (there 0.2)"
+
+
+def test_a_field_that_joined_later_is_told_only_where_it_is_not_at_its_default(tmp_path):
+    def config(*overrides):
+        return compose("train", ["study=s", "corpus=toy", "model=txl_tiny", f"paths.runs={tmp_path}", *overrides])
+
+    from omegaconf import OmegaConf
+
+    old = yaml.safe_load(OmegaConf.to_yaml(OmegaConf.structured(config())))
+    del old["model"]["pre_norm"]
+    write_text(RunFolder.of(config()).config, yaml.safe_dump(old))
+    assert (beside_others(config("model.memory=7")) or "").endswith(": model.memory=7 (there 64)")
+    assert (beside_others(config("model.pre_norm=true")) or "").endswith(": model.pre_norm=true (there not set)")
+
+
+def test_sizes_that_are_written_as_fractions_are_found_again():
+    """1/8M is 125k: the published grid asks for the runs that its points make."""
+    asked = expected_runs("blimp_learning_curves")
+    assert len(asked) == 100
+    assert all("/" not in run for run in asked)
+    assert grid("blimp_learning_curves")["sample.size"][0] == "1/8M"
+
+
+def test_two_processes_on_one_run(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    with run.locked(), pytest.raises(RunError, match="another process is at work"), run.locked():
+        pass

@@ -1,0 +1,315 @@
+"""The configuration composes, says what is wrong with an override, and names runs by what can change their numbers."""
+
+import re
+import signal
+import subprocess
+import sys
+from itertools import product
+
+import hydra
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.errors import FOLDER, describe
+from pairscale.command.help import NO_GROUPS, groups
+from pairscale.command.sweeps import grid
+from pairscale.errors import ConfigError
+from pairscale.sizes import format_size, parse_size, readable_size
+from tests.support import ROOT
+from train.runs.folder import run_id
+
+EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
+COMMANDS = ("corpora", "train", "eval", "eval.questionnaire", "analysis")
+
+
+def options(group: str) -> list[str]:
+    return sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def _some_data(monkeypatch):
+    monkeypatch.setenv("PAIRSCALE_DATA", "/data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_point_of_an_experiments_grid_converts_to_another_run(experiment):
+    axes = grid(experiment)
+    seeds = axes.pop("seed")
+    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    points = [[f"{key}={value}" for key, value in zip(axes, point, strict=True)] for point in product(*axes.values())]
+    # Seeds of one point differ in nothing else, so all of them are composed at the first point only.
+    points = [[*point, f"seed={seeds[0]}"] for point in points] + [[*points[0], f"seed={seed}"] for seed in seeds[1:]]
+    runs = {run_id(compose("eval", [f"experiment={experiment}", *point, *text])) for point in points}
+    assert len(runs) == len(points)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_an_experiment_names_its_study(experiment):
+    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    assert compose("analysis", [f"experiment={experiment}", *text]).study == experiment
+
+
+def test_published_grids_are_the_papers():
+    blimp = grid("blimp_learning_curves")
+    assert blimp["model"] == ["lstm_blimp", "txl"]
+    assert [parse_size(size) for size in blimp["sample.size"]] == [125_000 * 2**n for n in range(10)]
+    assert len(blimp["seed"]) == 5
+    climp = grid("climp_sizes")
+    assert [parse_size(size) for size in climp["sample.size"]] == [400_000, 2_000_000, 21_500_000]
+    assert climp["tokenizer"] == ["jieba", "char"]
+
+
+@pytest.mark.parametrize("experiment", ["blimp_small", "climp_sizes_local", "blimp_learning_curves"])
+def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
+    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
+    expected = expected_runs(experiment)
+    assert len(expected) == len(list(product(*grid(experiment).values())))
+    for run, point in [*expected.items()][:: len(expected) // 3]:
+        assert run_id(compose("eval", [f"experiment={experiment}", *point.split(), *text])) == run
+    assert run_id(compose("eval", ["experiment=blimp_small", "tokenizer=word"])) not in expected
+
+
+# What has no default, of the options that a user must tell more.
+NEEDED = {
+    ("corpus", "local"): ["corpus.path=text.txt"],
+    ("corpus", "gulordava_en"): ["tokenizer=whitespace"],
+    ("corpus", "wikitext103"): ["tokenizer=whitespace"],
+    ("model", "hf_causal"): ["model.path=gpt2"],
+    ("model", "hf_masked"): ["model.path=bert"],
+    ("recipe", "ngram"): ["model=ngram"],
+    ("model", "imported"): ["model.checkpoint=model.pt"],
+}
+
+
+@pytest.mark.parametrize(
+    ("group", "option"),
+    [
+        (group, option)
+        for group in ("corpus", "model", "tokenizer", "recipe", "benchmark", "logger")
+        for option in options(group)
+    ],
+)
+def test_every_option_of_a_group_converts_and_keeps_its_name(group, option):
+    config = compose("eval", [f"{group}={option}", *NEEDED.get((group, option), [])])
+    assert getattr(config, group).name == option
+
+
+def test_each_model_has_the_recipe_of_its_name():
+    for model in options("model"):
+        assert compose("train", [f"model={model}", *NEEDED.get(("model", model), [])]).recipe.name == model
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("model.hiden=3", "model.hiden: no such key; did you mean hidden? available: dropout, embedding, hidden,"),
+        ("sample.sise=1M", "sample.sise: no such key; did you mean size? available: count, nested, seed, size, unit"),
+        ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, words"),
+        ("modell=lstm", "modell: no such key; did you mean model? available: analysis, benchmark, corpus,"),
+        ("+foo=3", "foo: no such key; available: analysis,"),
+        ("+model.hiden=3", "model.hiden: no such key; did you mean hidden?"),
+        ("method=[lpp]", "method=lpp: no such method; did you mean lp? available: ab_prompt,"),
+        ("experiment=demos", "experiment=demos: no such experiment; did you mean demo? available: blimp_cpu,"),
+        ("model.layers=two", "Value 'two' of type 'str' could not be converted to Integer"),
+        ("model=gru", "model=gru: no such model; available: hf_causal, hf_masked,"),
+        ("sample.unit=line", "sample.unit=line: must be one of document, sentence"),
+        ("sample.size=1/3M", "sample.size=1/3M: must be a whole number above 0"),
+        ("precision=fp16", "precision=fp16: must be one of bf16, fp32"),
+        ("model.tied=true model.hidden=3", "model.tied=true needs model.embedding = model.hidden"),
+        ("recipe.budget.words=1M", "recipe.budget: give exactly one of epochs"),
+        ("policy.context=text", "policy.context=text and policy.context_text belong together"),
+        ("corpus.split.valid=0", "corpus.split: valid=0.0"),
+        ("corpus=gulordava_en", "tokenizer=word: would cut the words of the pretokenised corpus=gulordava_en again"),
+        ("model.layers=0", "model.layers=0: must be from 1 to 1000"),
+        ("model.dropout=1.5", "model.dropout=1.5: must be 0 or more and below 1"),
+        ("model=txl model.attention_dropout=-0.1", "model.attention_dropout=-0.1: must be 0 or more and below 1"),
+        ("trainer.threads=0", "trainer.threads=0: must be from 1 to 4096"),
+        ("trainer.accelerator=tpu", "trainer.accelerator=tpu: must be one of auto, cpu, gpu"),
+        ("seed=-1", "seed=-1: must be a whole number from 0 to"),
+        ("study=../x", "study=../x: names a folder; must consist of letters"),
+        ("study=a/b", "study=a/b: names a folder"),
+        ("recipe.lr=-1", "recipe.lr=-1.0: must be above 0"),
+        ("recipe.clip=0", "recipe.clip=0.0: must be above 0"),
+        ("recipe.divide_by=1", "recipe.divide_by=1.0: must be above 1"),
+        ("recipe=adam_cosine recipe.warmup=2", "recipe.warmup=2.0: must be a share of the steps"),
+        ("tokenizer.vocab_size=0", "tokenizer.vocab_size=0: must be from 1 to"),
+        ("model=ngram model.order=1", "model.order=1: must be a number from 2 to 7"),
+        ("model=ngram model.order=8", "model.order=8: must be a number from 2 to 7"),
+        ("model=ngram model.vocabulary=all", "model.vocabulary=all: must be one of closed, open"),
+        ("model=ngram model.prune=[0,2,1]", "model.prune=[0, 2, 1]: must be at most 5 thresholds"),
+        ("model=ngram model.prune=[1]", "that begin with 0 and never fall, such as [0,0,1]"),
+        ("model=ngram model.order=2 model.prune=[0,0,1]", "model.prune=[0, 0, 1]: must be at most 2 thresholds"),
+        ("model=ngram model.discount_fallback=[0.5,1]", "model.discount_fallback=[0.5, 1.0]: must be three discounts"),
+        ("model=ngram model.lmplz_memory=1", "model.lmplz_memory=1: must be a number with K, M, G, T or %"),
+        ("model=ngram recipe=lstm", "recipe=lstm with model=ngram: an n-gram model is counted, not trained"),
+        ("recipe=ngram", "recipe=ngram with model=lstm: is for n-gram models"),
+    ],
+)
+def test_a_wrong_override_is_told_in_one_line(override, told):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 -- Hydra's, OmegaConf's or ours: what counts is the line
+        compose("train", override.split())
+    line = describe(caught.value)
+    assert line is not None
+    assert told in line
+    assert "\n" not in line
+
+
+def test_a_fault_of_the_program_is_not_told_as_the_users():
+    assert describe(KeyError("x")) is None
+    assert describe(HydraException("no such group")) == "no such group"
+    fault = KeyError("x")
+    fault.__context__ = ConfigError("a value of the user's, in whose handling it was raised")
+    assert describe(fault) is None
+
+
+def test_an_unknown_experiment_lists_those_there_are():
+    with pytest.raises(ConfigError, match=r"experiment=dem: no such experiment; available: .*demo"):
+        grid("dem")
+
+
+def test_the_run_id_reads_well():
+    name = run_id(compose("train", ["corpus=toy", "model=txl_tiny", "sample.size=1/8M", "seed=2"]))
+    assert name.startswith("txl_tiny-toy-word-125k-s2-")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "paths.runs=/elsewhere",
+        "paths.store=/elsewhere",
+        "logger=tensorboard",
+        "trainer.accelerator=cpu",
+        "trainer.threads=1",
+        "trainer.progress=false",
+        "benchmark=climp",
+        "policy.context=eos",
+        "analysis.seed=7",
+        "study=other",
+        "dry_run=true",
+        "ties=half",
+        "sample.size=1000k",
+    ],
+)
+def test_what_cannot_change_the_numbers_leaves_the_run_id(override):
+    assert run_id(compose("eval", ["corpus=toy", override])) == run_id(compose("eval", ["corpus=toy"]))
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=2",
+        "sample.size=2M",
+        "sample.unit=document",
+        "sample.nested=true",
+        "sample.seed=1",
+        "corpus.split.seed=1",
+        "corpus.seed=2",
+        "tokenizer=char",
+        "tokenizer.fit_on=sample",
+        "model.dropout=0.3",
+        "model.seed=1",
+        "recipe.lr=1",
+        "recipe.budget.epochs=1",
+        "recipe.export=last",
+        "precision=bf16",
+    ],
+)
+def test_what_can_change_the_numbers_names_another_run(override):
+    assert run_id(compose("eval", ["corpus=toy", override])) != run_id(compose("eval", ["corpus=toy"]))
+
+
+@given(st.integers(1, 10**12))
+def test_a_size_is_read_back_from_its_shortest_form(number):
+    assert parse_size(format_size(number)) == number
+    assert parse_size(str(number)) == number
+
+
+@given(st.integers(0, 6), st.sampled_from(["k", "M"]))
+def test_fractions_of_a_size_are_exact(power, unit):
+    whole = {"k": 10**3, "M": 10**6}[unit]
+    if whole % 2**power:
+        with pytest.raises(ConfigError):
+            parse_size(f"1/{2**power}{unit}")
+    else:
+        assert parse_size(f"1/{2**power}{unit}") * 2**power == whole
+
+
+@given(st.text(max_size=8))
+def test_any_text_is_a_size_above_zero_or_an_error(text):
+    try:
+        number = parse_size(text)
+    except ConfigError:
+        return
+    assert number > 0
+    assert re.fullmatch(r"[\d_./]+[kM]?", text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_the_groups(command):
+    done = subprocess.run(
+        [sys.executable, "-m", command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^experiment: .*\bblimp_small\b", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1].startswith("Any value")
+
+
+def test_help_that_nobody_reads_to_its_end_leaves_no_traceback():
+    arguments = [sys.executable, "-m", "train", "--help"]
+    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == -signal.SIGPIPE
+
+
+def test_the_groups_of_help_are_hydras():
+    """But for schemas, which only check the values of the others."""
+    compose("train", [])  # registers them
+    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        found = {group: loader.get_group_options(group) for group in loader.list_groups("")}
+    shown = {group: [name for name in names if not name.endswith("_schema")] for group, names in found.items()}
+    assert groups() == {group: names for group, names in shown.items() if names and group not in NO_GROUPS}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_imports_nothing_that_is_slow(command):
+    script = (
+        f"import sys; sys.argv[1:] = ['--help']; import runpy\ntry: runpy.run_module('{command}', run_name='__main__')"
+    )
+    script += (
+        "\nexcept SystemExit: print('slow:', {'torch', 'lightning', 'numpy', 'pandas', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "slow: set()"
+
+
+def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
+    arguments = [sys.executable, "-m", "train", "model.hiden=3"]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "model.hiden: no such key; did you mean hidden?" in done.stderr
+
+
+def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were():
+    """Runs of before the Transformer-XL's adaptive softmax are found again."""
+    ids = [
+        run_id(compose("train", ["corpus=toy", "model=txl_tiny", *more]))
+        for more in ([], ["model.div_val=1", "model.cutoffs=[]"], ["model.cutoffs=[100]"], ["model.pre_norm=true"])
+    ]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [("31250", "31,250"), ("125k", "125k"), ("31250 words", "31,250 words"), ("500", "500")]
+)
+def test_sizes_as_people_read_them(size, shown):
+    assert readable_size(size) == shown

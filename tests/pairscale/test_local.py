@@ -1,0 +1,331 @@
+"""Many runs on one machine: so many at a time, one that fails stops no other, Ctrl-C stops all, and it goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+import pairscale.command.launchers.local
+from eval import sweeps
+from eval.jobs import job_of, memory_of, training_seconds
+from pairscale.command.compose import compose, composed, registered
+from pairscale.command.launchers import check_all
+from pairscale.command.launchers.jobs import Work
+from pairscale.command.launchers.local import LocalLauncher, _visible_gpus
+from pairscale.command.launchers.remaining import Remaining
+from pairscale.command.main import main
+from pairscale.errors import ConfigError, RunError, RunInUse
+from tests.support import ROOT
+from train.estimate import estimate
+from train.runs.folder import RunFolder, study_runs
+
+RUN = [
+    "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "corpus=toy", "corpus.words=30000",
+    "sample.size=2k",
+    "recipe.validation_words=200", "trainer.accelerator=cpu",
+]  # fmt: skip
+
+
+def command(tmp_path, *more):
+    paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=2"]
+    return [sys.executable, "-m", "train", "-m", *RUN, *paths, *launcher, *more]
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_stops_no_other_and_is_told(tmp_path):
+    arguments = command(tmp_path, "recipe.budget.epochs=1", "recipe.batch=99999,8,16", "seed=1")
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    runs = study_runs(tmp_path / "runs", "s")
+    assert sorted(run.read_manifest()["status"] for run in runs) == ["done", "done", "failed"]
+    lines = done.stderr.splitlines()
+    (told,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED recipe.batch=99999" in line]
+    assert lines[told + 1].strip().startswith("pairscale train: recipe.batch=99999: more columns")
+    assert lines[-1] == "pairscale train: 1 of 3 runs failed (told above); the same command tries them again"
+    assert lines[0].startswith("3 runs, 2 at a time")
+    assert {run.read_manifest()["machine"]["threads"] for run in runs if run.done} == {1}  # small models
+
+
+@pytest.mark.slow
+def test_an_interrupt_stops_all_and_the_same_command_goes_on(tmp_path):
+    arguments = command(tmp_path, "recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "seed=1,2,3")
+    process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 200
+    while not list((tmp_path / "runs").glob("s/*/checkpoints/*.ckpt")) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=200)
+    assert process.returncode == 130, told
+    assert "the same command goes on from the last checkpoint" in told
+    runs = study_runs(tmp_path / "runs", "s")
+    assert not any(run.in_use for run in runs)
+    assert not all(run.done for run in runs) or len(runs) < 3
+    again = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=400)
+    assert again.returncode == 0, again.stderr
+    assert [run.read_manifest()["status"] for run in study_runs(tmp_path / "runs", "s")] == ["done"] * 3
+    logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "local").rglob("*.log"))
+    assert "resuming" in logs
+
+
+def test_runs_that_another_process_is_at_work_on_are_not_failures():
+    check_all(4, failed=0, unfinished=0)
+    with pytest.raises(RunInUse, match=r"2 of 4 runs did not begin or end \(told above\); the same command goes on"):
+        check_all(4, failed=0, unfinished=2)
+    with pytest.raises(RunError, match="1 of 4 runs failed, and 2 did not begin or end") as caught:
+        check_all(4, failed=1, unfinished=2)
+    assert caught.value.exit_code == 2
+
+
+@pytest.fixture
+def swept(tmp_path, monkeypatch, capsys):
+    """Sweep in this process, with a shell script in place of each run: exit code and lines on stderr."""
+
+    def swept(script, command, *words):
+        def started(*run):
+            return ["sh", "-c", script, "run", *run]
+
+        monkeypatch.setattr(pairscale.command.launchers.local, "started_by", started)
+        monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+        monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
+        with pytest.raises(SystemExit) as caught:
+            main(command, lambda config: None)
+        return caught.value.code or 0, capsys.readouterr().err.splitlines()
+
+    monkeypatch.chdir(tmp_path)
+    return swept
+
+
+# A run that finds another at work on what it needs; what that is, is the last word of the first kind that it is given.
+ALONE = """
+for word in "$@"; do case $word in {key}*) lock=$word;; esac; done
+mkdir "lock-$lock" || exit 75
+sleep 0.3
+rmdir "lock-$lock"
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("seed=", ["model=lstm_tiny", "corpus=toy", "seed=1,2", "sample.size=2k"]),
+        ("study=", []),  # all runs of a study
+    ],
+)
+def test_points_of_one_run_or_study_run_one_after_another(swept, key, words):
+    given = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
+    code, lines = swept(ALONE.format(key=key), "eval", *given)
+    assert code == 0, lines
+    runs = 4 if words else 2
+    assert lines[0].startswith(f"{runs} runs, {runs // 2} at a time")
+    assert len([line for line in lines if "] done benchmark.per_paradigm" in line or "] done seed" in line]) == runs
+
+
+def test_a_refused_point_stands_for_itself(swept):
+    given = ["study=s", "model=lstm_tiny", "corpus=toy", "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
+    code, lines = swept("exit 2", "eval", *given)
+    assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
+
+
+def test_sweeps_keep_each_others_logs(swept, tmp_path):
+    given = ["study=s", "model=lstm_tiny", "corpus=toy", "seed=1"]
+    for text in ("first", "second"):
+        _, lines = swept(f"echo it is the {text}; exit 2", "train", *given)
+        assert f"it is the {text}" in "".join(lines)
+    assert sorted(path.read_text() for path in (tmp_path / "runs/s/local").rglob("0.log")) == [
+        "it is the first\n", "it is the second\n"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("hydra.launcher.jobs=-1", "hydra.launcher.jobs=-1: must be from 1 to 4096"),
+        ("hydra.launcher.jobs=0", "hydra.launcher.jobs=0: must be from 1 to 4096"),
+        ("hydra.launcher.per_gpu=0", "hydra.launcher.per_gpu=0: must be from 1 to 4096"),
+        ("hydra.launcher.threads=-2", "hydra.launcher.threads=-2: must be from 1 to 4096"),
+        ("hydra.launcher.jobs=two", "jobs=two"),
+        ("study=../../evil", "study=../../evil: names a folder"),
+    ],
+)
+def test_values_out_of_range_are_one_line_and_leave_nothing(swept, tmp_path, word, told):
+    given = ["study=s", "model=lstm_tiny", "corpus=toy", "seed=1,2", "hydra.launcher.gpus=[0]"]
+    code, lines = swept("exit 0", "train", *given, word)
+    assert (code, len(lines)) == (2, 1), lines
+    assert told in lines[0]
+    assert "fault of pairscale" not in lines[0]
+    assert not [path for path in (tmp_path / "runs").rglob("*") if path.name == "local"]
+    assert not (tmp_path.parent / "evil").exists()
+
+
+def launcher(**values):
+    given = {"jobs": None, "per_gpu": 1, "gpus": None, "threads": None, "logs": "logs"} | values
+    return LocalLauncher(**given)
+
+
+def jobs(*words):
+    return [job_of(0, [], compose("train", ["corpus=toy", "model=lstm_tiny", *words]), None)]
+
+
+def test_gpus_are_shared_out_by_turns(monkeypatch):
+    slots = launcher(gpus=["0", "2"], per_gpu=2).slots(jobs(), 9)
+    assert slots.count == 4
+    assert [slots.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b")
+    assert _visible_gpus() == ["GPU-1a", "GPU-2b"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert _visible_gpus() == []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+    assert "CUDA_VISIBLE_DEVICES" not in launcher(gpus=[]).slots(jobs(), 9).environment(0)
+
+
+@pytest.mark.parametrize(
+    ("devices", "per_gpu", "gpus", "expected"),
+    [
+        (2, 1, "0 1 2 3", ("0,1", "2,3")),
+        (2, 2, "0 1 2 3", ("0,1", "2,3")),
+        (2, 1, "5 6 7", ("5,6",)),  # one is left over
+        (3, 1, "5 6 7", ("5,6,7",)),
+    ],
+)
+def test_a_run_on_several_gpus_has_as_many(devices, per_gpu, gpus, expected):
+    slots = launcher(gpus=gpus.split(), per_gpu=per_gpu).slots(jobs(f"trainer.devices={devices}", "recipe.batch=6"), 9)
+    assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
+
+
+def test_more_gpus_for_a_run_than_there_are_is_one_line_at_once():
+    with pytest.raises(ConfigError, match=r"trainer\.devices=3: a run has at most 2 of the GPUs here \(0,1;"):
+        launcher(gpus=["0", "1"]).slots(jobs("trainer.devices=3", "recipe.batch=6"), 2)
+
+
+@pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
+def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+    slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
+    assert (slots.count, slots.gpus) == (4, ())
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "granted", "count", "threads"),
+    [
+        ({}, 9, None, 4, 1),
+        ({"threads": 2}, 9, None, 2, 2),
+        ({"jobs": 3}, 9, None, 3, 1),
+        ({}, 1, None, 1, 4),  # a sweep of one run
+        ({}, 2, None, 2, 2),
+        ({"jobs": 9}, 2, None, 2, 2),
+        ({}, 1, "2", 1, 2),  # OMP_NUM_THREADS
+        ({}, 1, "3,2", 1, 3),
+        ({"threads": 4}, 1, "2", 1, 4),
+    ],
+)
+def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, values, most, granted, count, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if granted:
+        monkeypatch.setenv("OMP_NUM_THREADS", granted)
+    slots = launcher(gpus=[], **values).slots(jobs(), most)
+    assert (slots.count, slots.threads) == (count, threads)
+
+
+@pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])
+def test_no_more_runs_at_a_time_than_memory_holds(monkeypatch, values, gib, count):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
+    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: gib * 2**30)
+    assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
+
+
+def test_the_memory_of_runs_is_that_of_their_plan_or_of_their_weights(tmp_path, monkeypatch):
+    paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    small, large = (jobs(*paths, f"model.hidden={size}", f"model.embedding={size}") for size in (16, 1500))
+    expected = estimate(compose("train", ["corpus=toy", "model=lstm_tiny", "model.hidden=1500", "model.embedding=1500",
+                                          "dry_run_words_per_s=1000", *paths])).memory_bytes  # fmt: skip
+    assert memory_of(small + large) == expected  # in another process
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
+    words = ["study=s", "model=hf_causal", f"model.path={tmp_path}"]
+    assert memory_of([job_of(0, [], compose("eval", words), None)]) == 1000
+
+
+def test_the_values_are_in_conf(tmp_path):
+    node = composed("train", ["corpus=toy", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher  # the default
+    assert OmegaConf.to_container(node)["gpus"] == ["1"]
+    with pytest.raises(Exception, match="jbos"):
+        composed("train", ["hydra/launcher=local", "hydra.launcher.jbos=1"])
+    assert RunFolder.of(compose("train", ["hydra/launcher=basic", "corpus=toy"])) == RunFolder.of(
+        compose("train", ["corpus=toy"])
+    )
+
+
+def trained_in(folder):
+    return partial(training_seconds, folder)
+
+
+def finished(folder, words, seconds):
+    """A run folder whose training took so many seconds."""
+    folder.path.mkdir(parents=True)
+    folder.update_manifest(status="done", words_seen=words, words_per_s=words / seconds)
+
+
+def test_the_time_left_goes_by_words_and_not_by_the_number_of_runs(tmp_path, monkeypatch):
+    """Two of the smallest of 16 runs: their mean said 14 x 200 / 2 = 23 minutes of an hour."""
+    now = 0.0
+    monkeypatch.setattr("pairscale.command.launchers.remaining.time.monotonic", lambda: now)
+    sizes = [125_000 * 2**power for power in range(4) for _ in range(4)]
+    folders = [RunFolder(tmp_path / str(run)) for run in range(len(sizes))]
+    works = [Work("m", size * 3.0, trained_in(folder)) for size, folder in zip(sizes, folders, strict=True)]
+    remaining = Remaining(works, jobs=2)
+    assert remaining.left() is None
+    for run in (0, 1):  # 100 s to train 375k words, 100 s to start and to score
+        remaining.begins(run)
+        finished(folders[run], 375_000, 100)
+        remaining.ends(run, 200.0)
+    expected = (2 * 200 + 4 * 300 + 4 * 500 + 4 * 900) / 2
+    assert remaining.left() == pytest.approx(expected)
+    remaining.begins(2)
+    now = 50.0
+    assert remaining.left() == pytest.approx(expected - 25)
+    remaining.ends(2, None)  # failed at once: it says nothing of the others
+    assert remaining.left() == pytest.approx((200 + 4 * 300 + 4 * 500 + 4 * 900) / 2)
+
+
+def test_a_run_that_is_trained_is_only_to_be_scored(tmp_path):
+    trained = Work("m", 0.0)
+    remaining = Remaining([trained, Work("m", 1e6, trained_in(RunFolder(tmp_path))), trained], jobs=1)
+    remaining.ends(0, 30.0)
+    assert remaining.left() == pytest.approx(60)  # of the words nothing is known yet
+
+
+def test_another_model_is_taken_to_be_like_those_that_ended(tmp_path):
+    folder = RunFolder(tmp_path / "a")
+    finished(folder, 1_000_000, 500)
+    remaining = Remaining([Work("a", 1e6, trained_in(folder)), Work("b", 1e6)], jobs=1)
+    remaining.ends(0, 520.0)
+    assert remaining.left() == pytest.approx(520)
+
+
+def test_the_works_of_a_sweep_are_those_of_its_runs(tmp_path):
+    task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
+    jobs = [["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2", f"model={model}",
+             f"sample.size={size}", f"seed={seed}"]
+            for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
+    made = launcher(gpus=[])
+    with registered():
+        made.loader = GlobalHydra.instance().config_loader()
+        made.config = made.loader.load_configuration("train", task, RunMode.MULTIRUN)
+        found = sweeps.jobs(made.loader, made.config, jobs)
+    assert [job.folder for job in found] == [RunFolder.of(compose("train", words)).path for words in jobs]
+    works = [job.work for job in found]
+    assert [work.words for work in works] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
+    assert len({work.kind for work in works}) == 2

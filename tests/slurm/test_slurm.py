@@ -1,0 +1,180 @@
+"""On a real SLURM (slurm/local_cluster): from slurm/submit to the report, through all that can happen to a job."""
+
+import json
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from safetensors.torch import load_file
+
+from eval.sweeps import asked_runs, expected_runs
+from pairscale.command.compose import compose
+from tests.support import ROOT
+from tests.support.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
+from train.runs.folder import RunFolder
+
+pytestmark = pytest.mark.slurm
+
+TASKS = ("preempted", "limited", "failed", "cancelled")  # by index in the array, seeds 1 to 4
+SEEDS = "seed=1,2,3,4"
+
+
+@pytest.fixture(scope="module")
+def cluster(slurm, tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+    cluster.up()
+    yield cluster
+    cluster.down()
+
+
+def study(folder: Path) -> dict[str, RunFolder]:
+    """Runs by what is done to them."""
+    runs = [RunFolder(folder / "runs" / "demo" / run) for run in expected_runs("demo", [*TOY[1:], SEEDS])]
+    return dict(zip(TASKS, runs, strict=True))
+
+
+def checkpoints(run: RunFolder) -> list[Path]:
+    return list(run.path.glob("checkpoints/*.ckpt"))
+
+
+@pytest.fixture(scope="module")
+def walk(cluster, tmp_path_factory):
+    """A study of four runs, each disturbed in its own way, and the same study left alone: (folder, folder, log by run).
+
+    The first is submitted, disturbed while its runs are held, and submitted again.
+    """
+    folder, alone = tmp_path_factory.mktemp("disturbed"), tmp_path_factory.mktemp("alone")
+    hold = folder / "hold"
+    hold.touch()
+    held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
+    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
+    said = [cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')]
+    array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
+    tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(4)], strict=True))
+    runs = study(folder)
+    log = {name: folder / f"runs/demo/slurm/{task}.log" for name, task in tasks.items()}
+    wait_until(lambda: all(checkpoints(run) for run in runs.values()), "checkpoints of all runs")
+
+    cluster.preempt(tasks["preempted"])
+    cluster.limit(tasks["limited"])
+    cluster.fail_node(tasks["failed"])
+    cluster.cancel(tasks["cancelled"])
+    with ThreadPoolExecutor() as pool:
+        shutil.copytree(folder / "store", alone / "store")
+        undisturbed = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *TOY, SEEDS, *paths(alone))
+        wait_until(lambda: cluster.jobs()[tasks["cancelled"]]["state"] == "CANCELLED", "the end of the cancelled run")
+        for name in ("preempted", "limited", "failed"):
+            wait_until(
+                lambda name=name: int(cluster.jobs()[tasks[name]]["restarts"]) > 0, f"the {name} run to be requeued"
+            )
+        assert not any(run.done for run in runs.values()), "a run ended before it was disturbed"
+        cluster.run("scontrol", "update", f"JobId={tasks['limited']}", "TimeLimit=30")
+        said += [cluster.submit(*arguments), cluster.submit(*arguments)]  # while none can end
+        hold.unlink()
+        wait_until(lambda: not cluster.live(), "the end of all jobs")
+        undisturbed.result()
+    said.append(cluster.submit(*arguments))
+    wait_until(lambda: not cluster.live(), "the end of the analysis")
+    return folder, alone, {name: path.read_text() for name, path in log.items()}, said
+
+
+def test_submitting_again_starts_what_is_neither_done_nor_waiting(walk):
+    *_, said = walk
+    told = [text.splitlines()[0].partition(": ")[2] for text in said]
+    assert told[0] == "4 runs: 0 done and scored, 0 queued or running, 4 to submit"
+    assert "3 queued or running" in told[1]
+    assert told[1].endswith("1 to submit")
+    assert told[2].endswith("0 to submit")
+    assert "nothing to submit: the analysis is queued" in said[2]
+    assert told[3] == "4 runs: 4 done and scored, 0 queued or running, 0 to submit"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_disturbed_run_ends_bit_identical_to_one_left_alone(walk, name):
+    folder, alone, *_ = walk
+    disturbed, quiet = study(folder)[name], study(alone)[name]
+    manifest = disturbed.read_manifest()
+    assert manifest["status"] == "done"
+    assert manifest["attempts"] > quiet.read_manifest()["attempts"] == 1
+    left, right = load_file(disturbed.weights), load_file(quiet.weights)
+    assert left.keys() == right.keys()
+    assert all(left[key].equal(right[key]) for key in left)
+    pd.testing.assert_frame_equal(pd.read_csv(disturbed.metrics), pd.read_csv(quiet.metrics), check_exact=True)
+    scores = [run.scores("toy+seed-1+per_paradigm-3") / "lp.parquet" for run in (disturbed, quiet)]
+    pd.testing.assert_frame_equal(*map(pd.read_parquet, scores), check_exact=True)
+
+
+def test_each_run_was_disturbed_as_meant_and_went_on_where_it_was(walk):
+    *_, log, _ = walk
+    assert "SIGTERM: saved, and training goes on until SLURM ends this job" in log["preempted"]
+    assert "DUE TO PREEMPTION" in log["preempted"]
+    assert "exit code 75 and is started again" in log["limited"]
+    for name in ("preempted", "limited", "failed"):
+        assert f"restarts 1: {study(Path())[name].path.name}" in log[name]
+        assert f"resuming {study(Path())[name].path.name} at " in log[name].replace("\n", " ")
+    assert "CANCELLED" in log["cancelled"]
+
+
+def test_the_report_is_that_of_the_study_left_alone(walk, cluster):
+    folder, alone, *_ = walk
+    cluster.run(sys.executable, "-m", "analysis", "study=demo", *paths(alone))
+    reports = [path / "reports" / "demo" for path in (folder, alone)]
+    assert (reports[0] / "report.html").exists()
+    tables = sorted(path.name for path in reports[1].glob("*.csv"))
+    assert tables
+    for table in tables:
+        rows = [pd.read_csv(report / table) for report in reports]
+        timed = [column for column in rows[0] if column in ("words_per_s", "wall_s")]
+        pd.testing.assert_frame_equal(*(frame.drop(columns=timed) for frame in rows), check_exact=True)
+
+
+def test_the_interactive_form_waits_for_all_and_tells_of_failures(cluster, tmp_path):
+    """A run that fails is FAILED to SLURM and told by the parent; one that is told to save is requeued by submitit; one
+    that another process is at work on is told, and stops no other.
+    """
+    arguments = [*TOY, *paths(tmp_path), *SMALL_JOBS, "hydra/launcher=slurm", "recipe.budget.epochs=30", "seed=1"]
+    elsewhere = RunFolder.of(compose("eval", [*arguments, "sample.size=8k"]))
+    with elsewhere.locked(), cluster.start("eval", "-m", *arguments, "sample.size=16k,4M,8k") as process:
+        saved = "runs/demo/*/checkpoints/*.ckpt"
+        wait_until(lambda: any(tmp_path.glob(saved)) or process.poll() is not None, "a checkpoint, or the end")
+        assert process.poll() is None, process.stdout.read()
+        running = [task for task, job in cluster.jobs("RUNNING").items() if task.endswith("_0")]
+        cluster.run("scancel", "--signal=USR2", *running)
+        said, _ = process.communicate(timeout=240)
+    assert process.returncode == 2, said
+    assert "failed: sample.size=4M: pairscale.errors.ConfigError: sample.size=4M: more words than" in said
+    job = running[0].partition("_")[0]
+    assert (
+        f"job {job}_2 did not begin: sample.size=8k: {elsewhere.path}: another process is at work on this run" in said
+    )
+    assert "pairscale eval: 1 of 3 runs failed, and 1 did not begin or end" in said
+    assert cluster.jobs()[f"{job}_1"]["state"] == "FAILED"
+    (run,) = [RunFolder(path.parent) for path in tmp_path.glob("runs/demo/*/model.json")]
+    assert run.done
+    assert run.read_manifest()["attempts"] == 2
+    assert run.read_manifest()["machine"]["slurm_job"] == f"{job}_0"
+    assert not (tmp_path / "runs/demo/slurm/config.yaml").exists()
+    assert len(asked_runs(tmp_path / "runs", "demo")) == 3
+
+
+def test_the_cluster_starts_once_and_stops_what_it_started(cluster, tmp_path):
+    other = Cluster(tmp_path / "other")
+    other.up(PORT="19917", NODES="1", CPUS="1")
+    try:
+        assert "SLURM is up already" in other.run(LOCAL / "up.sh", other.folder)
+        job = other.run("sbatch", "--parsable", "--output=/dev/null", "--wrap=srun sleep 600").strip()
+        wait_until(lambda: len(other.processes(job)) > 1, "the job's processes")
+    finally:
+        other.down()
+    assert not list(other._processes())
+    assert list(cluster._processes())
+    other.run(LOCAL / "down.sh", other.folder)  # nothing is left to stop
+
+
+def test_a_manifest_says_which_code_ran(walk):
+    folder, *_ = walk
+    git = json.loads(study(folder)["limited"].manifest.read_text())["git"]
+    assert set(git) == {"commit", "difference", "difference_cut", "untracked"}

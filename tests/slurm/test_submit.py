@@ -1,0 +1,231 @@
+"""slurm/submit against programs of SLURM's names that only write down how they were called."""
+
+import shlex
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from eval.scores.files import SCORES, score_path, write_scores
+from eval.sweeps import expected_runs
+from pairscale.command.compose import compose
+from pairscale.command.sweeps import grid
+from pairscale.errors import ConfigError
+from tests.support import ROOT
+from tests.support.made_up_study import MadeUpStudy
+from train.runs.folder import RunFolder, run_id
+
+GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
+SBATCH = """#!/bin/sh
+printf '%s\\n' "$@" "" >> {folder}/sbatch.calls
+[ -e {folder}/refuse ] && {{ echo "sbatch: error: invalid partition" >&2; exit 1; }}
+echo $(( $(grep -c '^$' {folder}/sbatch.calls) + 100 ))
+"""
+SQUEUE = """#!/bin/sh
+printf '%s\\n' "$@" "" >> {folder}/squeue.calls
+cat {folder}/queue
+"""
+
+
+@pytest.fixture(scope="module")
+def submit():
+    loader = SourceFileLoader("pairscale_submit", str(ROOT / "slurm" / "submit"))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    return module.main
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    """Folder of the programs, where they find what to answer and leave how they were called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE)):
+        (folder / name).write_text(text.format(folder=folder))
+        (folder / name).chmod(0o755)
+    (folder / "queue").touch()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    return ["experiment=demo", *GRID, *(f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store", "reports"))]
+
+
+def calls(folder: Path, program: str = "sbatch") -> list[list[str]]:
+    path = folder / f"{program}.calls"
+    return [call.splitlines() for call in path.read_text().split("\n\n") if call] if path.exists() else []
+
+
+def made_up_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
+    """A run that is done, with score files of `methods`."""
+    folder = RunFolder(tmp_path / "runs" / "demo" / run)
+    folder.path.mkdir(parents=True)
+    folder.update_manifest(status="done")
+    scores = folder.scores("toy+seed-1+per_paradigm-100")
+    scores.mkdir(parents=True)
+    for method in methods:
+        parameters = {"alpha": 0.8} if method == "pen_lp" else {}
+        metadata = MadeUpStudy().metadata("lstm_tiny") | {"method": method, "parameters": parameters}
+        write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), metadata)
+
+
+def test_one_array_and_the_analysis_after_it(submit, queue, arguments, tmp_path, capsys):
+    submit([*arguments, "hydra.launcher.partition=gpu", "hydra.launcher.gpus_per_node=1", "hydra.launcher.account=lab"])
+    array, analysis = calls(queue)
+    assert {
+        "--parsable", "--array=0-1%64", "--signal=USR2@180", "--requeue", "--partition=gpu", "--gpus-per-node=1",
+        "--account=lab", "--mem=8G", "--time=1440", "--cpus-per-task=2",
+    } <= set(array)  # fmt: skip
+    assert array[-2] == str(ROOT / "slurm" / "run.sbatch")
+    runs = expected_runs("demo", GRID)
+    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
+    assert [run for run, _ in tasks] == list(runs)
+    for run, line in tasks:
+        assert run_id(compose("eval", shlex.split(line))) == run
+    assert {"--dependency=afterany:101", "--partition=gpu", "--account=lab"} <= set(analysis)
+    assert not [option for option in analysis if "gpus" in option or "--array" in option or "--mem" in option]
+    script = analysis.index(str(ROOT / "slurm" / "analysis.sbatch"))
+    paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store", "reports")]
+    assert analysis[script + 1 :] == ["study=demo", *paths]
+    said = capsys.readouterr().out
+    assert "demo: 2 runs: 0 done and scored, 0 queued or running, 2 to submit" in said
+    assert "job 101: 2 runs" in said
+    assert "job 102: the analysis (after job 101)" in said
+    assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
+
+
+def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments, tmp_path, capsys):
+    submit(arguments)
+    first, second = expected_runs("demo", GRID)
+    name = Path(calls(queue)[0][-1]).stem
+    (queue / "queue").write_text(f"101|1|{name}\n102|N/A|{name}-analysis\n")
+    submit(arguments)  # the first run's task ended, and the run is not done
+    assert "0 done and scored, 1 queued or running (job 101), 1 to submit" in capsys.readouterr().out
+    *_, array, analysis = calls(queue)
+    assert [line.partition("\t")[0] for line in Path(array[-1]).read_text().splitlines()] == [first]
+    assert "--dependency=afterany:101:103" in analysis
+    asked = calls(queue, "squeue")[-1]
+    assert f"--name={name},{name}-analysis" in asked
+
+    made_up_run(tmp_path, first)
+    before = len(calls(queue))
+    submit(arguments)
+    assert len(calls(queue)) == before
+    said = capsys.readouterr().out
+    assert "1 done and scored, 1 queued or running (job 101), 0 to submit" in said
+    assert "nothing to submit: the analysis is queued or running (job 102)" in said
+
+    made_up_run(tmp_path, second)
+    (queue / "queue").write_text("")
+    submit(arguments)
+    assert "2 done and scored, 0 queued or running, 0 to submit" in capsys.readouterr().out
+    assert len(calls(queue)) == before + 1
+    assert not [option for option in calls(queue)[-1] if option.startswith(("--dependency", "--array"))]
+
+
+@pytest.mark.parametrize(
+    ("more", "to_submit"),
+    [
+        ([], 1),
+        (["method=[lp]"], 1),
+        (["method=[lp,one_prefix]"], 2),
+        (["method.pen_lp.alpha=0.6"], 2),
+        (["policy.context=eos"], 2),
+        (["recipe.lr=0.1"], 2),
+    ],
+)
+def test_a_run_without_the_scores_that_are_asked_for_is_submitted(submit, queue, arguments, tmp_path, more, to_submit):
+    made_up_run(tmp_path, next(iter(expected_runs("demo", GRID))))
+    submit([*arguments, *more])
+    assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with a model and an experiment of one's own."""
+    folder = tmp_path / 'my "own"'
+    for group in ("model", "experiment"):
+        (folder / group).mkdir(parents=True)
+    text = (ROOT / "conf" / "model" / "lstm_tiny.yaml").read_text().replace("name: lstm_tiny", "name: own")
+    (folder / "model" / "own.yaml").write_text(text)
+    (folder / "experiment" / "of_mine.yaml").write_text((ROOT / "conf" / "experiment" / "demo.yaml").read_text())
+    return folder
+
+
+@pytest.mark.parametrize("experiment", ["demo", "of_mine"])
+@pytest.mark.parametrize("flag", [True, False])
+def test_models_of_ones_own_are_submitted(submit, queue, arguments, mine, flag, experiment):
+    quoted = str(mine).replace('"', '\\"')
+    own = ["--config-dir", str(mine)] if flag else [f'hydra.searchpath=["file://{quoted}"]']
+    given = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
+    submit([argument for argument in given if argument != "model=lstm_tiny"])
+    array, _ = calls(queue)
+    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
+    assert len(tasks) == 2
+    for run, line in tasks:
+        config = compose("eval", shlex.split(line))
+        assert (run_id(config), config.model.name) == (run, "own")
+
+
+def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments, tmp_path, capsys):
+    submit([*arguments, "dry_run=true", "hydra.launcher.constraint=a100"])
+    lines = capsys.readouterr().out.splitlines()
+    array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
+    name = Path(array[-1]).stem
+    told = f"nothing was submitted; {name}.tasks and {name}.setup are written when it is (without dry_run=true)"
+    assert lines[-1] == told
+    assert "--constraint=a100" in array
+    assert "--dependency=afterany:ARRAY" in analysis
+    assert not calls(queue)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ([], "experiment=NAME: must be given once, got none"),
+        (["experiment=dem"], "experiment=dem: no such experiment"),
+        (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
+        (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
+        (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps what does not make another run"),
+    ],
+)
+def test_wrong_arguments_are_told(submit, queue, wrong, told):
+    with pytest.raises(ConfigError, match=told):
+        submit(wrong)
+
+
+def test_what_sbatch_says_is_told_in_one_line(queue, arguments):
+    (queue / "refuse").touch()
+    done = subprocess.run([sys.executable, ROOT / "slurm" / "submit", *arguments], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith("sbatch: error: invalid partition\n")
+
+
+def test_without_slurm_it_says_where_to_go(submit, arguments, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match="no sbatch and no squeue on the PATH"):
+        submit(arguments)
+
+
+def test_overrides_take_the_place_of_a_grids_axes_or_join_them():
+    assert grid("demo", ["seed=7", "sample.size=4k,8k", "model.dropout=0.1,0.2"]) == {
+        "model": ["lstm_tiny", "txl_tiny"],
+        "sample.size": ["4k", "8k"],
+        "seed": ["7"],
+        "model.dropout": ["0.1", "0.2"],
+    }
+    runs = expected_runs("demo", ["seed=7", "model.dropout=0.1,0.2", "study='my study'"])
+    assert len(runs) == 2 * 4 * 2
+    for run, point in [*runs.items()][::5]:
+        assert run_id(compose("eval", ["experiment=demo", *shlex.split(point)])) == run

@@ -1,0 +1,242 @@
+"""Files that are read back, damaged in one way each, and the line that tells of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+from corpora.config import TokenizerConfig
+from corpora.tokenizers import ListTokenizer
+from eval.scores.files import ITEMS, SCORES, read_items, read_metadata, read_scores, write_table
+from eval.sweeps import asked_runs
+from pairscale.files import sha256_file
+from tests.support.made_up_study import MadeUpStudy
+from train.models.build import build_model
+from train.models.config import LstmConfig
+from train.runs.export import load_model, save_model
+from train.runs.folder import RunFolder
+
+DEEP = "[" * 100_000
+STUDY = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), phenomena={"agreement": (1, 0.6, 0.05)})
+
+
+def analyse(runs: Path) -> None:
+    """Read a study as `python -m analysis` does, up to its judgements, and the model of its first run."""
+    from analysis.study.collect import collect
+    from analysis.study.judgements import judgements
+    from pairscale.errors import RunError
+
+    study = collect(runs, STUDY.name)
+    for reason in study.problems["reason"]:
+        raise RunError(reason)
+    judgements(study, "blimp", "lp", "wrong")
+    asked_runs(runs, STUDY.name)
+    for folder in study.folders.values():
+        folder.read_progress()
+    load_model(first(runs))
+
+
+def first(runs: Path) -> RunFolder:
+    return RunFolder(sorted((runs / STUDY.name).glob("*/config.yaml"))[0].parent)
+
+
+def finished(runs: Path) -> Path:
+    """Write a study of two runs that are done and scored; the first has its model."""
+    for folder in STUDY.write(runs)[:1]:
+        text = {"name": "word", "kind": "word", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}
+        tokenizer = ListTokenizer(TokenizerConfig(vocab_size=None, **text), ["a", "cat", "sleeps", "."])
+        config = LstmConfig(name="lstm_tiny", embedding=4, hidden=4, layers=1, dropout=0.0, tied=False)
+        save_model(folder, build_model(config, len(tokenizer)), config, tokenizer, {"sample_words": 125_000})
+        path = folder.scores("blimp") / "lp.parquet"
+        rows, metadata = read_scores(path)
+        metadata["model"]["digest"] = sha256_file(folder.weights)
+        write_table(path, rows, SCORES, metadata)
+    return runs
+
+
+def set_in(path: Path, place: str, value: object) -> None:
+    """Change one value in a JSON file; `place`: keys with dots between."""
+    data = json.loads(path.read_text())
+    inner = data
+    *keys, last = place.split(".")
+    for key in keys:
+        inner = inner[key]
+    inner[last] = value
+    path.write_text(json.dumps(data))
+
+
+def manifest(place: str, value: object):
+    return lambda run: set_in(run.manifest, place, value)
+
+
+def model(place: str, value: object):
+    return lambda run: set_in(run.model, place, value)
+
+
+def text(name: str, content: str | bytes):
+    def write(run: RunFolder) -> None:
+        path = run.path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return write
+
+
+def config(before: str, after: str):
+    def change(run: RunFolder) -> None:
+        there = run.config.read_text()
+        assert before in there
+        run.config.write_text(there.replace(before, after))
+
+    return change
+
+
+def scores(**columns: object):
+    def change(run: RunFolder) -> None:
+        path = run.scores("blimp") / "lp.parquet"
+        rows, metadata = read_scores(path)
+        import pyarrow as pa
+
+        table = pa.Table.from_pandas(rows[SCORES.names], schema=SCORES, preserve_index=False)
+        for name, value in columns.items():
+            values = table[name].to_pylist()
+            values[0] = value
+            kind = pa.string() if isinstance(value, str) else SCORES.field(name).type
+            cells = [str(cell) for cell in values] if isinstance(value, str) else values
+            table = table.set_column(SCORES.get_field_index(name), name, pa.array(cells, kind))
+        from eval.scores.files import _write
+
+        _write(path, table, metadata)
+
+    return change
+
+
+def metadata(value: object):
+    """Put `value` in the place of a score file's metadata; a mapping: change these keys of it."""
+
+    def change(run: RunFolder) -> None:
+        import pyarrow.parquet as pq
+
+        path = run.scores("blimp") / "lp.parquet"
+        table = pq.read_table(path)
+        described = {"version": 1, **read_metadata(path), **value} if isinstance(value, dict) else None
+        text = str(value) if described is None else json.dumps(described)
+        pq.write_table(table.replace_schema_metadata({"pairscale": text}), path)
+
+    return change
+
+
+def items(run: RunFolder) -> None:
+    rows, described = read_items(run.scores("blimp"))
+    rows.loc[0, "good"] = None
+    write_table(run.scores("blimp") / "items.parquet", rows, ITEMS, described)
+
+
+def weights(value: float):
+    def change(run: RunFolder) -> None:
+        tensors = load_file(run.weights)
+        next(iter(tensors.values())).view(-1)[0] = value
+        save_file(tensors, run.weights)
+        set_in(run.model, "digest", sha256_file(run.weights))
+        metadata({"model": {"name": "m", "digest": sha256_file(run.weights)}})(run)
+
+    return change
+
+
+def cut_short(run: RunFolder) -> None:
+    run.weights.write_bytes(run.weights.read_bytes()[:-10])
+
+
+def vocabulary(run: RunFolder) -> None:
+    path = run.tokenizer / "vocab.txt"
+    path.write_text(path.read_text().replace("cat", "dog"))
+    set_in(run.tokenizer / "tokenizer.json", "digest", sha256_file(path))
+
+
+def more_words(run: RunFolder) -> None:
+    path = run.tokenizer / "vocab.txt"
+    path.write_text(path.read_text() + "zebra\n")
+    set_in(run.tokenizer / "tokenizer.json", "digest", sha256_file(path))
+
+
+def grid(content: str):
+    return lambda run: text("../grid/a.json", content)(run)
+
+
+def point(**values: object) -> str:
+    one = {"point": "seed=1", "config": {"model": {"name": "m"}, "sample": {"size": "1k"}, "seed": 1}}
+    return json.dumps({"version": 1, "command": "x", "benchmark": None, "runs": {"r": one}} | values)
+
+
+FILES = {
+    "manifest.json: nested deeply": (text("manifest.json", DEEP), "manifest.json: not readable as JSON (nested too"),
+    "manifest.json: corpus a text": (manifest("corpus", "x"), "$.corpus: expected object, got str"),
+    "manifest.json: threads a text": (
+        manifest("machine", {"threads": "two"}),
+        "$.machine.threads: expected int, got str",
+    ),
+    "manifest.json: git a number": (manifest("git", 3), "$.git: expected object | null, got int"),
+    "manifest.json: sample_words a text": (manifest("sample_words", "x"), "$.sample_words: expected int, got str"),
+    "manifest.json: sample_words 0": (manifest("sample_words", 0), "$.sample_words: expected int >= 1, got 0"),
+    "manifest.json: sample_words negative": (manifest("sample_words", -5), "expected int >= 1, got -5"),
+    "manifest.json: parameters a list": (manifest("parameters", []), "$.parameters: expected int, got array"),
+    "manifest.json: wall_s a text": (manifest("wall_s", "long"), "$.wall_s: expected float, got str"),
+    "manifest.json: wall_s NaN": (manifest("wall_s", math.nan), "$.wall_s: expected"),
+    "manifest.json: overlap 7": (manifest("corpus.sample.overlap", 7), "$.corpus.sample.overlap: expected float <= 1"),
+    "manifest.json: a number of 5,000 digits": (
+        text("manifest.json", '{"version": ' + "9" * 5000 + "}"),
+        "Exceeds the",
+    ),
+    "config.yaml: no model": (config("model:", "module:"), "config.yaml: $: without model"),
+    "config.yaml: model null": (text("config.yaml", "model: null\nsample: {}\nseed: 1"), "$.model: expected object"),
+    "config.yaml: nested deeply": (text("config.yaml", DEEP), "nested more than 50 deep"),
+    "config.yaml: anchors without end": (text("config.yaml", "a: &a [*a]"), "aliases (*a) are not read"),
+    "config.yaml: a seed of text": (config("seed: 1", "seed: x"), "$.seed: expected int, got str"),
+    "config.yaml: a size that is none": (
+        config("size: 125k", "size: many"),
+        "sample.size=many: must be a whole",
+    ),
+    "config.yaml: model.name leads out": (config("name: lstm_tiny", "name: ../x"), "a name of a folder, without /"),
+    "config.yaml: tokenizer.name leads out": (config("name: unigram", "name: .."), "a name of a folder, without /"),
+    "model.json: nested deeply": (text("model.json", DEEP), "model.json: not readable as JSON (nested too deeply)"),
+    "model.json: layers=10**6": (model("config.layers", 10**6), "model.layers=1000000: must be from 1 to 1000"),
+    "model.json: layers=10**9": (model("config.layers", 10**9), "model.layers=1e+09: must be from 1 to 1000"),
+    "model.json: hidden=10**12": (model("config.hidden", 10**12), "model.hidden=1e+12: must be from 1 to 100000"),
+    "model.json: hidden a text": (model("config.hidden", "x"), "$.config.hidden: expected int, got str"),
+    "model.json: vocabulary=10**20": (model("vocabulary", 10**20), "$.vocabulary: expected int <="),
+    "model.safetensors: cut short": (cut_short, "model.safetensors: its SHA-256"),
+    "model.safetensors: NaN": (weights(math.nan), "1 of 24 weights that are NaN or infinite"),
+    "model.safetensors: infinite": (weights(math.inf), "1 of 24 weights that are NaN or infinite"),
+    "tokenizer.json: garbage": (text("tokenizer/tokenizer.json", b"\xff\x00"), "tokenizer.json: not readable as JSON"),
+    "tokenizer.json: nested deeply": (text("tokenizer/tokenizer.json", DEEP), "tokenizer.json: not readable as JSON"),
+    "vocab.txt: missing": (lambda run: (run.tokenizer / "vocab.txt").unlink(), "vocab.txt: cannot be read"),
+    "vocab.txt: changed, with a new digest": (vocabulary, "is not the one that the model was trained with"),
+    "tokenizer.json: missing": (lambda run: (run.tokenizer / "tokenizer.json").unlink(), "tokenizer.json: missing"),
+    "tokenizer: missing": (lambda run: shutil.rmtree(run.tokenizer), "tokenizer.json: missing"),
+    "vocab.txt: ids beyond the embedding": (more_words, "7 tokens, "),
+    "metrics.csv: empty": (text("metrics.csv", ""), "metrics.csv: not readable (without the columns step"),
+    "metrics.csv: binary": (text("metrics.csv", bytes(range(256))), "metrics.csv: not readable"),
+    "metrics.csv: NUL": (text("metrics.csv", b"\0\1\2"), "metrics.csv: not readable"),
+    "metrics.csv: other columns": (text("metrics.csv", "a,b\n1,2\n"), "without the columns step, valid_oov_rate"),
+    "lp.parquet: NaN score": (scores(good=math.nan), "good is nan for pair 0 of agreement_1"),
+    "lp.parquet: infinite score": (scores(bad=-math.inf), "bad is -inf for pair 0 of agreement_1"),
+    "lp.parquet: null score": (scores(good=None), "good is missing for pair 0 of agreement_1"),
+    "lp.parquet: null good_lp": (scores(good_lp=None), "good_lp is missing for pair 0"),
+    "lp.parquet: good of text": (scores(good="x"), "column good is string, must be double"),
+    "lp.parquet: metadata a list": (metadata("[]"), "lp.parquet: $: expected object, got array"),
+    "lp.parquet: metadata no JSON": (metadata("{"), "lp.parquet: not readable as JSON"),
+    "lp.parquet: metadata nested deeply": (metadata(DEEP), "not readable as JSON (nested too deeply)"),
+    "lp.parquet: policy a text": (metadata({"policy": "x"}), "lp.parquet: $.policy: expected object, got str"),
+    "lp.parquet: benchmark a text": (metadata({"benchmark": "x"}), "$.benchmark: expected object, got str"),
+    "lp.parquet: of another model": (metadata({"model": {"name": "m", "digest": "0"}}), "scores of another model"),
+    "items.parquet: a null sentence": (items, "items.parquet: 1 of its"),
+    "grid: nested deeply": (grid(DEEP), "a.json: not readable as JSON (nested too deeply)"),
+    "grid: a run that is a number": (grid(point(runs={"r": 3})), "$.runs[...]: expected object, got int"),
+    "grid: command a list": (grid(point(command=[])), "$.command: expected str, got array"),
+    "progress.json: a list": (text("progress.json", "[]"), "progress.json: $: expected object, got array"),
+    "progress.json: text for a number": (text("progress.json", '{"words": "x"}'), "$.words: expected float | null"),
+}

@@ -1,0 +1,94 @@
+"""`python -m PACKAGE ...` as tests start it: in a process of its own, without the seconds that importing takes.
+
+The process is forked from a server that has imported everything, once for each process of pytest
+(tests/bench/stages.py). What runs in it is the command: its arguments, environment, signals, exit code, and what it
+prints, are its own.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.bench.stages import Commands
+from tests.support import ROOT
+
+
+@cache
+def _context() -> Any:
+    return Commands().context
+
+
+def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(Path(printed, name), os.O_WRONLY | os.O_APPEND), number)
+    sys.argv = words
+    sys.modules.pop(f"{words[0]}.__main__", None)  # imported with the rest; a command is not
+    try:
+        if words[0].endswith(".py"):
+            runpy.run_path(words[0], run_name="__main__")
+        else:
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+class Command:
+    """A command at work: a package and its arguments, or a script of Python and its own; in this folder.
+
+    `environment`: added to that of the tests.
+    """
+
+    def __init__(self, *words: str | Path, environment: Mapping[str, str] | None = None):
+        self._printed = Path(tempfile.mkdtemp(prefix="pairscale-command-"))
+        for name in ("stdout", "stderr"):
+            (self._printed / name).touch()
+        arguments = list(map(str, words)), os.environ | dict(environment or {}), str(self._printed)
+        self._process = _context().Process(target=_run, args=arguments)
+        self._process.start()
+        self._said: dict[str, str] = {}
+
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid)
+
+    @property
+    def code(self) -> int | None:
+        """Exit code, minus the signal's number of one that was killed; None while it is at work."""
+        code: int | None = self._process.exitcode
+        return code
+
+    def said(self, name: str = "stderr") -> str:
+        """What it has printed so far."""
+        return self._said.get(name) or (self._printed / name).read_text(encoding="utf-8")
+
+    def kill(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def wait(self, seconds: float = 300) -> subprocess.CompletedProcess[str]:
+        """Its end: exit code, and all that it printed."""
+        self._process.join(seconds)
+        code = self.code
+        if code is None:
+            self._process.kill()
+        assert code is not None, f"not done after {seconds} s: {self.said()}"
+        self._said = {name: self.said(name) for name in ("stdout", "stderr")}
+        shutil.rmtree(self._printed, ignore_errors=True)
+        return subprocess.CompletedProcess([], code, **self._said)
+
+
+def completed(*words: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A command from its beginning to its end."""
+    return Command(*words, environment=environment).wait()

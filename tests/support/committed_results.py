@@ -1,0 +1,82 @@
+"""A study that analysis/results/ keeps as accuracies of runs, analysed as the report analyses one.
+
+python -m tests.support.committed_results  writes slopes.csv, slope-differences.csv and curves.png anew from points.csv
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from analysis.config import CurvesConfig
+from analysis.curves.comparisons import compare_slopes
+from analysis.curves.fit import Curves, fit_curves
+from analysis.exhibits.figures.curves import learning_curves
+from analysis.exhibits.figures.style import side_by_side, write_figure
+from analysis.exhibits.tables.latex import write_csv
+from analysis.exhibits.tables.slopes import slope_table, with_published
+from analysis.study.collect import PROBLEMS
+from analysis.study.judgements import Judgements
+from eval.published import read_published
+from pairscale.command.compose import compose
+from tests.support import ROOT
+
+RESULTS = ROOT / "analysis" / "results"
+STUDY = "blimp_cpu"
+
+
+def config() -> CurvesConfig:
+    """The defaults of the analysis."""
+    return compose("analysis", []).analysis
+
+
+def judgements_of(study: str = STUDY) -> Judgements:
+    """Judgements of the study's runs, from runs.csv and points.csv.
+
+    Accuracies of phenomena are known there, those of paradigms are not. Each paradigm stands here with the accuracy of
+    its phenomenon, so that the means over paradigms, of phenomena and of the whole, are the runs' own.
+    """
+    runs = pd.read_csv(RESULTS / study / "runs.csv", index_col="run").assign(manifest=None)
+    runs["manifest"] = [{} for _ in runs.index]
+    points = pd.read_csv(RESULTS / study / "points.csv")
+    points = points[points["level"] == "phenomenon"]
+    phenomena = points.drop_duplicates("name").sort_values("name").set_index("name")
+    accuracy = points.pivot(index="run", columns="name", values="accuracy").loc[runs.index, phenomena.index].to_numpy()
+    number = phenomena["paradigms"].to_numpy()
+    names = np.repeat(phenomena.index, number)
+    pairs = pd.DataFrame({"paradigm": [f"{name}_{i:02}" for i, name in enumerate(names)], "phenomenon": names})
+    pairs["n_pairs"] = np.repeat(phenomena["n_pairs"].to_numpy() // number, number)
+    outcome = np.repeat(accuracy, number, axis=1)
+    none = np.zeros_like(outcome)
+    digest = str(points["benchmark_digest"].iloc[0])
+    return Judgements("blimp", "lp", digest, {}, runs, pairs, outcome, none, none, pd.DataFrame(columns=list(PROBLEMS)))
+
+
+def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
+    """Curves of the whole and of phenomena, and how the slopes of the models differ."""
+    judged, chosen = judgements_of(study), config()
+    curves = fit_curves(judged, chosen)
+    slopes = with_published(curves.slopes, judged.runs, judged.label)
+    unknown = {"low_new_pairs": np.nan, "high_new_pairs": np.nan}  # which pairs were judged how is not kept
+    tables = slopes.assign(**unknown), curves.accuracies, curves.points
+    differences = compare_slopes(judged, chosen)
+    differences = differences.drop(columns=[name for name in differences if "new_pairs" in name])
+    known = [table[table["level"] != "paradigm"].reset_index(drop=True) for table in (*tables, differences)]
+    return Curves(*known[:3]), known[3]
+
+
+def write(study: str = STUDY) -> None:
+    """Write the study's tables and its figure."""
+    curves, differences = analysed(study)
+    made_by = {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of(study).digest}
+    write_csv(RESULTS / study / "slopes.csv", slope_table(curves).assign(**made_by))
+    write_csv(RESULTS / study / "slope-differences.csv", differences.assign(**made_by))
+    published = read_published("blimp")
+    (people,) = published.query("model == 'people' and level == 'overall'")["accuracy"]
+    panels = [learning_curves(curves, group, people=people) for group in curves.slopes["group"].unique()]
+    write_figure(RESULTS / study, "curves", side_by_side(panels))
+    (RESULTS / study / "curves.svg").unlink()
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,74 @@
+"""Small causal Hugging Face models and tokenizers of different kinds, with and without chat templates."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import torch
+from tokenizers import Tokenizer, models
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from eval.scorers.causal import CausalScorer
+from eval.scores.files import ITEMS
+from tests.support import made_up_pretrained
+
+TEXT = [
+    "Say Yes or No .\nAnswer: Yes", "Answer: No", "Say A or B .\nA : The cats sleep\nB : The cat sleep\nAnswer: A",
+    "Answer: B", "The cat sleeps near a dog .", "Is it good ? 是 否", "Who saw the dog that saw the naïve cat ?",
+] * 3  # fmt: skip
+PAIRS = [
+    ("The cats sleep near a dog .", "The cats sleeps near a dog ."),
+    ("Who saw the {sentence} ?", "Who saw the {b} ?"),  # text that looks like a placeholder
+    ("The naïve zebra — 猫 .", "A zebra 猫 naïve the ."),
+    ("The dog .", "The dog ."),
+]
+
+
+def pairs(*sentences, paradigm="p"):
+    frame = pd.DataFrame(sentences or PAIRS, columns=["good", "bad"])
+    frame["pair_id"] = [str(number) for number in range(len(frame))]
+    return frame.assign(paradigm=paradigm, phenomenon="x").reindex(columns=list(ITEMS.names))
+
+
+def byte_level(vocabulary=300):
+    """With 259 tokens it has nothing but bytes and its three symbols."""
+    return made_up_pretrained.byte_level(TEXT, vocabulary, ("<|endoftext|>", "<|user|>", "<|model|>"))
+
+
+def adds_bos():
+    return made_up_pretrained.adds_bos(TEXT, 80)
+
+
+def joins():
+    """Merges over everything, so that a prompt's last character and an answer can be one token: ": Yes", ":是"."""
+    vocabulary = ["<s>", "<unk>", *sorted(set("".join(TEXT)) | set(": YesNo是否")), ": Yes", ":是"]
+    steps = [(":", " "), (": ", "Y"), (": Y", "e"), (": Ye", "s"), (":", "是")]
+    vocabulary += [merged for pair in steps if (merged := "".join(pair)) not in vocabulary]
+    ids = {token: index for index, token in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=steps, unk_token="<unk>"))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>")
+
+
+def gpt2(vocabulary, seed=1):
+    torch.manual_seed(seed)
+    config = GPT2Config(vocab_size=vocabulary, n_positions=400, n_embd=16, n_layer=2, n_head=2)
+    network = GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.normal_(std=0.3)
+    return network
+
+
+def scorer(tokenizer, **values):
+    return CausalScorer(gpt2(len(tokenizer)), tokenizer, "m", 3_000, **values)
+
+
+@torch.no_grad()
+def nats(network, before, ids):
+    """ln p of each token: all logits of one text alone, softmax written out in double precision."""
+    read = [*before, *ids]
+    logits = network(input_ids=torch.tensor([read])).logits[0].double()
+    return np.asarray(
+        [float(logits[at - 1, read[at]]) - math.log(float(logits[at - 1].exp().sum()))
+         for at in range(len(before), len(read))]
+    )  # fmt: skip

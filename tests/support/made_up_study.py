@@ -1,0 +1,181 @@
+"""Run folders and score files of a study that never was, with known learning curves, for tests of the analysis."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from eval.scores.files import ITEMS, SCORES, score_path, write_items, write_scores
+from pairscale.files import sha256_json
+from pairscale.sizes import format_size, parse_size
+from train.runs.folder import RunFolder
+
+# phenomenon -> (paradigms, accuracy at 125k words, gain per doubling)
+PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0.00), "npi_licensing": (1, 0.55, 0.02)}
+
+
+@dataclass
+class MadeUpStudy:
+    """What to write; every run is done and scored unless a test changes its files afterwards."""
+
+    models: tuple[str, ...] = ("lstm_tiny", "txl_tiny")
+    sizes: tuple[str, ...] = ("125k", "250k", "500k", "1M")
+    seeds: tuple[int, ...] = (1, 2)
+    phenomena: dict[str, tuple[int, float, float]] = field(default_factory=lambda: dict(PHENOMENA))
+    pairs: int = 50  # of each paradigm
+    run_sd: float = 0.01  # of a run's accuracy in a phenomenon
+    unk_share: float = 0.0  # of pairs with <unk>, halved with each doubling of the text
+    name: str = "made_up"
+    benchmark: str = "blimp"
+    overlap: float = 0.0
+
+    def config(self, model: str, size: str, seed: int) -> dict[str, Any]:
+        """The parts of a resolved configuration that the analysis reads, and some that it must ignore."""
+        return {
+            "study": self.name,
+            "seed": seed,
+            "precision": "fp32",
+            "paths": {"runs": f"/somewhere/{seed}"},
+            "corpus": {"name": "english", "reference": "treebank", "path": "text.txt"},
+            "sample": {"size": size, "count": "words", "unit": "sentence", "nested": False, "seed": None},
+            "tokenizer": {"name": "unigram", "kind": "unigram", "fit_on": "train"},
+            "model": {"name": model, "seed": None, "layers": 2},
+            "recipe": {"name": model, "seed": None, "export": "best", "budget": {"epochs": 3.0, "words": None}},
+        }
+
+    def manifest(self, size: str, seed: int) -> dict[str, Any]:
+        return {
+            "status": "done",
+            "sample_words": parse_size(size),
+            "words_seen": 3 * parse_size(size),
+            "parameters": 1_300_000,
+            "words_per_s": 21_000,
+            "wall_s": parse_size(size) / 7000,
+            "config_digest": "c0ffee" * 8,
+            "git": {"commit": "1234567890abcdef", "difference": "", "difference_cut": False},
+            "versions": {"python": "3.11.2", "torch": "2.13.0"},
+            "machine": {"device": "cpu", "threads": 1, "host": "nowhere"},
+            "started": "2026-01-01T10:00:00+00:00",
+            "ended": "2026-01-01T10:05:00+00:00",
+            "corpus": {
+                "text": "ab" * 32,
+                "tokenizer": "70" * 32,
+                "sample": {"digest": f"{seed:02x}" * 32, "overlap": self.overlap},
+            },
+        }
+
+    def items(self) -> pd.DataFrame:
+        rows = [
+            {
+                "pair_id": str(pair),
+                "paradigm": f"{name}_{k}",
+                "phenomenon": name,
+                "good": "A cat sleeps .",
+                "bad": "A cat sleep .",
+            }
+            for name, (paradigms, _, _) in self.phenomena.items()
+            for k in range(1, paradigms + 1)
+            for pair in range(self.pairs)
+        ]
+        return pd.DataFrame(rows).reindex(columns=ITEMS.names)
+
+    def scores(self, items: pd.DataFrame, doublings: float, rng: np.random.Generator) -> pd.DataFrame:
+        """Scores whose accuracy lies on the phenomenon's line, `doublings` after 125k words."""
+        wanted = {
+            name: start + gain * doublings + rng.normal(0, self.run_sd)
+            for name, (_, start, gain) in self.phenomena.items()
+        }
+        difficulty = np.random.default_rng(7).uniform(size=len(items))  # of the pair, the same for every run
+        noise = np.clip(difficulty + rng.normal(0, 0.05, len(items)), 0, 1)
+        right = noise < items["phenomenon"].map(wanted).to_numpy(dtype=float)
+        bad = rng.normal(-40, 5, len(items))
+        good = bad + np.where(right, 1, -1) * rng.exponential(2, len(items))
+        unk = (difficulty * 7919 % 1 < self.unk_share / 2**doublings).astype(int)
+        columns = items[["pair_id", "paradigm"]].assign(
+            good=good, bad=bad, good_lp=good, bad_lp=bad, good_unk=unk, bad_unk=0
+        )
+        for side, count in itertools.product(("good", "bad"), ("tokens", "words", "chars")):
+            columns[f"{side}_{count}"] = {"tokens": 6, "words": 4, "chars": 14}[count]
+        return columns.assign(crit_unk=0).reindex(columns=SCORES.names)
+
+    def metadata(self, model: str) -> dict[str, Any]:
+        policy = {"context": "none", "context_tokens": 32, "context_text": None, "score_eos": False, "unk": "score"}
+        return {
+            "method": "lp",
+            "parameters": {},
+            "policy": policy,
+            "benchmark": {"name": self.benchmark, "digest": "be" * 32},
+            "model": {"name": model, "digest": "0d" * 32},
+            "tokenizer_digest": "70" * 32,
+            "reference": "treebank",
+            "step": None,
+            "sample_words": None,
+            "torch": "2.13.0",
+        }
+
+    def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
+        """Write all of it under `runs`/<name>; `seed` is that of the made-up numbers."""
+        rng = np.random.default_rng(seed)
+        items = self.items()
+        folders = []
+        for model, size, run_seed in itertools.product(self.models, self.sizes, self.seeds):
+            label = format_size(parse_size(size))
+            folder = RunFolder(runs / self.name / f"{model}-english-unigram-{label}-s{run_seed}")
+            folder.path.mkdir(parents=True)
+            folder.config.write_text(yaml.safe_dump(self.config(model, label, run_seed)))
+            folder.update_manifest(**self.manifest(size, run_seed))
+            doublings = np.log2(parse_size(size) / 125_000)
+            self._metrics(folder, 600 * 0.6**doublings * float(rng.lognormal(0, 0.02)))
+            scores = folder.scores(self.benchmark)
+            scores.mkdir(parents=True)
+            write_items(scores, items, self.benchmark, "be" * 32)
+            write_scores(score_path(scores, "lp"), self.scores(items, doublings, rng), self.metadata(model))
+            folders.append(folder)
+        return folders
+
+    def _metrics(self, folder: RunFolder, perplexity: float) -> None:
+        with folder.metrics.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["step", "train_nats_per_token", "valid_ppl", "valid_oov_rate"])
+            writer.writerows([[1, 7.0, "", ""], [2, "", perplexity, 0.0], [3, "", perplexity * 1.1, 0.0]])
+
+
+def rewrite_config(folder, **changes):
+    config = yaml.safe_load(folder.config.read_text())
+    for key, value in changes.items():
+        group, _, name = key.partition("__")
+        (config[group] if name else config)[name or group] = value
+    folder.config.write_text(yaml.safe_dump(config))
+
+
+def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
+    """Turn made-up runs into checkpoints of one pretrained model; the last one's tokens are not known."""
+    for step, folder in enumerate(folders, start=1):
+        model = {
+            "name": "hf_causal",
+            "kind": "causal",
+            "path": path,
+            "revision": f"step{step}",
+            "dtype": "fp32",
+        }
+        config = yaml.safe_load(folder.config.read_text()) | {"model": model}
+        folder.config.write_text(yaml.safe_dump(config))
+        folder.manifest.unlink()
+        tokens = step * tokens_per_step if folder is not folders[-1] else None
+        folder.update_manifest(status="done", tokens=tokens, digest=sha256_json([path, step]))
+
+
+def comes_trained(folder, **model):
+    """Make a run one of a model of the hub whose text has no known size."""
+    written = yaml.safe_load(folder.config.read_text())
+    written["model"] = {"name": "hf_masked", "path": "models/bert", "revision": None, "dtype": "fp32"} | model
+    folder.config.write_text(yaml.safe_dump(written))
+    folder.manifest.unlink()
+    folder.update_manifest(status="done", tokens=None)

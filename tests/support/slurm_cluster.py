@@ -1,0 +1,134 @@
+"""The emulated cluster of slurm/local_cluster, and what tests do to its jobs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support import ROOT
+
+LOCAL = ROOT / "slurm" / "local_cluster"
+# A study of toy runs, for `python -m eval` and slurm/submit.
+TOY = [
+    "experiment=demo", "model=lstm_tiny", "sample.size=16k", "corpus.words=100000", "recipe.validation_words=500",
+    "recipe.checkpoint_every=4k", "benchmark.per_paradigm=3", "trainer.threads=1", "trainer.accelerator=cpu",
+]  # fmt: skip
+SMALL_JOBS = ["hydra.launcher.mem_gb=1"]
+
+
+def paths(folder: Path) -> list[str]:
+    return [f"paths.{name}={folder}/{name}" for name in ("runs", "store", "reports")]
+
+
+@dataclass
+class Cluster:
+    """A running cluster; `environment` is what its programs need."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def up(self, **settings: str) -> None:
+        """Start it; settings (NODES, GRACE ...): those of up.sh."""
+        command = ["bash", "-c", 'eval "$("$0" "$1")" && printf "%s\\n%s" "$SLURM_CONF" "$PATH"', str(LOCAL / "up.sh")]
+        environment = {"PORT": "18917", "GRACE": "2"} | settings | {"OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [*command, str(self.folder)], capture_output=True, text=True, env=os.environ | environment
+        )
+        assert done.returncode == 0, done.stderr
+        conf, path = done.stdout.split("\n")
+        self.environment = os.environ | {"SLURM_CONF": conf, "PATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+
+    def down(self) -> None:
+        subprocess.run([LOCAL / "down.sh", self.folder], check=True, capture_output=True)
+
+    def run(self, *command: str | Path, code: int = 0) -> str:
+        """Standard output and error of a command, whose exit code must be `code`."""
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environment, cwd=ROOT)
+        assert done.returncode == code, f"{done.returncode}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def submit(self, *arguments: str) -> str:
+        return self.run(sys.executable, ROOT / "slurm" / "submit", *arguments)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.Popen(
+            command, env=self.environment, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def jobs(self, states: str = "all") -> dict[str, dict[str, str]]:
+        """Jobs by id ("3", "4_1"): state, node, restarts, raw (what SLURM_JOB_ID is in the job)."""
+        names = ("id", "state", "node", "restarts", "raw")
+        columns = "JobArrayID:;,State:;,NodeList:;,RestartCnt:;,JobID:;"
+        listed = self.run("squeue", "--noheader", "--array", f"--states={states}", f"--Format={columns}")
+        rows = [dict(zip(names, line.split(";"), strict=False)) for line in listed.splitlines()]
+        return {row["id"]: row for row in rows}
+
+    def live(self) -> list[str]:
+        return list(self.jobs("PENDING,RUNNING,COMPLETING,CONFIGURING"))
+
+    def preempt(self, task: str) -> None:
+        """Submit a job that takes the whole node of a task from it."""
+        node = self.jobs()[task]["node"]
+        options = ["--partition=high", f"--nodelist={node}", "--exclusive", "--output=/dev/null"]
+        self.run("sbatch", *options, "--wrap=sleep 1")
+
+    def limit(self, task: str) -> None:
+        """Lower the time limit of a running task to a minute from its start."""
+        self.run("scontrol", "update", f"JobId={task}", "TimeLimit=1")
+
+    def cancel(self, task: str) -> None:
+        self.run("scancel", task)
+
+    def fail_node(self, task: str) -> None:
+        """Kill the node of a task: its slurmd, and all that it started."""
+        slurmd = f"slurmd\0-N\0{self.jobs()[task]['node']}\0".encode()
+        daemons = [pid for pid, command, _ in self._processes() if command.endswith(slurmd)]
+        assert daemons
+        for pid in [*daemons, *self.processes(task)]:
+            self._kill(pid)
+
+    def kill(self, task: str) -> None:
+        """SIGKILL to the run itself, as the kernel does where memory is short."""
+        for pid in self.processes(task):
+            if b"eval" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                self._kill(pid)
+
+    @staticmethod
+    def _kill(pid: int) -> None:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return  # ended with another one
+
+    def processes(self, task: str) -> list[int]:
+        """Processes of a task, those of SLURM around it too."""
+        raw = self.jobs()[task]["raw"]
+        own, daemon = f"SLURM_JOB_ID={raw}".encode(), f"slurmstepd: [{raw}.".encode()
+        return [pid for pid, command, values in self._processes() if own in values or command.startswith(daemon)]
+
+    def _processes(self) -> Iterator[tuple[int, bytes, list[bytes]]]:
+        """Of this cluster: process id, command line and environment."""
+        mark = f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                values = (process / "environ").read_bytes().split(b"\0")
+                command = (process / "cmdline").read_bytes()
+            except OSError:  # ended, or not ours to read
+                continue
+            if mark in values:
+                yield int(process.name), command, values
+
+
+def wait_until(true: Callable[[], bool], what: str, seconds: float = 600) -> None:
+    """Wait for what comes within seconds on an idle machine, and within minutes on one that other tests use."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.2)

@@ -1,0 +1,38 @@
+"""Overrides of runs that train in a second, on a text of which there is something to learn."""
+
+import random
+from pathlib import Path
+
+SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
+MODELS = {
+    "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
+    "txl": [
+        "model=txl_tiny",
+        "model.layers=2",
+        "model.d_model=24",
+        "model.heads=2",
+        "model.d_head=12",
+        "model.d_inner=32",
+    ],
+}
+RUN = ["recipe.budget.epochs=3", "trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]
+
+
+def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
+    paths = [f"corpus.path={tmp_path}/text.txt", f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/{runs}"]
+    return [*SMALL, *MODELS[model], *RUN, *paths, *more]
+
+
+def write_text(folder: Path) -> None:
+    """Write text.txt: documents of ten sentences in which each word is likely after few others."""
+    draw = random.Random(0)
+    words = [f"w{n}" for n in range(300)]
+    lines = []
+    for number in range(3_000):
+        at = draw.randrange(300)
+        sentence = [words[at]]
+        for _ in range(draw.randrange(4, 9)):
+            at = (3 * at + draw.randrange(4)) % 300
+            sentence.append(words[at])
+        lines.append(" ".join(sentence) + " ." + ("\n" if number % 10 == 9 else ""))
+    (folder / "text.txt").write_text("\n".join(lines), encoding="utf-8")

@@ -1,0 +1,293 @@
+"""Published checkpoints become runs that give the same probabilities as plain loops over the published weights."""
+
+import dataclasses
+import json
+from itertools import chain
+
+import pytest
+import torch
+
+from analysis.study.collect import PRETRAINED, collect
+from corpora.tokenizers import EOS, UNK
+from eval.pairs import loaded_benchmark
+from eval.run import score_study
+from eval.scores.files import read_scores, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, PairscaleError, RunError
+from pairscale.files import sha256_file
+from tests.support.made_up_models import TXL, made_up_model, made_up_run
+from tests.support.published_models import (
+    Corpus,
+    MemTransformerLM,
+    RNNModel,
+    Vocab,
+    lstm_logprobs,
+    randomised,
+    save,
+    txl_logprobs,
+)
+from train.import_checkpoint.run import import_run
+from train.runs.export import load_model
+
+WORDS = ["The", "cat", "<unk>", "cats", "<eos>", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
+
+
+@pytest.fixture(scope="module")
+def composed():
+    """The command's own configuration, of no file yet."""
+    return compose("import_checkpoint", ["model.checkpoint=none", "study=s"])
+
+
+@pytest.fixture
+def imported(tmp_path, composed):
+    """Imports tmp_path/model.pt under values of model: the run folder."""
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+
+    def run(**values):
+        model = dataclasses.replace(composed.model, **{"checkpoint": f"{tmp_path}/model.pt", **values})
+        paths = dataclasses.replace(composed.paths, runs=f"{tmp_path}/runs")
+        return import_run(dataclasses.replace(composed, model=model, paths=paths))
+
+    return run
+
+
+def assert_says(folder, expected, segments):
+    """The run's model gives (T, V) `expected`, whose columns are WORDS, after the tokens of `segments`."""
+    loaded = load_model(folder)
+    known = {loaded.tokenizer.token(index): index for index in range(len(loaded.tokenizer))}
+    assert (known["<eos>"], known["<unk>"]) == (EOS, UNK)
+    ours = torch.tensor([known[word] for word in WORDS])
+    state, rows = loaded.model.initial_state(1), []
+    with torch.no_grad():
+        for tokens in segments:
+            hidden, state = loaded.model(ours[tokens][None], state)
+            place = torch.arange(len(tokens)).repeat_interleave(len(WORDS))
+            rows.append(loaded.model.logprobs(hidden[0], ours.repeat(len(tokens)), place).view(-1, len(WORDS)))
+    torch.testing.assert_close(torch.cat(rows).double(), expected, rtol=2e-6, atol=1e-5)
+
+
+SEGMENTS = [[4, 0, 1, 6], [7, 4, 10, 2], [13, 5, 12]]
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+def test_an_lstm_is_the_same(tmp_path, imported, old, bare, tied):
+    model = randomised(RNNModel(len(WORDS), 5, 5 if tied else 6, 2, tied))
+    save(model.state_dict() if bare else model, tmp_path / "model.pt", old)
+    run = imported()
+    assert_says(run, lstm_logprobs(model, list(chain(*SEGMENTS))), SEGMENTS)
+    loaded = load_model(run)
+    assert (loaded.config.tied, loaded.config.dropout) == (tied, 0.0 if bare else 0.3)
+
+
+VARIANTS = {
+    "plain": {},
+    "untied": {"tied": False},
+    "pre_norm": {"pre_norm": True, "memory": 3},
+    "same_length": {"same": True, "clamp": 2},
+    "no memory": {"memory": 0},
+    "projected": {"embedding": 6},
+    "adaptive": {"cutoffs": [6, 9]},
+    "adaptive, projected": {"cutoffs": [6, 9], "embedding": 6},
+    "adaptive, divided": {"cutoffs": [6, 9, 12], "div": 2},
+    "adaptive, divided, untied": {"cutoffs": [6, 9], "div": 2, "embedding": 12, "tied": False, "pre_norm": True},
+    "one cluster, divided": {"div": 2},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_transformer_xl_is_the_same(tmp_path, imported, variant):
+    values = VARIANTS[variant]
+    model = randomised(MemTransformerLM(len(WORDS), **values))
+    if variant == "one cluster, divided":  # a square projection, which only div_val above 1 makes
+        model.word_emb.emb_projs = torch.nn.ParameterList([torch.randn(8, 8)])
+        model.crit.out_projs = torch.nn.ParameterList([torch.randn(8, 8)])
+    expected = txl_logprobs(model, SEGMENTS)
+    save(model, tmp_path / "model.pt", old=len(variant) % 2 == 0)
+    run = imported()
+    assert_says(run, expected, SEGMENTS)
+    config = load_model(run).config
+    assert config.memory == values.get("memory", 5)
+    assert config.tied == values.get("tied", True)
+    assert config.tied_projections == (variant in ("adaptive, projected", "adaptive, divided"))
+    # What a state_dict does not say has to be given; then it is the same model.
+    save(model.state_dict(), tmp_path / "model.pt")
+    given = {"memory": model.mem_len, "pre_norm": values.get("pre_norm", False), "name": "bare"}
+    with pytest.raises(ConfigError, match=r"give model\.same_length=, model\.clamp_len="):
+        imported(**given)
+    given |= {"same_length": model.same_length, "clamp_len": model.clamp_len}
+    if "cutoffs" in values and "div" not in values:
+        with pytest.raises(ConfigError, match=r"give model\.cutoffs="):
+            imported(**given)
+        given["cutoffs"] = values["cutoffs"]
+    assert_says(imported(**given), expected, SEGMENTS)
+
+
+def test_a_transformer_xl_may_be_run_with_another_memory(tmp_path, imported):
+    model = randomised(MemTransformerLM(len(WORDS)))
+    save(model, tmp_path / "model.pt")
+    model.mem_len, model.same_length, model.clamp_len = 7, True, 4
+    expected = txl_logprobs(model, SEGMENTS)
+    assert_says(imported(memory=7, same_length=True, clamp_len=4), expected, SEGMENTS)
+
+
+def test_a_model_in_a_wrapper_and_in_half_precision(tmp_path, imported):
+    model = randomised(RNNModel(len(WORDS), 5, 6, 1)).half()
+    expected = lstm_logprobs(model, SEGMENTS[0])
+    save(torch.nn.DataParallel(model), tmp_path / "model.pt")
+    assert_says(imported(), expected, SEGMENTS[:1])
+    save(torch.nn.DataParallel(model).state_dict(), tmp_path / "model.pt")
+    assert_says(imported(name="bare"), expected, SEGMENTS[:1])
+
+
+def changed(**attributes):
+    def change(model):
+        vars(model).update(attributes)
+        return model
+
+    return change
+
+
+MISFITS = {
+    "a GRU": (RNNModel(14, 5, 6, 1, kind="GRU"), "not the four gates of an LSTM"),
+    "a plain RNN": (RNNModel(14, 5, 6, 1, kind="RNN"), "not the four gates of an LSTM"),
+    "more words": (RNNModel(15, 5, 6, 1), "14 words, but .*model.pt has rows for 15: not its vocabulary"),
+    "fewer words": (MemTransformerLM(13), "14 words, but .*model.pt has rows for 13: not its vocabulary"),
+    "other attention": (changed(attn_type=2)(MemTransformerLM(14)), "of attn_type 1, 2 or 3"),
+    "special words among the rare": (
+        MemTransformerLM(14, cutoffs=[3, 9]),
+        "not among the 3 words of the first cluster",
+    ),
+    "another model": (torch.nn.Linear(2, 3), "neither of colorlessgreenRNNs"),
+    "numbers": ([1, 2], "holds a list"),
+    "an optimiser": ({"state": {}, "param_groups": []}, "holds neither a model nor a state_dict"),
+    "one weight too many": ({**RNNModel(14, 5, 6, 1).state_dict(), "more": torch.ones(2)}, "more: part of no model"),
+    "one weight too few": ({"encoder.weight": torch.ones(14, 2)}, "decoder.weight is not in it"),
+    "a weight of another shape": (
+        {**RNNModel(14, 5, 6, 1).state_dict(), "rnn.bias_hh_l0": torch.ones(2)},
+        "rnn.bias_hh_l0 is 2, must be 24",
+    ),
+    "an attribute of another type": (changed(mem_len="x")(MemTransformerLM(14)), "the model.mem_len is x, not a int"),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_what_does_not_fit_is_one_line(tmp_path, imported, name):
+    model, message = MISFITS[name]
+    save(model, tmp_path / "model.pt")
+    with pytest.raises(InputError, match=message) as told:
+        imported()
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "runs").exists(), "nothing is left behind"
+
+
+def test_values_and_vocabularies_that_do_not_fit_are_one_line(tmp_path, imported):
+    save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
+    for values, message in (
+        ({"memory": 3}, "model.memory: .* is an LSTM"),
+        ({"vocabulary": "none.txt"}, "none.txt: no such file; give the checkpoint's vocabulary by model.vocabulary"),
+        ({"eos": "<S>"}, "vocab.txt: has no <S>; it has <eos>, <unk>; say what stands for it by model.eos=WORD"),
+        ({"unk": "<eos>"}, "cannot be both"),
+        ({"tokenizer": "bpe"}, "model.tokenizer=bpe: must be one of"),
+        ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: no such file"),
+    ):
+        with pytest.raises(PairscaleError, match=message):
+            imported(**values)
+    with pytest.raises(ConfigError, match="model=lstm: is trained here"):
+        import_run(compose("train", ["corpus=toy"]))
+    (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
+    with pytest.raises(InputError, match="not UTF-8"):
+        imported(vocabulary=f"{tmp_path}/latin.txt")
+    save(MemTransformerLM(14, cutoffs=[6]), tmp_path / "model.pt")
+    with pytest.raises(ConfigError, match=r"model.cutoffs=\[7\]: those of .* are \[6\]"):
+        imported(cutoffs=[7])
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_vocabulary_of_the_transformer_xl_code(tmp_path, imported, old, whole):
+    model = randomised(MemTransformerLM(len(WORDS)))
+    save(model, tmp_path / "model.pt")
+    save(Corpus(Vocab(WORDS)) if whole else Vocab(WORDS), tmp_path / "cache.pt", old)
+    assert_says(imported(vocabulary=f"{tmp_path}/cache.pt"), txl_logprobs(model, SEGMENTS), SEGMENTS)
+    save(Corpus(Vocab(WORDS, lower_case=True)), tmp_path / "lower.pt", old)
+    with pytest.raises(InputError, match="of text in lower case"):
+        imported(vocabulary=f"{tmp_path}/lower.pt")
+    with pytest.raises(InputError, match="holds no Vocab"):
+        imported(vocabulary=f"{tmp_path}/model.pt")
+
+
+def test_vocabularies_as_text_are_read_as_their_authors_do(tmp_path, imported):
+    save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
+    words = ["The", "cat", "cats", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
+    (tmp_path / "vocab.txt").write_text(" ".join([*words[:5], "<UNK>", *words[5:]]) + "\t<S>\n\n")
+    tokenizer = load_model(imported(eos="<S>", unk="<UNK>")).tokenizer  # words between any white space
+    assert tokenizer.tokens == ["<eos>", "<unk>", *words]
+    assert tokenizer.encode("The <eos> cat <unk>") == [2, UNK, 3, UNK]
+    save(MemTransformerLM(14), tmp_path / "model.pt")
+    (tmp_path / "vocab.txt").write_text("\n".join([*(f" {word} 17" for word in [*WORDS, "cat"]), "", ""]))
+    assert load_model(imported(name="txl")).tokenizer.tokens[2:] == [
+        word for word in WORDS if word not in ("<eos>", "<unk>")
+    ]
+
+
+def test_sentences_are_cut_by_treebank_rules(tmp_path, imported):
+    save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
+    tokenizer = load_model(imported()).tokenizer
+    ids, spans = tokenizer.encode_raw("The cat doesn't sleep.")
+    assert [tokenizer.token(index) for index in ids] == ["The", "cat", "does", "n't", "sleep", "."]
+    assert spans[2:4] == [(8, 12), (12, 15)]
+    assert tokenizer.word_level
+
+
+def test_a_run_is_written_once_and_says_where_it_came_from(tmp_path, imported, capsys):
+    save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
+    run = imported()
+    manifest = run.read_manifest()
+    assert manifest["status"] == "done"
+    assert manifest["source"] == {
+        "importer": "colorlessgreenRNNs",
+        "checkpoint": f"{tmp_path}/model.pt",
+        "checkpoint_sha256": sha256_file(tmp_path / "model.pt"),
+        "vocabulary": f"{tmp_path}/vocab.txt",
+        "vocabulary_sha256": sha256_file(tmp_path / "vocab.txt"),
+    }
+    assert manifest["digest"] == load_model(run).digest
+    assert (manifest["vocabulary"], manifest["parameters"]) == (14, 14 * 5 + 4 * 6 * (5 + 6 + 2) + 14 * 7)
+    written = run.weights.stat().st_mtime_ns
+    assert imported() == run
+    assert run.weights.stat().st_mtime_ns == written
+    assert "done already" in capsys.readouterr().err
+    save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
+    with pytest.raises(RunError, match="done, but made of another file"):
+        imported()
+
+
+def test_scoring_and_the_analysis_take_it_as_a_run(tmp_path, imported):
+    save(randomised(MemTransformerLM(14, cutoffs=[6, 9])), tmp_path / "model.pt")
+    run = imported()
+    (tmp_path / "blimp").mkdir()
+    row = {"sentence_good": "The cats sleep.", "sentence_bad": "The cats sleeps.", "field": "syntax",
+           "linguistics_term": "agreement", "UID": "near", "pairID": "0"}  # fmt: skip
+    (tmp_path / "blimp" / "near.jsonl").write_text(json.dumps(row))
+    paths = [
+        f"paths.data={tmp_path}",
+        f"paths.runs={tmp_path}/runs",
+        "trainer.accelerator=cpu",
+        "trainer.progress=false",
+    ]
+    config = compose("eval", ["study=s", "benchmark=blimp", "corpus=toy", *paths])
+    made_up_run(config, made_up_model(TXL))
+    loaded_benchmark.cache_clear()
+    score_study(config)
+    rows, metadata = read_scores(score_path(run.scores("blimp"), "lp"))
+    assert rows["good"].item() < 0
+    assert (rows["good_tokens"].item(), rows["good_unk"].item()) == (5, 0)
+    assert (metadata["sample_words"], metadata["policy"]["score_eos"]) == (None, True)
+    ours = next(folder for folder in (tmp_path / "runs/s").iterdir() if folder != run.path)
+    manifest = {"sample_words": 1000, "corpus": {"sample": {"overlap": 0}, "text": "t", "tokenizer": "t"}}
+    type(run)(ours).update_manifest(**manifest)
+    found = collect(tmp_path / "runs", "s")
+    assert found.runs.index.tolist() == [ours.name]
+    assert found.problems[["run", "status"]].to_numpy().tolist() == [[run.path.name, PRETRAINED]]

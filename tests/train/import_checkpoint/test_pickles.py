@@ -1,0 +1,297 @@
+"""Files of torch.save are read as data: nothing that a pickle asks for is run, and every damage is one line."""
+
+import io
+import os
+import pickle
+import random
+import struct
+import subprocess
+import sys
+import zipfile
+from collections import Counter, OrderedDict
+
+import pytest
+import torch
+from torch.nn.backends.thnn import _get_thnn_function_backend
+
+from pairscale.errors import InputError, PairscaleError
+from tests.support import ROOT
+from tests.support.published_models import Corpus, RNNModel, importable, randomised, save
+from train.import_checkpoint.contents import read_contents
+from train.import_checkpoint.pickles import Record, TorchFile
+
+
+class Part:
+    """A part of the one array of a file, as a persistent reference."""
+
+    def __init__(self, start, count, total):
+        self.pid = ("storage", torch.cuda.FloatStorage, "0", "cuda:0", total, (f"view{start}", start, count))
+
+
+class Backend:
+    """What every module of torch 0.3 had as `_backend`."""
+
+    def __reduce__(self):
+        return _get_thnn_function_backend, ()
+
+
+class OldPickler(pickle.Pickler):
+    """Writes tensors and parameters as torch 0.2 and 0.3 did, from a GPU, arrays as parts of a larger one."""
+
+    def __init__(self, file, model):
+        super().__init__(file, protocol=2)
+        self.starts, self.known, self.array = {}, set(), torch.arange(3.0)
+        for weight in model.parameters():
+            self.starts[weight.data_ptr()] = len(self.array)
+            self.array = torch.cat([self.array, weight.detach().flatten()])
+
+    def persistent_id(self, value):
+        if isinstance(value, Part):
+            return value.pid
+        if isinstance(value, type) and issubclass(value, torch.nn.Module) and value not in self.known:
+            self.known.add(value)
+            return "module", value, "model.py", "class RNNModel(nn.Module): ..."
+        return None
+
+    def reducer_override(self, value):
+        if isinstance(value, torch.nn.Parameter):
+            return torch.nn.Parameter, (value.data,), (True, False, OrderedDict())
+        if isinstance(value, torch.Tensor):
+            part = Part(self.starts[value.data_ptr()], value.numel(), len(self.array))
+            return torch._utils._rebuild_tensor, (part, 0, tuple(value.shape), value.stride())
+        return NotImplemented
+
+
+def sequence(*payloads, magic=0x1950A86A20F9469CFC6C):
+    """A file of the older format up to its arrays."""
+    head = [magic, 1001, {"protocol_version": 1001, "little_endian": True}]
+    return b"".join([*(pickle.dumps(value, 2) for value in head), *payloads])
+
+
+def archive(path, payload, name="data.pkl", compression=zipfile.ZIP_STORED):
+    """A file of the newer format with one member."""
+    with zipfile.ZipFile(path, "w", compression) as file:
+        file.writestr(f"archive/{name}", payload)
+
+
+def test_a_checkpoint_of_torch_0_3(tmp_path):
+    model = randomised(RNNModel(14, 5, 6, 2))
+    model.__dict__["_backend"] = Backend()
+    buffer = io.BytesIO()
+    with importable():
+        pickler = OldPickler(buffer, model)
+        pickler.dump(model)
+    data = sequence(buffer.getvalue(), pickle.dumps(["0"], 2))
+    array = pickler.array
+    (tmp_path / "model.pt").write_bytes(data + struct.pack("<q", len(array)) + array.numpy().tobytes())
+    contents = read_contents(tmp_path / "model.pt")
+    assert contents.attribute("", "rnn_type", str) == "LSTM"
+    assert contents.attribute("drop", "p", float) == 0.3
+    assert contents.tensors.keys() == model.state_dict().keys()
+    for name, weight in model.state_dict().items():
+        assert torch.equal(contents.tensors[name], weight), name
+
+
+class Evil:
+    """Calls a function when it is unpickled."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def payloads(touched):
+    """Objects, and pickles by hand, that would make a file if anything of them were run."""
+    command = f"touch {touched}"
+    code = f"open({str(touched)!r}, 'w')"
+    objects = [
+        Evil(os.system, command),
+        Evil(eval, code),
+        Evil(exec, code),
+        Evil(open, str(touched), "w"),
+        Evil(subprocess.Popen, ["touch", str(touched)]),
+        Evil(torch.load, str(touched)),
+        Evil(pickle.loads, pickle.dumps(Evil(os.system, command))),
+        Evil(torch.hub.load, "a/b", "c"),
+        Evil(map, os.system, [command]),
+    ]
+    hands = [
+        f"cposix\nsystem\n(S'{command}'\ntR.".encode(),
+        f"(S'{command}'\niposix\nsystem\n.".encode(),
+        b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c" + bytes([len(command)]) + command.encode() + b"\x85R.",
+        f"c__builtin__\neval\n(S{code!r}\ntR.".encode(),
+        b"\x80\x04\x8c\x18torch.nn.modules.dropout\x8c\x1cDropout.__init__.__globals__\x93.",
+    ]
+    return [pickle.dumps({"w": thing}, 2) for thing in objects] + hands
+
+
+@pytest.mark.parametrize("number", range(14))
+@pytest.mark.parametrize("form", ["sequence", "archive", "bare", "magic"])
+def test_nothing_of_a_pickle_is_run(tmp_path, number, form):
+    payload = payloads(tmp_path / "touched")[number]
+    path = tmp_path / "model.pt"
+    match form:
+        case "sequence":
+            path.write_bytes(sequence(payload, pickle.dumps([], 2)))
+        case "archive":
+            archive(path, payload)
+        case "bare":
+            path.write_bytes(payload)
+        case "magic":
+            path.write_bytes(payload + sequence(pickle.dumps({}, 2)))
+    with pytest.raises(
+        InputError, match=r"model\.pt: refused, for its pickle asks for [\w.]+, .*; nothing of it was run"
+    ) as told:
+        TorchFile(path)
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_pickle_in_a_good_model_or_vocabulary_is_not_run(tmp_path, old):
+    evil = Evil(os.system, f"touch {tmp_path}/touched")
+    model = RNNModel(14, 5, 6, 1)
+    model.drop.extra = evil
+    for value in (model, Corpus(evil), {**RNNModel(14, 5, 6, 1).state_dict(), "more": evil}):
+        save(value, tmp_path / "model.pt", old)
+        with pytest.raises(InputError, match=r"model\.pt: refused, for its pickle asks for posix\.system"):
+            TorchFile(tmp_path / "model.pt")
+    assert not (tmp_path / "touched").exists()
+
+
+def test_the_command_refuses_in_one_line(tmp_path):
+    save({"w": Evil(os.system, f"touch {tmp_path}/touched")}, tmp_path / "model.pt")
+    command = [sys.executable, "-m", "train.import_checkpoint", f"model.checkpoint={tmp_path}/model.pt"]
+    done = subprocess.run([*command, f"paths.runs={tmp_path}/runs"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(
+        f"pairscale import_checkpoint: {tmp_path}/model.pt: refused, for its pickle asks for "
+    )
+    assert not list(tmp_path.glob("[!m]*")), "no folder, no file"
+
+
+@pytest.mark.parametrize("name", ["collections Counter", "collections OrderedDict", "model RNNModel", "builtins set"])
+def test_a_pickle_cannot_change_a_class(tmp_path, name):
+    """BUILD may set attributes of classes: none of ours or of Python's takes one, a copy made for the file may."""
+    payload = b"c" + name.replace(" ", "\n").encode() + b"\n(N}S'left_behind'\nNstb."
+    archive(tmp_path / "model.pt", payload)
+    if name == "collections Counter":
+        TorchFile(tmp_path / "model.pt")
+    else:
+        with pytest.raises(InputError, match="cut short, damaged or not"):
+            TorchFile(tmp_path / "model.pt")
+    assert not any(hasattr(kind, "left_behind") for kind in (Counter, OrderedDict, set, Record))
+
+
+BOMBS = {
+    "a place of the memo without end": b"\x80\x02Nr\xff\xff\xff\xff.",
+    "text longer than the file": b"\x80\x02X\xff\xff\xff\x7fabc.",
+    "bytes longer than any memory": b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
+    "the registry of extensions": b"\x80\x02\x82\x01.",
+    "an empty stack": b"\x80\x020.",
+    "no end": b"\x80\x02N",
+    "a call of no function": b"\x80\x02NN\x85R.",
+    "nested too deep": b"(" * 10_000 + b"t" * 10_000 + b".",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_pickle_that_would_not_end_is_one_line(tmp_path, name):
+    path = tmp_path / "model.pt"
+    path.write_bytes(sequence(BOMBS[name], pickle.dumps([], 2)))
+    with pytest.raises(PairscaleError, match=r"model\.pt: .*(cut short|must hold a model)") as told:
+        read_contents(path)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_file_that_is_cut_or_changed_is_one_line(tmp_path, old):
+    save(randomised(RNNModel(14, 5, 6, 1)), tmp_path / "model.pt", old)
+    whole = (tmp_path / "model.pt").read_bytes()
+    for share in range(0, 10, 2):
+        (tmp_path / "model.pt").write_bytes(whole[: len(whole) * share // 10])
+        with pytest.raises(InputError, match=r"model\.pt: ") as told:
+            read_contents(tmp_path / "model.pt")
+        assert "\n" not in str(told.value)
+    generator = random.Random(1)
+    refused = 0
+    for _ in range(60):
+        changed = bytearray(whole)
+        for _ in range(3):
+            changed[generator.randrange(len(whole))] = generator.randrange(256)
+        (tmp_path / "model.pt").write_bytes(changed)
+        try:
+            read_contents(tmp_path / "model.pt")
+        except InputError as error:
+            refused += "\n" not in str(error)
+    assert refused > 5
+
+
+def tensor_of(size, stride, offset=0, total=6):
+    return Evil(torch._utils._rebuild_tensor_v2, Part(0, total, total), offset, size, stride, False, OrderedDict())
+
+
+class PartPickler(pickle.Pickler):
+    def persistent_id(self, value):
+        return value.pid[:5] if isinstance(value, Part) else None
+
+
+@pytest.mark.parametrize(
+    ("tensor", "good"),
+    [
+        (tensor_of((2, 3), (3, 1)), True),
+        (tensor_of((3, 2), (1, 3)), True),
+        (tensor_of((2, 3), (3, 1), offset=1), False),
+        (tensor_of((2, 3), (4, 1)), False),
+        (tensor_of((1 << 40, 3), (0, 0)), False),
+        (tensor_of((6,), (-1,), offset=5), False),
+        (tensor_of((2,), (1 << 62,)), False),
+        (tensor_of((1 << 70,), (1,)), False),
+        (tensor_of(("a",), (1,)), False),
+        (tensor_of((6,), (1,), total=1 << 50), False),
+        (tensor_of((7,), (1,)), False),
+    ],
+)
+def test_a_tensor_stays_within_its_array(tmp_path, tensor, good):
+    buffer = io.BytesIO()
+    PartPickler(buffer, protocol=2).dump({"w": tensor})
+    with zipfile.ZipFile(tmp_path / "model.pt", "w") as file:
+        file.writestr("archive/data.pkl", buffer.getvalue())
+        file.writestr("archive/data/0", torch.arange(6.0).numpy().tobytes())
+    if good:
+        size, stride = tensor.call[1][2:4]
+        expected = torch.as_strided(torch.arange(6.0), size, stride)
+        assert torch.equal(read_contents(tmp_path / "model.pt").tensors["w"], expected)
+        return
+    with pytest.raises(InputError, match=r"model\.pt: "):
+        read_contents(tmp_path / "model.pt")
+
+
+def test_other_archives_are_one_line(tmp_path):
+    path = tmp_path / "model.pt"
+    good = pickle.dumps({}, 2)
+    archive(path, b"x" * 9, name="other.txt")
+    with pytest.raises(InputError, match="not one of torch"):
+        TorchFile(path)
+    archive(path, good + b" " * 1000, compression=zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match=r"data\.pkl in it is compressed"):
+        TorchFile(path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/data.pkl", good)
+        file.writestr("archive/constants.pkl", good)
+    with pytest.raises(InputError, match="a TorchScript program"):
+        TorchFile(path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/data.pkl", good)
+        file.writestr("archive/byteorder", "big")
+    with pytest.raises(InputError, match="big-endian"):
+        TorchFile(path)
+    for text in (b"", b"Some text\n", b"\x80"):
+        path.write_bytes(text)
+        with pytest.raises(InputError, match="not written by torch"):
+            TorchFile(path)
+    with pytest.raises(InputError, match="no such file"):
+        TorchFile(tmp_path / "none.pt")

@@ -1,0 +1,226 @@
+"""Which device, products of how many bits, a GPU's memory; threads and memory that is kept, in a process of its own."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import train.loop.device
+from pairscale import machine
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
+from pairscale.machine import available_cores, available_memory, fit_memory, idle_cores
+from tests.support import ROOT
+from train.loop.device import (
+    device_of,
+    enough_memory,
+    set_up_gpu,
+    threads_for,
+    without_gradients,
+)
+
+PAGES = """
+import resource
+from types import SimpleNamespace
+
+import torch
+
+from train.loop.device import set_up_cpu
+
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**26)  # 256 MB, freed at once
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+given_back = sum(faults() for _ in range(4))
+set_up_cpu(SimpleNamespace(threads=1))
+for _ in range(16):  # until the memory is in one piece: each array is asked for with some bytes more, to be aligned
+    faults()
+print(torch.get_num_threads(), given_back, sum(faults() for _ in range(4)))
+"""
+
+
+def test_freed_memory_is_kept():
+    """An array of 256 MB has 65,536 pages (fewer where the system takes large ones): few are asked for again."""
+    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, cwd=ROOT)
+    threads, given_back, kept = map(int, done.stdout.split())
+    assert threads == 1
+    assert kept < given_back / 2
+
+
+def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
+    """What a model of so many parameters computes in, on a machine of 8 cores of which so many are idle."""
+    monkeypatch.setattr(train.loop.device, "idle_cores", lambda: idle)
+    monkeypatch.setattr(train.loop.device, "available_cores", lambda: cores)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if granted:
+        monkeypatch.setenv("OMP_NUM_THREADS", granted)
+    given = more.pop("given", None)
+    return threads_for(SimpleNamespace(threads=given), parameters, **more)
+
+
+@pytest.mark.parametrize(
+    ("expected", "parameters", "values"),
+    [
+        (1, 2_400_000, {}),  # lstm_tiny, 8,000 pieces
+        (1, 13_200_000, {}),  # lstm_tiny, 50,000 words
+        (7, 71_800_000, {}),  # lstm
+        (8, 500_000_000, {}),
+        (8, None, {}),  # of a hub's model
+        (3, 71_800_000, {"idle": 3}),
+        (1, 71_800_000, {"idle": 1}),
+        (2, 71_800_000, {"granted": "2"}),
+        (4, 71_800_000, {"granted": "4,2"}),  # of nested regions
+        (7, 71_800_000, {"granted": "no number"}),
+        (5, 2_400_000, {"given": 5}),
+        (6, 2_400_000, {"recorded": 6}),  # of a run that goes on
+        (5, 2_400_000, {"recorded": 6, "given": 5}),
+        (4, 500_000_000, {"processes": 2, "idle": 1}),  # ranks do not look, so that all come to one number
+    ],
+)
+def test_threads_follow_the_models_size_and_the_idle_cores(monkeypatch, expected, parameters, values):
+    assert threads(parameters, monkeypatch, **values) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "max 100000"}, 4),
+        ({"cpu.max": "150000 100000"}, 2),  # one and a half
+        ({"cpu.max": "50000 100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 4),
+        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
+        ({}, 4),
+    ],
+)
+def test_cores_are_those_of_the_affinity_and_of_the_control_group(monkeypatch, tmp_path, files, cores):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    assert available_cores() == cores
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "cores", "gib"),
+    [
+        ("0::/user/job.scope", {"user/job.scope/cpu.max": "100000 100000"}, 1, 10),  # systemd, no namespace
+        ("0::/slurm/job/step", {"slurm/job/cpu.max": "300000 100000", "slurm/job/step/cpu.max": "max 100000"}, 3, 10),
+        (
+            "4:memory:/job\n3:cpu,cpuacct:/job",
+            {"cpu/job/cpu.cfs_quota_us": "200000", "cpu/job/cpu.cfs_period_us": "100000",
+             "memory/job/memory.limit_in_bytes": "6442450944", "memory/job/memory.usage_in_bytes": "3221225472",
+             "memory/job/memory.stat": "cache 9\ninactive_file 1073741824"},
+            2,
+            4,  # 6 GiB of which 3 are used, 1 of them by files
+        ),
+        ("0::/", {"memory.max": "2147483648", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 1),
+        ("0::/not/here", {"memory.max": "max", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 10),
+    ],
+)  # fmt: skip
+def test_limits_of_groups_below_the_root_hold(monkeypatch, tmp_path, groups, files, cores, gib):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text + "\n")
+    (tmp_path / "own").write_text(groups + "\n")
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable:   10485760 kB\n")  # 10 GiB
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "PROC_CGROUP", tmp_path / "own")
+    monkeypatch.setattr(machine, "PROC_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    assert available_cores() == cores
+    assert available_memory() == gib * 2**30
+    assert [fit_memory(3, each * 2**30) for each in (0, gib / 2, 99)] == [3, 2, 1]
+
+
+def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
+    """Of three cores that may be used one is idle, one three quarters, one not at all; a fourth is another's."""
+    moments = iter(
+        [
+            "cpu  9 9 9 9\ncpu0 10 0 0 10 0 0 0 0\ncpu1 10 0 0 10 0 0 0 0\ncpu2 5 0 5 5 5 0 0 0\ncpu3 0 0 0 9 0 0 0 0",
+            "cpu  9 9 9 9\ncpu0 10 0 0 50 0 0 0 0\ncpu1 20 0 0 40 0 0 0 0\ncpu2 5 40 5 5 5 0 0 0\ncpu3 0 0 0 49 0 0 0",
+        ]
+    )
+    monkeypatch.setattr(machine, "PROC_STAT", SimpleNamespace(read_text=lambda: next(moments)))
+    monkeypatch.setattr(machine, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(machine, "available_cores", lambda: 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
+    assert idle_cores() == 2
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        ["cpu  0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0"] * 2,  # gVisor: counters that stand still
+        [
+            "cpu0 1 0 0 1 0 0 0 0\ncpu7 1 0 0 1 0 0 0 0",
+            "cpu0 9 0 0 1 0 0 0 0\ncpu7 9 0 0 1 0 0 0 0",
+        ],  # LXC: other numbers
+        ["cpu0 1 0 0\ncpu1 1 0 0", "cpu0 9 0 0\ncpu1 9 0 0"],  # a short line
+        ["cpu0 one two 0 1\ncpu1 0 0 0 1"] * 2,
+        ["intr 1 2"] * 2,
+    ],
+)
+def test_counters_that_tell_nothing_leave_all_cores(monkeypatch, moments):
+    following = iter(moments)
+    monkeypatch.setattr(machine, "PROC_STAT", SimpleNamespace(read_text=lambda: next(following)))
+    monkeypatch.setattr(machine, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(machine, "available_cores", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    assert idle_cores() == 2
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "gpus", "needed", "expected"),
+    [
+        ("auto", 0, 1, "cpu"),
+        ("auto", 2, 1, "cuda"),
+        ("auto", 2, 2, "cuda"),
+        ("gpu", 1, 1, "cuda"),
+        ("cpu", 2, 4, "cpu"),
+    ],
+)
+def test_the_device(monkeypatch, accelerator, gpus, needed, expected):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert device_of(compose("train", [f"trainer.accelerator={accelerator}"]).trainer, needed) == expected
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "needed", "told"),
+    [
+        ("gpu", 1, "trainer.accelerator=gpu: there is no CUDA GPU here"),
+        ("gpu", 2, "trainer.devices=2: there are 0 GPUs here"),
+        ("auto", 2, "trainer.devices=2: there are 0 GPUs here"),
+    ],
+)
+def test_gpus_that_are_not_there_are_one_line(monkeypatch, accelerator, needed, told):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(ConfigError, match=told):
+        device_of(compose("train", [f"trainer.accelerator={accelerator}"]).trainer, needed)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("scoring", [False, True])
+def test_scoring_has_products_of_its_own_precision_and_leaves_those_of_training(training, scoring):
+    before = torch.backends.cudnn.allow_tf32
+    try:
+        set_up_gpu(training)
+        with without_gradients(torch.device("cpu"), scoring):
+            assert torch.backends.cudnn.allow_tf32 == scoring
+            assert torch.is_autocast_enabled("cpu") == scoring
+            assert torch.is_inference_mode_enabled()
+        assert torch.backends.cudnn.allow_tf32 == training
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+
+
+def test_a_gpu_that_is_full_is_one_line():
+    with pytest.raises(RunError, match=r"not enough memory \(tried to allocate 2 GiB\); take a smaller batch"):  # noqa: SIM117
+        with enough_memory("take a smaller batch"):
+            raise torch.OutOfMemoryError("tried to allocate\n  2 GiB")

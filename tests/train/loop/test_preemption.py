@@ -1,0 +1,164 @@
+"""Signals that come while a run trains: it saves at the end of the step, and goes on from there bit for bit."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from pairscale.command.compose import compose
+from pairscale.command.launchers.slurm import _reason
+from pairscale.errors import START_AGAIN, RunInUse
+from tests.support import ROOT
+from tests.support.commands import Command, completed
+from tests.support.slurm_cluster import TOY, paths, wait_until
+from train.loop.preemption import SIGNALS
+from train.run import train_run
+from train.runs.folder import RunFolder
+from train.runs.provenance import git_state
+
+RUN = [*TOY, "seed=1", "recipe.budget.epochs=4", "trainer.progress=false"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("preemption")
+
+
+@pytest.fixture(scope="module")
+def alone(store):
+    return train_run(compose("train", [*RUN, *paths(store), f"paths.runs={store}/alone"]))
+
+
+def start(store: Path, runs: Path, **environment: str) -> tuple[Command, RunFolder]:
+    """Begin the run in a process of its own, paused at each step while runs/hold exists, and wait for a checkpoint."""
+    runs.mkdir()
+    (runs / "hold").touch()
+    arguments = [*RUN, *paths(store), f"paths.runs={runs}"]
+    values = {"PYTHONPATH": str(ROOT), "HELD_PAUSE": "0.05"} | environment
+    held = ROOT / "tests" / "support" / "held_python.py"
+    process = Command(held, runs / "hold", "-um", "train", *arguments, environment=values)
+    folder = RunFolder.of(compose("train", arguments))
+    wait_until(lambda: bool(list(folder.path.glob("checkpoints/*.ckpt"))), "a checkpoint")
+    return process, folder
+
+
+def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, alone: RunFolder) -> None:
+    assert folder.read_manifest()["status"] == "unfinished"
+    before = folder.read_manifest()["wall_s"]
+    train_run(compose("train", [*RUN, *paths(store), f"paths.runs={runs}"]))
+    manifest = folder.read_manifest()
+    assert manifest["attempts"] == 2
+    assert manifest["wall_s"] > before > 0
+    left, right = load_file(alone.weights), load_file(folder.weights)
+    assert all(left[name].equal(right[name]) for name in left)
+    assert alone.metrics.read_bytes() == folder.metrics.read_bytes()
+
+
+@pytest.mark.parametrize(("number", "code"), [("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM), ("INT", 130)])
+def test_a_signal_saves_and_ends(store, tmp_path, alone, number, code):
+    process, folder = start(store, tmp_path / "runs")
+    process.kill(getattr(signal, f"SIG{number}"))
+    done = process.wait()
+    assert done.returncode == code, done.stderr
+    assert f"SIG{number}: saved" in done.stderr
+    assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
+
+
+def test_term_in_a_slurm_job_saves_and_goes_on(store, tmp_path, alone):
+    """A process that ends by itself is finished to SLURM, which requeues only what it kills."""
+    process, folder = start(store, tmp_path / "runs", SLURM_JOB_ID="7")
+    told = "SIGTERM: saved, and training goes on"
+    for times in (1, 2):
+        process.kill(signal.SIGTERM)
+        wait_until(lambda times=times: process.said().count(told) == times, f"the run to say so {times} times")
+    assert process.code is None
+    process.kill(signal.SIGKILL)
+    process.wait()
+    assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
+
+
+def test_the_handler_that_was_there_is_called_after_saving(store, tmp_path, monkeypatch):
+    """As submitit's is, which starts the job again; and training leaves all handlers as they were."""
+    from train.loop.module import LanguageModelling
+
+    heard, step = [], LanguageModelling.training_step
+
+    def at_step_30(self, batch, batch_idx):
+        if self.global_step == 30:
+            os.kill(os.getpid(), signal.SIGUSR2)
+        return step(self, batch, batch_idx)
+
+    config = compose("train", [*RUN, *paths(store), f"paths.runs={tmp_path}", "recipe.budget.epochs=1"])
+    folder = RunFolder.of(config)
+    monkeypatch.setattr(LanguageModelling, "training_step", at_step_30)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGUSR2, lambda *_: heard.append(len(list(folder.path.glob("checkpoints/*.ckpt")))))
+    try:
+        ours = signal.getsignal(signal.SIGUSR2)
+        assert train_run(config).done
+        assert len(heard) == 1
+        assert heard[0] >= 1  # checkpoint, at least
+        assert signal.getsignal(signal.SIGUSR2) is ours
+        assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_path, monkeypatch):
+    from train.loop.module import LanguageModelling
+
+    heard, end = [], LanguageModelling.on_train_batch_end
+
+    def after_step(self, *arguments):
+        if self.global_step == self.total_steps:
+            os.kill(os.getpid(), signal.SIGUSR2)
+        end(self, *arguments)
+
+    config = compose("train", [*RUN, *paths(store), f"paths.runs={tmp_path}", "recipe.budget.epochs=1"])
+    monkeypatch.setattr(LanguageModelling, "on_train_batch_end", after_step)
+    before = signal.signal(signal.SIGUSR2, lambda *_: heard.append(RunFolder.of(config).done))
+    try:
+        train_run(config)
+        assert heard == [True]
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
+def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
+    arguments = [*RUN, *paths(store), f"paths.runs={tmp_path}"]
+    with RunFolder.of(compose("train", arguments)).locked():
+        done = completed("train", *arguments)
+    assert done.returncode == START_AGAIN == RunInUse.exit_code
+    assert "another process is at work" in done.stderr
+
+
+def test_the_difference_from_the_commit_is_that_of_the_whole_checkout(tmp_path, monkeypatch):
+    import train.runs.provenance
+
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "m", "--allow-empty"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    for name in ("train/a.py", "conf/model/b.yaml", "eval/c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    subprocess.run(["git", "add", "train", "conf"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(train.runs.provenance, "__file__", str(tmp_path / "train" / "provenance.py"))
+    state = git_state.__wrapped__()
+    assert "+++ b/train/a.py" in state["difference"]
+    assert "+++ b/conf/model/b.yaml" in state["difference"]
+    assert state["untracked"] == ["eval/c.py"]
+
+
+def test_the_reason_of_a_failed_job_is_the_tracebacks_last_line():
+    rule = "-" * 22
+    failed = (
+        f"Job (task=0) failed during processing with trace:\n{rule}\nTraceback\nValueError: no\n\n{rule}\nYou can use"
+    )
+    assert _reason(Exception(failed)) == "ValueError: no"
+    assert _reason(Exception("Job 3 (task: 0) with path x\nhas not produced any output")).startswith("Job 3")

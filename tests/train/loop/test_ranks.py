@@ -1,0 +1,98 @@
+"""One run on several devices, as two CPU processes: the numbers of one process, exact resume, and no process left."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from pairscale.command.compose import compose
+from pairscale.command.errors import describe
+from pairscale.errors import RunError
+from tests.support.commands import completed
+from tests.support.killed import children_of, killed_after
+from tests.support.slurm_cluster import wait_until
+from tests.support.small_runs import overrides
+from train.run import train_run
+from train.runs.folder import RunFolder
+
+STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.bptt=20", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
+
+
+def on(tmp_path, devices, runs, model, *more):
+    return overrides(tmp_path, model, runs, *STEPS, f"trainer.devices={devices}", *more)
+
+
+def trained(arguments):
+    return train_run(compose("train", arguments))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("lstm", ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k"]),
+        ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.dropout=0.0"]),
+        ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.cutoffs=[50]", "model.div_val=2"]),
+    ],
+    ids=["lstm", "txl", "adaptive"],
+)
+def test_two_processes_train_as_one_does(tmp_path, model, more):
+    """Without dropout the gradients are those of the whole batch but for the order of sums."""
+    asked = [*more, "model.dropout=0", "sample.size=12k"]
+    alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *asked)) for devices in (1, 2))
+    assert both.path.name == alone.path.name  # the number of devices is no part of a run's identity
+    assert (alone.read_manifest()["devices"], both.read_manifest()["devices"]) == (1, 2)
+    assert both.read_manifest()["words_seen"] == alone.read_manifest()["words_seen"]
+    left, right = load_file(alone.weights), load_file(both.weights)
+    for name in left:
+        torch.testing.assert_close(right[name], left[name], rtol=2e-3, atol=2e-4)
+    one, two = pd.read_csv(alone.metrics), pd.read_csv(both.metrics)
+    pd.testing.assert_frame_equal(one, two, rtol=1e-4)
+    assert one["lr"].nunique() > 1  # validation, or the schedule, changed it on all ranks
+
+
+@pytest.mark.slow
+def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
+    """Bit for bit, with dropout: each rank has its own states and random numbers back."""
+    more = ["recipe=sgd_plateau", "recipe.lr=2", "recipe.budget.epochs=3"]
+    alone = trained(on(tmp_path, 2, "alone", "lstm", *more))
+    arguments = on(tmp_path, 2, "killed", "lstm", *more)
+    children: list[int] = []
+    killed = killed_after(3, arguments, lambda process: children.extend(children_of(process)))
+    assert len(children) == 1
+    wait_until(lambda: not Path(f"/proc/{children[0]}").exists(), "the end of the other rank", seconds=60)
+
+    with pytest.raises(RunError, match=r"checkpoint is of trainer.devices=2, this is trainer.devices=1: go on with 2"):
+        trained([*arguments, "trainer.devices=1"])
+    trained(arguments)
+    left, right = load_file(alone.weights), load_file(killed.weights)
+    assert all(torch.equal(left[name], right[name]) for name in left)
+    pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
+
+
+@pytest.mark.slow
+def test_a_sweep_trains_on_several_devices_run_by_run_and_ranks_draw_other_dropout(tmp_path):
+    """Were the masks of both ranks the same, columns i and i + 4 would be dropped alike."""
+    arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
+    done = completed("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "runs").glob("*/*/model.safetensors"))) == 2
+    both = RunFolder.of(compose("train", [*arguments, "seed=1"]))
+    once = trained(on(tmp_path, 1, "one", "lstm", "recipe.budget.epochs=1", "seed=1"))
+    left, right = load_file(both.weights), load_file(once.weights)
+    assert not all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be shared out evenly"),
+        (["trainer.devices=0"], "trainer.devices=0: must be from 1"),
+    ],
+)
+def test_what_cannot_be_shared_out_is_refused(tmp_path, more, told):
+    with pytest.raises(Exception, match=r"trainer\.devices") as caught:
+        compose("train", [*on(tmp_path, 1, "runs", "lstm"), *more])
+    assert told in (describe(caught.value) or "")

@@ -1,0 +1,219 @@
+"""A run folder of someone else's executes nothing, whichever of its files is replaced by one that would."""
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from analysis.study.collect import collect
+from corpora.prepare import prepare
+from eval.run import score_study
+from eval.scorers.load import load_scorer
+from eval.scores.files import ITEMS_FILE, score_path
+from pairscale.command.compose import compose
+from pairscale.errors import PairscaleError
+from pairscale.files import sha256_file, write_json
+from tests.bench.stages import LSTM, SMALL
+from tests.support import ROOT
+from train.run import train_run
+from train.runs.folder import RunFolder
+
+
+class Evil:
+    """Makes a file when it is unpickled."""
+
+    def __reduce__(self):
+        return os.system, ("touch touched",)
+
+
+YAML = "model: !!python/object/apply:os.system [touch touched]\n"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Configuration of a run, and the folder in which it was trained."""
+    folder = tmp_path_factory.mktemp("trained")
+    few = ["sample.size=2k", "recipe.budget.epochs=1", "benchmark=toy", "benchmark.per_paradigm=2"]
+    config = compose("eval", [*SMALL, *LSTM, *few])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        patched.setattr(torch, "set_num_threads", lambda _: None)
+        train_run(config)
+    return config, folder
+
+
+@pytest.fixture
+def foreign(trained, tmp_path, monkeypatch):
+    """Configuration and folder of a run that is done, the test's own; afterwards, nothing was executed."""
+    config, folder = trained
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    yield config, RunFolder.of(config)
+    assert not Path("touched").exists()
+
+
+def evil(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(pickle.dumps({"state_dict": Evil()}, 2))
+
+
+def evil_archive(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    torch.save({"state_dict": Evil(), "global_step": 3}, path)
+
+
+def vouched(run: RunFolder, path: Path) -> None:
+    """Give a replaced file the digest that the rest of the folder vouches for it by."""
+    if path == run.weights:
+        write_json(run.model, json.loads(run.model.read_text()) | {"digest": sha256_file(path)})
+    elif path.parent == run.tokenizer:
+        described = json.loads((run.tokenizer / "tokenizer.json").read_text())
+        write_json(run.tokenizer / "tokenizer.json", described | {"digest": sha256_file(path), "vocabulary": path.name})
+
+
+def test_the_pickles_here_would_run_something(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for write in (evil, evil_archive):
+        write(tmp_path / "file")
+        Path("touched").unlink(missing_ok=True)
+        with contextlib.suppress(RuntimeError):  # once it is too late
+            torch.load(tmp_path / "file", weights_only=False)
+        assert Path("touched").exists(), "or the tests below say nothing"
+
+
+@pytest.mark.parametrize("write", [evil, evil_archive])
+@pytest.mark.parametrize("name", ["last.ckpt", "digest"])
+def test_checkpoints(foreign, write, name):
+    config, run = foreign
+    run.update_manifest(status="unfinished")
+    path = run.checkpoint_folder / name
+    write(path)
+    if name == "last.ckpt":  # as one that is cut short
+        train_run(config)
+        assert "last.ckpt" in run.read_manifest()["damaged_checkpoints"][0]
+    else:
+        path.rename(run.checkpoint(3, sha256(path.read_bytes()).hexdigest()))
+        with pytest.raises(
+            PairscaleError, match=r"ckpt: whole, but this code cannot resume from it \(Weights only load"
+        ):
+            train_run(config)
+
+
+@pytest.mark.parametrize("write", [evil, evil_archive])
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm"])
+def test_models_and_tokenizers(foreign, write, name):
+    config, run = foreign
+    write(run.path / name)
+    vouched(run, run.path / name)
+    with pytest.raises(PairscaleError):
+        score_study(config)
+    if name.endswith(".safetensors"):
+        with pytest.raises(PairscaleError, match="cannot be read as safetensors"):
+            load_scorer(run)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "../model.json", "../manifest.json"])
+def test_json_files(foreign, name):
+    config, run = foreign
+    evil(run.tokenizer / name)
+    with pytest.raises(PairscaleError):
+        score_study(config)
+
+
+def test_configurations(foreign):
+    config, run = foreign
+    run.config.write_text(YAML)
+    with pytest.raises(PairscaleError, match=r"study=s: 1 of 1 runs could not be scored"):
+        score_study(config)
+    with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML \(could not determine a constructor"):
+        load_scorer(run)
+    command = [sys.executable, "-m", "analysis", "study=s", f"paths.runs={Path('runs').resolve()}"]
+    done = subprocess.run(
+        [*command, f"paths.reports={Path('reports').resolve()}"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "config.yaml: not readable as YAML" in done.stderr
+
+
+@pytest.mark.parametrize("key", ["trust_remote_code", "allow_pickle"])
+def test_a_run_folder_cannot_ask_for_code_to_be_run(foreign, key):
+    """As the run folder of a Hugging Face model: a folder beside it, whose code and pickle would run."""
+    _, run = foreign
+    model = Path("model")
+    model.mkdir()
+    described = {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config"}}
+    (model / "config.json").write_text(json.dumps(described))
+    (model / "evil.py").write_text("import os; os.system('touch touched')")
+    evil(model / "pytorch_model.bin")
+    asked = {"name": "hf_causal", "kind": "causal", "path": str(model.resolve()), "dtype": "fp32", key: True}
+    run.config.write_text(json.dumps({"model": asked, "corpus": {"reference": "treebank"}}))
+    with pytest.raises(
+        PairscaleError, match=rf"config\.yaml: model\.{key}=true would run code .* which only a command"
+    ):
+        load_scorer(run)
+    asked.pop(key)
+    run.config.write_text(json.dumps({"model": asked, "corpus": {"reference": "treebank"}}))
+    with pytest.raises(PairscaleError, match=r"comes with code of its own|only there as a pickle"):
+        load_scorer(run)
+
+
+def test_score_files(foreign):
+    """Parquet can carry pickles of pandas and Arrow extension types; neither is looked at."""
+    config, run = foreign
+    score_study(config)
+    folder = next(run.path.glob("scores/*"))
+    for path in (score_path(folder, "lp"), folder / ITEMS_FILE):
+        table = pq.read_table(path)
+        kind = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": pickle.dumps(Evil())}
+        fields = [
+            table.schema.field(0).with_metadata(kind),
+            *(table.schema.field(i) for i in range(1, table.num_columns)),
+        ]
+        pq.write_table(table.cast(pa.schema(fields, metadata=table.schema.metadata)), path)
+    score_study(config)
+    evil(score_path(folder, "lp"))
+    with pytest.raises(PairscaleError, match="1 of 1 runs could not be scored"):
+        score_study(config)
+
+
+def test_a_flipped_bit_of_a_score_file_is_noticed(foreign):
+    config, run = foreign
+    score_study(config)
+    path = score_path(next(run.path.glob("scores/*")), "lp")
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1  # within the first column
+    path.write_bytes(data)
+    with pytest.raises(PairscaleError, match="1 of 1 runs could not be scored"):
+        score_study(config)
+
+
+@pytest.mark.parametrize("name", ["offsets.npy", "words.npy"])
+def test_arrays_of_a_store(foreign, name):
+    config, _ = foreign
+    np.save(Path("store/toy/text") / name, np.array([Evil()], dtype=object), allow_pickle=True)
+    with pytest.raises(PairscaleError, match=rf"{name}: cannot be read"):
+        prepare(config)
+
+
+def test_metrics(foreign):
+    """metrics.csv is text to whoever reads it: the analysis, and a run that resumes."""
+    config, run = foreign
+    score_study(config)
+    evil(run.metrics)
+    with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
+        collect("runs", "s")
+    run.update_manifest(status="unfinished")
+    with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
+        train_run(config)

@@ -1,0 +1,197 @@
+"""Runs: identity, skip, exact resume after SIGKILL, damage."""
+
+import json
+import subprocess
+import sys
+from functools import partial
+from hashlib import sha256
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from eval.run import check_benchmark
+from pairscale.command.compose import compose
+from pairscale.errors import InputError, RunError
+from tests.support import ROOT
+from tests.support.killed import killed_after
+from tests.support.small_runs import overrides
+from train.run import train_run
+from train.runs.folder import RunFolder, run_id
+from train.runs.grid import keep_grid
+
+pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
+
+
+def test_a_command_imports_nothing_that_training_does_not_use_and_leaves_it_to_others(tmp_path):
+    code = """
+import sys
+from pairscale.command.compose import compose
+from train.runs.grid import keep_grid
+from train.run import train_run
+train_run(compose("train", sys.argv[1:]), command=True)
+print({"transformers", "scipy", "pandas"} & set(sys.modules))
+import transformers
+from lightning_utilities.core.imports import RequirementCache, module_available, package_available
+print(all([module_available("scipy"), package_available("scipy"), RequirementCache("transformers>=4.4")]))
+"""
+    arguments = [sys.executable, "-c", code, *overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1")]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[-2:] == ["set()", "True"]
+
+
+def test_from_python_torchmetrics_is_whole_after_training(tmp_path):
+    code = """
+import sys
+from pairscale.command.compose import compose
+from train.runs.grid import keep_grid
+from train.run import train_run
+train_run(compose("train", sys.argv[1:]))
+from torchmetrics.text import BERTScore
+print(BERTScore.__name__)
+"""
+    arguments = [sys.executable, "-c", code, *overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1")]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[-1] == "BERTScore"
+
+
+@pytest.mark.parametrize("model", ["lstm", "txl"])
+@pytest.mark.parametrize("recipe", ["adam_cosine", "sgd_plateau"])
+def test_a_killed_run_ends_bit_identical_to_one_left_alone(tmp_path, model, recipe):
+    more = [f"recipe={recipe}", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=0.005", "recipe.checkpoint_every=4k"]
+    alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
+
+    arguments = overrides(tmp_path, model, "killed", *more)
+    killed = killed_after(5, arguments)  # of 9: in the middle of the second epoch
+    step = torch.load(killed.checkpoints[0], weights_only=True)["global_step"]
+    assert killed.checkpoints[0].name.startswith(f"{step}-")
+    assert 0 < step < json.loads(killed.manifest.read_text())["steps"]
+
+    train_run(compose("train", arguments))
+    assert killed.read_manifest()["attempts"] == 2
+    left, right = load_file(alone.weights), load_file(killed.weights)
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
+    pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
+
+
+def test_a_done_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = train_run(config)
+    manifest = folder.read_manifest()
+    assert manifest["status"] == "done"
+    assert manifest["sample_words"] == 12_000
+    assert manifest["words_seen"] == 36_000
+    before = folder.weights.stat().st_mtime_ns
+    train_run(config)
+    assert folder.weights.stat().st_mtime_ns == before
+    assert run_id(compose("train", overrides(tmp_path, "lstm", "elsewhere"))) == folder.path.name
+    assert run_id(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.1"))) != folder.path.name
+
+
+def test_training_learns(tmp_path):
+    folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.01")))
+    metrics = pd.read_csv(folder.metrics)
+    perplexity = metrics.valid_ppl.dropna()
+    assert perplexity.iloc[-1] < perplexity.iloc[0] < 2_000
+    assert metrics.train_nats_per_token.iloc[-1] < metrics.train_nats_per_token.iloc[0]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_clip_bounds_how_far_sgd_goes(tmp_path, precision):
+    """With rate 1, n steps move the weights by n times the clip at most, and here the gradient is above the clip."""
+    ends = {}
+    for clip in ("1e-6", "2e-6", "1"):
+        more = ["recipe=sgd_plateau", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=1", "recipe.budget.epochs=1"]
+        more += [f"recipe.clip={clip}", f"precision={precision}", "recipe.export=last"]
+        folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", *more)))
+        ends[clip] = torch.cat([weight.flatten() for weight in load_file(folder.weights).values()])
+    steps = int(pd.read_csv(folder.metrics)["step"].iloc[-1])
+    assert 0 < (ends["2e-6"] - ends["1e-6"]).norm() <= steps * 3e-6
+    assert (ends["1"] - ends["1e-6"]).norm() > 1e-1
+
+
+def test_two_processes_do_not_share_a_run(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    with RunFolder.of(config).locked(), pytest.raises(RunError, match="another process"):
+        train_run(config)
+
+
+def test_bf16_trains_and_is_another_run(tmp_path):
+    folder = train_run(compose("train", overrides(tmp_path, "txl", "runs", "precision=bf16", "recipe.budget.epochs=1")))
+    assert all(tensor.dtype == torch.float32 for tensor in load_file(folder.weights).values())
+    assert run_id(compose("train", overrides(tmp_path, "txl", "runs", "recipe.budget.epochs=1"))) != folder.path.name
+
+
+def test_a_run_is_of_one_text(tmp_path):
+    """Neither a done run nor a checkpoint stands for a run on a text that took the old one's place."""
+    config = compose("train", overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1"))
+    folder = train_run(config)
+    manifest = folder.read_manifest()
+    folder.update_manifest(corpus=manifest["corpus"] | {"text": "ab" * 32})
+    with pytest.raises(RunError, match=r"done, but trained on another text \(abababab\) than .*store/local/text holds"):
+        train_run(config)
+    folder.update_manifest(status="unfinished", sample_digest="cd" * 32)
+    folder.checkpoint_folder.mkdir()
+    checkpoint = folder.checkpoint(3, sha256(b"").hexdigest())
+    checkpoint.write_bytes(b"")
+    with pytest.raises(
+        RunError, match=rf"{checkpoint.name}: of a run on another sample of text; remove the run's folder"
+    ):
+        train_run(config)
+
+
+def test_a_run_that_diverges_fails(tmp_path):
+    more = ["recipe=sgd_plateau", "recipe.lr=1e38", "recipe.clip=1e38"]
+    config = compose("train", overrides(tmp_path, "lstm", "runs", *more))
+    with pytest.raises(RunError, match=r"the run diverged at step \d+ of 12 .*, loss (nan|inf) .*learning rate 1e\+38"):
+        train_run(config)
+    assert RunFolder.of(config).read_manifest()["status"] == "failed"
+
+
+def undone(tmp_path, *more):
+    """A run folder whose text is not there, after `train_run`."""
+    config = compose("train", overrides(tmp_path, "lstm", "runs", f"corpus.path={tmp_path}/none.txt", *more))
+    with pytest.raises(InputError, match=r"none\.txt"):
+        train_run(config)
+    return RunFolder.of(config)
+
+
+def test_a_text_that_is_not_there_leaves_no_run(tmp_path):
+    folder = undone(tmp_path)
+    assert not folder.path.parent.exists()
+
+
+def test_files_of_others_in_a_folder_without_a_run_stay(tmp_path):
+    folder = RunFolder.of(compose("train", overrides(tmp_path, "lstm", "runs")))
+    (folder.path / "scores").mkdir(parents=True)
+    (folder.path / "scores" / "mine.txt").write_text("mine")
+    undone(tmp_path)
+    assert {path.name for path in folder.path.rglob("*") if path.is_file()} == {".lock", "mine.txt"}
+
+
+def test_an_unfinished_run_is_left_as_it_was(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = RunFolder.of(config)
+    folder.path.mkdir(parents=True)
+    folder.config.write_text("seed: 1\n")
+    folder.update_manifest(status="unfinished", attempts=3, git={"commit": "a", "difference": None})
+    before = (folder.config.read_bytes(), folder.manifest.read_bytes())
+    assert undone(tmp_path).path == folder.path
+    assert (folder.config.read_bytes(), folder.manifest.read_bytes()) == before
+
+
+def test_a_run_that_a_sweep_asked_for_says_why_it_failed(tmp_path):
+    config = compose("train", overrides(tmp_path, "lstm", "runs"))
+    folder = RunFolder.of(config)
+    keep_grid(folder.path.parent, {"seed=1": config}, None, "python -m train -m ...")
+    assert undone(tmp_path).read_manifest()["status"] == "failed"
+
+
+def test_what_scoring_needs_is_looked_at_before_training(tmp_path):
+    """A benchmark's path mistyped was told when days of training were over."""
+    config = compose("eval", overrides(tmp_path, "lstm", "runs", f"benchmark.path={tmp_path}/no_blimp"))
+    with pytest.raises(InputError, match="no_blimp"):
+        train_run(config, check=partial(check_benchmark, config))
+    assert not RunFolder.of(config).path.exists()

@@ -1,0 +1,353 @@
+"""Tracking in W&B, offline: what is in its files, that nothing is there twice, and that no network is touched."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from eval.diagnostics.files import read_cloze
+from eval.diagnostics.measures import measures
+from eval.run import score_run
+from eval.scores.accuracy import accuracies
+from eval.scores.record import read_record, scored_pairs
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
+from tests.support import ROOT
+from tests.support.commands import completed
+from tests.support.diagnostics import write_files
+from tests.support.killed import killed_after
+from tests.support.made_up_models import LSTM, made_up_model, made_up_run
+from tests.support.offline_wandb import offline_runs
+from train.run import train_run
+from train.runs.folder import RunFolder
+from train.runs.wandb import RECORD, Tracker, _mode, answers, has_key, tracked
+
+SMALL = [
+    "corpus=toy", "corpus.words=60000", "tokenizer=word", "sample.size=8k", "model=lstm_tiny", "model.embedding=16",
+    "model.hidden=16", "recipe.validation_words=500", "recipe.budget.epochs=3", "trainer.threads=1",
+    "trainer.accelerator=cpu", "trainer.progress=false", "benchmark=toy", "benchmark.per_paradigm=4", "study=s",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch, tmp_path):
+    """Neither a key nor a choice of mode comes from the machine that the tests run on; and programs that a test starts
+    have a service of W&B of their own, as they have elsewhere.
+    """
+    for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+
+
+def asked(tmp_path, *more, logger="wandb"):
+    paths = [f"paths.{name}={tmp_path}/{name}" for name in ("store", "runs", "reports")]
+    return [*SMALL, *paths, f"logger={logger}", *more]
+
+
+def test_training_is_tracked_over_words_seen(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    folder = train_run(compose("train", asked(tmp_path, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]")))
+    assert not list((tmp_path / "here").iterdir())
+    (run,) = offline_runs(tmp_path).values()
+    assert run.id == run.name == folder.path.name
+    assert (run.group, run.job_type, run.project, run.tags) == ("s", "train", "pairscale", ["a", "b"])
+    assert run.state == "finished"
+    assert [path.parent for path in run.folders] == [folder.path / "wandb"]
+    assert {"name": "words_seen", "options": {"defined": True}} in run.metrics
+    assert any(metric.get("glob_name") == "*" and metric["step_metric"] == "words_seen" for metric in run.metrics)
+    assert run.config["model"] | {"name": "lstm_tiny", "hidden": 16, "embedding": 16} == run.config["model"]
+    assert run.config["sample"]["size"] == "8k"
+    assert {"paths", "logger", "trainer", "benchmark"}.isdisjoint(run.config)
+    logged = pd.DataFrame(run.history).filter(regex="^[^_]").astype(float)
+    written = pd.read_csv(folder.metrics).astype(float)
+    pd.testing.assert_frame_equal(logged[written.columns], written, check_exact=True)
+    manifest = folder.read_manifest()
+    for name in ("sample_words", "words_seen", "parameters", "words_per_s"):
+        assert run.summary[name] == manifest[name]
+    assert run.summary["exported/valid_ppl"] == written["valid_ppl"].min()
+    kept = {artifact["type"]: {f["path"] for f in artifact["manifest"]["contents"]} for artifact in run.artifacts}
+    (checkpoint,) = kept["checkpoint"]
+    assert checkpoint.endswith(".ckpt")
+    assert {"model.safetensors", "model.json", "tokenizer/tokenizer.json"} <= kept["model"]
+    stored = [f["local_path"] for artifact in run.artifacts for f in artifact["manifest"]["contents"]]
+    assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
+
+
+def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
+    """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
+    arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=6", "recipe.batch=4")
+    folder = killed_after(4, arguments)
+    train_run(compose("train", arguments))
+    (run,) = offline_runs(tmp_path).values()
+    assert len(run.folders) == 2
+    assert run.state == "finished"
+    written = pd.read_csv(folder.metrics).astype(float)
+    logged = pd.DataFrame(run.history)[written.columns].astype(float)
+    starts = logged.index[logged["step"] == 1]
+    assert len(starts) == 2
+    first, second = logged[: starts[1]], logged[starts[1] :].reset_index(drop=True)
+    pd.testing.assert_frame_equal(second, written, check_exact=True, check_dtype=False)
+    pd.testing.assert_frame_equal(first, written[: len(first)], check_exact=True, check_dtype=False)
+
+
+def test_what_w_and_b_has_already_is_not_logged_again(tmp_path):
+    """Online, a run that goes on brings the summary of what came before."""
+
+    logged = []
+    known = SimpleNamespace(summary={"words_seen": 200}, log=lambda values: logged.append(values["words_seen"]))
+    tracker = Tracker(known)
+    (tmp_path / "metrics.csv").write_text("step,words_seen,valid_ppl,valid_oov_rate\n1,100,9,0\n2,200,8,0\n3,300,7,0\n")
+    tracker.catch_up(tmp_path / "metrics.csv")
+    for words in (300, 400, 400, 500):
+        tracker.log({"words_seen": words})
+    assert logged == [300, 400, 500]
+
+
+def test_scores_are_tracked_once_however_often(tmp_path):
+    config = compose("eval", asked(tmp_path))
+    folder = train_run(config)
+    score_run(folder, config)
+    first = offline_runs(tmp_path)[f"{folder.path.name}-eval"]
+    assert (first.name, first.group, first.job_type) == (folder.path.name, "s", "eval")
+    assert first.config["sample"]["size"] == "8k"
+    (label,) = {scored.label for scored in scored_pairs(folder)}
+    for scored in scored_pairs(folder):
+        expected = accuracies(scored.rows)
+        columns, rows = first.table(f"accuracies/{label}/{scored.method}")
+        read = pd.DataFrame(rows, columns=columns)
+        pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
+        for row in expected[expected["level"] != "paradigm"].itertuples():
+            assert first.summary[f"accuracy/{label}/{scored.method}/{row.name}"] == row.accuracy
+    assert first.summary["sample_words"] == 8000
+
+    score_run(folder, compose("eval", asked(tmp_path, "method=[lp]")))  # all of it is told again
+    again = offline_runs(tmp_path)[first.id]
+    assert len(again.folders) == 2
+    assert not again.history
+    assert set(again.summary) == set(first.summary)
+    assert again.summary[RECORD] == first.summary[RECORD]
+
+
+def test_measures_of_diagnostics_are_tracked(tmp_path):
+    write_files(tmp_path / "lm_diagnostics")
+    paths = [
+        f"paths.data={tmp_path}",
+        f"paths.runs={tmp_path}/runs",
+        "trainer.accelerator=cpu",
+        "study=s",
+        "corpus=toy",
+    ]
+    for name in ("cprag", "role"):
+        config = compose("eval", [*paths, f"benchmark={name}", "logger=wandb", "trainer.progress=false"])
+        run = RunFolder.of(config) if name == "role" else made_up_run(config, made_up_model(LSTM))
+        score_run(run, config)
+    (found,) = offline_runs(tmp_path).values()
+    assert (found.id, found.job_type) == (f"{run.path.name}-eval", "eval")
+    for name in ("cprag", "role"):
+        cloze, _ = read_cloze(run.scores(name))
+        columns, rows = found.table(f"measures/{name}")
+        read = pd.DataFrame(rows, columns=columns)
+        pd.testing.assert_frame_equal(read, measures(name, cloze), check_dtype=False, check_exact=True)
+        for level, part, share in read[["level", "name", "accuracy"]].to_numpy():
+            assert found.summary[f"{level}/{name}/{part}"] == share
+        expected = cloze[(cloze["role"] == "expected") & (cloze["condition"] == "original")]
+        best = expected.groupby("item")["rank"].min().fillna(99)
+        assert found.summary[f"accuracy@5/{name}/original"] == (best <= 5).mean()
+    assert json.loads(found.summary[RECORD])["scores"] == {}
+
+
+def test_the_record_says_what_a_curve_needs(tmp_path):
+    config = compose("eval", asked(tmp_path))
+    folder = train_run(config)
+    score_run(folder, config)
+    record = read_record(offline_runs(tmp_path)[f"{folder.path.name}-eval"].summary[RECORD], "here")
+    manifest = folder.read_manifest()
+    assert record["run"] == folder.path.name
+    assert record["study"] == "s"
+    assert record["config"]["seed"] == 1
+    for key in ("sample_words", "config_digest", "corpus", "words_seen"):
+        assert record["manifest"][key] == manifest[key]
+    (methods,) = record["scores"].values()
+    assert set(methods) == {"lp", "mean_lp", "pen_lp"}
+    scored = next(scored for scored in scored_pairs(folder) if scored.method == "lp")
+    assert methods["lp"]["digest"] == scored.metadata["benchmark"]["digest"]
+    assert methods["lp"]["policy"] == scored.metadata["policy"]
+    rows = scored.rows
+    for phenomenon, paradigm, pairs, right, tie, unk in methods["lp"]["paradigms"]:
+        part = rows[(rows["phenomenon"] == phenomenon) & (rows["paradigm"] == paradigm)]
+        counted = [sum(part["good"] > part["bad"]), sum(part["good"] == part["bad"])]
+        counted.append(sum((part["good_unk"] > 0) | (part["bad_unk"] > 0)))
+        assert pairs == len(part) == 4
+        assert [right * pairs, tie * pairs, unk * pairs] == pytest.approx(counted)
+
+    for names in ({"run": "../x"}, {"study": "../x"}, {"scores": {"blimp": {"../x": {}}}}, {"scores": {"../x": {}}}):
+        with pytest.raises(RunError, match=r"^e/p/id: \$\.\w+"):
+            read_record(json.dumps(record | names), "e/p/id")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "not readable as JSON"),
+        ("[]", "expected object, got array"),
+        ('{"version": 2}', "version 2, this code reads 1"),
+        ('{"version": 1, "run": "r"}', "without study"),
+    ],
+)
+def test_another_record_is_one_line(text, told):
+    with pytest.raises(RunError, match=rf"e/p/id: .*{told}.*; score the run again with logger=wandb"):
+        read_record(text, "e/p/id")
+
+
+@pytest.fixture
+def listener(monkeypatch):
+    """A server in W&B's place, that says nothing; and how often it was called."""
+    calls = []
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            calls.append(connection)
+
+    threading.Thread(target=serve, daemon=True).start()
+    monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+    yield calls
+    server.close()
+
+
+NO_NETWORK = """
+import socket, sys
+real = socket.socket.connect
+def connect(self, address):
+    if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        sys.exit(f"a connection to {address}")
+    return real(self, address)
+socket.socket.connect = connect
+def look_up(host, *rest, real=socket.getaddrinfo, **more):
+    if host not in (None, "", "127.0.0.1", "::1", "localhost"):
+        sys.exit(f"{host} was looked up")
+    return real(host, *rest, **more)
+socket.getaddrinfo = look_up
+import runpy
+sys.argv[0] = "eval"
+runpy.run_module("eval", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.slow
+def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp_path, listener):
+    arguments = ["experiment=demo", *asked(tmp_path)]
+    command = [sys.executable, "-c", NO_NETWORK, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert not listener
+    assert len(offline_runs(tmp_path)) == 2
+    assert not [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("wandb")]
+    assert done.stderr.count("tracked offline; to send it: wandb sync") == 2
+
+
+def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
+    code = (
+        "import sys; from pairscale.command.compose import compose; from train.run import train_run;"
+        "from eval.run import score_run;"
+        "import analysis.report.wandb, analysis.study.wandb;"
+        f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
+        "sys.exit('wandb' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=300, capture_output=True).returncode == 0
+
+
+def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
+    answered = []
+    monkeypatch.setattr("train.runs.wandb.answers", lambda url: answered.append(url) or False)
+    monkeypatch.setattr("train.runs.wandb._answers", {})
+    assert _mode(None) == "offline"
+    assert not has_key()
+    assert not answered, "without a key nothing is asked of a network"
+    monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
+    assert _mode(None) == "offline"
+    assert _mode(None) == "offline"
+    assert len(answered) == 1, "once a process"
+    assert "does not answer: tracking offline" in capsys.readouterr().err
+    assert _mode("online") == "online"
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    assert _mode(None) == "disabled"
+    assert _mode("offline") == "offline"
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setattr("train.runs.wandb._answers", {})
+    monkeypatch.setattr("train.runs.wandb.answers", lambda url: True)
+    assert _mode(None) == "online"
+    monkeypatch.delenv("WANDB_API_KEY")
+    (tmp_path / "netrc").write_text(f"machine api.wandb.ai login user password {'k' * 40}\n")
+    assert has_key()
+
+
+def test_a_server_answers_whatever_it_says(tmp_path):
+    import http.server
+
+    class Refuses(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(403)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert answers(url)
+        server.shutdown()
+    assert not answers(url)
+
+
+def test_asking_for_online_without_a_key_is_one_line(tmp_path):
+    done = completed("train", *asked(tmp_path, "logger.mode=online"))
+    assert done.returncode == 2, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale train: ")]
+    assert len(lines) == 1
+    assert "logger=wandb: " in lines[0]
+    assert "logger.mode=offline tracks without a network" in lines[0]
+
+
+def test_in_a_sweep_accuracies_have_its_id_and_training_keeps_its_own(tmp_path):
+    environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
+    completed("eval", "experiment=demo", *asked(tmp_path), environment=environment).check_returncode()
+    runs = offline_runs(tmp_path)
+    (name,) = {run.name for run in runs.values()}
+    assert {run.id: run.job_type for run in runs.values()} == {name: "train", "ofsweep1": "eval"}
+    assert read_record(runs["ofsweep1"].summary[RECORD], "here")["run"] == name
+
+
+def test_what_fails_is_a_failed_run(tmp_path):
+    config = compose("train", asked(tmp_path))
+
+    def fail():
+        with tracked(config.logger, "train", "a-run", "s", tmp_path / "a-run", {}):
+            raise ConfigError("no")
+
+    with pytest.raises(ConfigError):
+        fail()
+    assert offline_runs(tmp_path)["a-run"].state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("logger.mode=on", "logger.mode=on: must be one of disabled, offline, online"),
+        ("logger.artifacts=[weights]", "logger.artifacts=weights: must be one of checkpoint, model"),
+    ],
+)
+def test_values_out_of_range(tmp_path, override, told):
+    with pytest.raises(ConfigError, match=told):
+        compose("train", asked(tmp_path, override))

@@ -1,0 +1,399 @@
+"""N-gram models: against Kneser-Ney smoothing written out slowly, KenLM's own sums, and what stands in their way."""
+
+import math
+import random
+import stat
+from hashlib import sha256
+from pathlib import Path
+
+import kenlm
+import numpy as np
+import pandas as pd
+import pytest
+
+import train.lmplz
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements, score_labels
+from corpora.prepare import prepare
+from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
+from eval.diagnostics.next_words import next_words
+from eval.run import score_run
+from eval.scorers.load import load_scorer
+from eval.scorers.ngram import NgramScorer
+from pairscale.command.compose import compose
+from pairscale.command.errors import one_line_errors
+from pairscale.errors import ConfigError, RunError
+from tests.support import ROOT
+from tests.support.commands import completed
+from tests.support.kneser_ney import KneserNey
+from tests.support.made_up_pretrained import policy
+from train.estimate import PROCESS_BYTES, estimate
+from train.ngram import kenlm_words, load_ngram
+from train.plan import Plan, Planned
+from train.run import train_run
+from train.runs.folder import RunFolder, run_id
+
+WORDS = ["the", "a", "cat", "dog", "bird", "sees", "hears", "near", "that", "sleeps", "barks", "old", "small", "of"]
+
+
+def sentences(count: int, seed: int) -> list[str]:
+    draw = random.Random(seed)
+    weights = [1 / rank for rank in range(1, len(WORDS) + 1)]
+    return [" ".join(draw.choices(WORDS, weights, k=draw.randrange(2, 8))) for _ in range(count)]
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """The configuration of a run on a small text, with overrides; "zebra" and "gnu" are in no training sentence."""
+    lines = [text + ("\n" if n % 10 == 9 else "") for n, text in enumerate(sentences(600, 0))]
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    folders = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs", f"corpus.path={tmp_path}/text.txt"]
+    fixed = ["corpus=local", "corpus.split.valid=0.1", "model=ngram", "sample.size=1k", "study=s"]
+    quiet = ["trainer.progress=false", "trainer.accelerator=cpu", "model.lmplz_memory=50M"]
+
+    def configure(*overrides: str):
+        return compose("eval", [*fixed, *quiet, *folders, *overrides])
+
+    return configure
+
+
+def trained(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
+    """The run, its scorer, and the sample as lists of tokens, <unk> for what the tokenizer does not know."""
+    run = train_run(config)
+    scorer = load_scorer(run)
+    assert isinstance(scorer, NgramScorer)
+    ids = prepare(config).sample().tokens.tolist() if config.model.vocabulary == "closed" else []
+    texts: list[list[str]] = [[]]
+    for index in ids:
+        if index == EOS:
+            texts.append([])
+        else:
+            texts[-1].append(scorer.tokenizer.token(index))
+    return run, scorer, texts[:-1]
+
+
+@pytest.mark.parametrize("order", [2, 3, 5])
+def test_equals_kneser_ney_written_out(configured, lmplz, order):
+    """Some words are unknown to the tokenizer, and one that it knows is in no sentence of the sample."""
+    few = ["sample.size=700", "tokenizer.vocab_size=12"]
+    _, scorer, texts = trained(configured(f"model.order={order}", *few))
+    reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
+    assert "<unk>" in {word for text in texts for word in text}
+    for sentence in ["the old cat sees a dog", "of zebra near near", "barks", *sentences(5, 9)]:
+        (found,) = scorer.score([sentence], policy())
+        tokens = [scorer.tokenizer.token(index) for index in scorer.tokenizer.encode(sentence)]
+        assert found.logprobs == pytest.approx(reference.logprobs(tokens), abs=2e-5)
+
+
+def test_equals_kneser_ney_over_characters(configured, lmplz):
+    _, scorer, texts = trained(configured("tokenizer=char", "sample.size=300", "model.order=3"))
+    reference = KneserNey(texts, 3, vocabulary=len(scorer.tokenizer))
+    (found,) = scorer.score(["a bad cat"], policy(score_eos=True))
+    assert found.logprobs == pytest.approx(reference.logprobs(list("a bad cat")), abs=2e-5)
+    assert found.spans.tolist() == [*([at, at + 1] for at in range(9)), [9, 9]]
+
+
+@pytest.mark.parametrize(
+    "overrides", [[], ["tokenizer.vocab_size=12"], ["tokenizer=unigram", "tokenizer.vocab_size=290"]]
+)
+def test_probabilities_of_a_vocabulary_sum_to_one(configured, lmplz, overrides):
+    run = train_run(configured("sample.size=200", "corpus.split.valid=0.3", *overrides))
+    ngram = load_ngram(run)
+    for history in ([], [2], [3, 2, 4], [UNK]):
+        total = sum(math.exp(ngram.logprobs([*history, index])[-1]) for index in range(len(ngram.tokenizer)))
+        # Words that the sample lacks share evenly what smoothing leaves; where it lacks none, KenLM keeps a little.
+        assert total == pytest.approx(1, abs=0.01 if overrides else 1e-5)
+
+
+def test_equals_full_scores_of_kenlm(configured, lmplz):
+    run, scorer, _ = trained(configured("tokenizer.vocab_size=9"))
+    told = kenlm.Model(str(run.ngrams))
+    asked = [*sentences(20, 5), "a zebra near the gnu"]
+    for sentence, found in zip(asked, scorer.score(asked, policy()), strict=True):
+        words = [scorer.ngram.words[index] for index in scorer.tokenizer.encode(sentence)]
+        full = [log10 * math.log(10) for log10, _, _ in told.full_scores(" ".join(words))]
+        assert found.logprobs == pytest.approx(full, abs=1e-9)
+    known = " ".join(word for word in WORDS if word in scorer.tokenizer.tokens)
+    assert scorer.score([known], policy())[0].logprobs.sum() == pytest.approx(
+        told.score(known) * math.log(10), abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_next_words_are_kneser_ney_s_of_every_word(configured, lmplz, order):
+    """Rank and most probable words, from every word of the vocabulary put after the context (before the end)."""
+    _, scorer, texts = trained(configured(f"model.order={order}", "sample.size=700"))
+    reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
+    contexts = ["the old cat", "a dog", "the small cat"] * 2
+    asked = [["sees", "zebra"], ["barks"], ["sees"]] * 2
+    found = next_words(scorer, contexts, asked, 3, policy())
+    for context, candidates, answer in zip(contexts, asked, found, strict=True):
+        known = {word: reference.logprobs([*context.split(), word])[-2] for word in WORDS}
+        best = sorted(known, key=known.get, reverse=True)
+        assert answer.logprobs[0] == pytest.approx(known[candidates[0]], abs=2e-5)
+        assert answer.ranks[0] == best.index(candidates[0]) + 1
+        assert answer.words == best[:3]
+        assert answer.word_logprobs == pytest.approx([known[word] for word in best[:3]], abs=2e-5)
+    assert np.isnan(found[0].logprobs[1])  # <unk> is no word
+    assert found[0].ranks[1] == 0
+
+
+def test_spans_unknown_words_and_the_end(configured, lmplz):
+    _, scorer, _ = trained(configured())
+    first, second, empty = scorer.score(["the zebra sleeps", "the gnu sleeps", ""], policy())
+    assert first.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
+    assert first.unk.tolist() == [False, True, False, False]
+    assert np.array_equal(first.logprobs, second.logprobs), "one string to the model: a tie"
+    assert len(empty.logprobs) == 1
+    short, none = scorer.score(["the zebra sleeps", ""], policy(score_eos=False))
+    assert np.array_equal(short.logprobs, first.logprobs[:3])
+    assert none.spans.shape == (0, 2)
+
+
+def test_no_context_reaches_over_the_begin_symbol(configured, lmplz):
+    """KenLM, led through the context, the end of its last sentence and <s>, is where a sentence begins anyway."""
+    _, scorer, _ = trained(configured())
+    told = scorer.ngram.model
+    begin, state, after = kenlm.State(), kenlm.State(), kenlm.State()
+    told.BeginSentenceWrite(begin)
+    told.BeginSentenceWrite(state)
+    for word in ("the", "old", "cat", "</s>", "<s>"):
+        told.BaseScore(state, word, after)
+        state, after = after, state
+    assert state == begin
+    plain, *others = (
+        scorer.score(["the cat sleeps"], asked)[0].logprobs
+        for asked in (policy(), policy(context="eos"), policy(context="text", context_text="the old cat"))
+    )
+    assert all(np.array_equal(plain, other) for other in others)
+
+
+def test_the_run_folder_is_as_any_other(configured, lmplz):
+    config = configured("recipe.validation_words=200")
+    run, scorer, _ = trained(config)
+    manifest = run.read_manifest()
+    assert manifest["status"] == "done"
+    assert (manifest["sample_words"], manifest["words_seen"]) == (1000, 1000)
+    assert manifest["parameters"] == sum(manifest["ngrams"])
+    assert len(manifest["ngrams"]) == 5
+    assert manifest["versions"]["ufal-kenlm"] or manifest["versions"]["kenlm"]
+    assert len(manifest["lmplz"]["digest"]) == 64
+    assert not list(run.path.glob("estimation*"))
+    held_out = prepare(config).held_out("valid", 200)
+    texts = [held_out.tokens.tolist()]
+    nats, start = 0.0, 0
+    for at, token in enumerate(texts[0]):
+        if token == EOS:
+            nats -= sum(scorer.ngram.logprobs(texts[0][start : at + 1]))
+            start = at + 1
+    (row,) = pd.read_csv(run.metrics).to_dict("records")
+    assert row["valid_ppl"] == pytest.approx(math.exp(nats / held_out.words), rel=1e-9)
+    assert scorer.sample_words == 1000
+
+    before = run.ngrams.stat().st_mtime_ns
+    train_run(config)
+    assert run.ngrams.stat().st_mtime_ns == before
+    again = train_run(configured("recipe.validation_words=200", "study=other", "model.lmplz_memory=200M"))
+    assert again.path.name == run.path.name
+    assert load_scorer(again).digest == scorer.digest
+
+
+def test_what_a_study_says_of_training_makes_no_other_run(configured):
+    plain = run_id(configured())
+    assert run_id(configured("recipe.budget.epochs=7", "recipe.batch=9", "recipe.lr=3")) == plain
+    assert configured("recipe.budget.epochs=7").recipe.budget.epochs == 1
+    for override in ("model.order=3", "model.prune=[0,1]", "model.vocabulary=open", "model.discount_fallback=null"):
+        assert run_id(configured(override)) != plain
+
+
+def test_an_open_vocabulary_holds_every_word_of_the_sample(configured, lmplz):
+    few = ["tokenizer.vocab_size=5"]
+    closed, opened = (trained(configured(f"model.vocabulary={name}", *few))[1] for name in ("closed", "open"))
+    sentence = "the small bird hears a zebra"
+    assert closed.score([sentence], policy())[0].unk.sum() > 1
+    assert opened.score([sentence], policy())[0].unk.tolist() == [*[False] * 5, True, False]
+
+
+def test_pruning_leaves_n_grams_out(configured, lmplz):
+    whole, pruned = (
+        train_run(configured("model.order=3", f"model.prune={prune}")).read_manifest()["ngrams"]
+        for prune in ("[0]", "[0,0,1]")
+    )
+    assert whole[:2] == pruned[:2]
+    assert 0 < pruned[2] < whole[2]
+
+
+def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
+    folders = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    fixed = ["corpus=toy", "corpus.words=20000", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "study=s"]
+    fixed += ["trainer.progress=false", "trainer.accelerator=cpu", "recipe.validation_words=200"]
+    tiny = ["model=lstm_tiny", "model.embedding=8", "model.hidden=8", "recipe.budget.epochs=1"]
+    for model, size in ((["model=ngram"], "1k"), (["model=ngram"], "2k"), (tiny, "1k")):
+        config = compose("eval", [*fixed, *folders, *model, f"sample.size={size}"])
+        score_run(train_run(config), config)
+    study = collect(f"{tmp_path}/runs", "s")
+    judged = judgements(study, score_labels(study)[0], "lp", "wrong")
+    assert set(judged.runs["group"]) == {"ngram", "lstm_tiny"}
+    assert judged.runs["valid_ppl"].notna().all()
+    assert set(judged.runs.loc[judged.runs["model"] == "ngram", "sample_words"]) == {1000, 2000}
+
+
+def test_words_that_mean_something_else_to_kenlm_get_another_name(configured):
+    tokens = ["a", " ", "\u3000", "\xa0", "<s>", "</s>", "<unk>", "<UNK>", "\\unk", "\\61", "\t", "\\2-grams:", "é"]
+    words = kenlm_words(ListTokenizer(configured("tokenizer=char").tokenizer, tokens))
+    assert words[EOS] == "</s>"
+    assert words[2:] == ["a", "\\20", "\u3000", "\xa0", *words[6:14], "é"]
+    assert len(set(words)) == len(words)
+    assert all(len(word.encode().split()) == 1 for word in words)
+    assert not {"<s>", "<unk>", "<UNK>", "</s>"}.intersection(words[1:])
+
+
+# What stands in the way, one line each
+
+
+def test_without_lmplz_it_is_said_how_to_get_it(configured, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match=r"neither on the PATH nor in .*nowhere; `python -m train.lmplz` builds it"):
+        train_run(configured())
+    with pytest.raises(ConfigError, match=r"model\.lmplz=/no/lmplz: no program there"):
+        train_run(configured("model.lmplz=/no/lmplz"))
+    program(tmp_path / "lmplz", "exit 0")
+    with pytest.raises(ConfigError, match="build_binary is neither beside"):
+        train_run(configured())
+    assert not RunFolder.of(configured()).path.exists()  # nothing was done
+
+
+def program(path: Path, script: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+THREW = "/x.cc:1 in void f() threw E because `n == 0'."
+
+
+@pytest.mark.parametrize(
+    ("said", "end", "told"),
+    [
+        (f"{THREW}\nNo  space left.\nTry more.", "exit 1", "No space left."),
+        (THREW, "exit 1", "E because `n == 0'."),
+        ("=== 1/5 Counting", "kill -9 $$", "ended by signal 9, as for want of memory"),
+        ("", "kill -7 $$", "ended by signal 7, as on a full disk (No space left on device)"),
+        ("", "exit 3", "exit code 3"),
+    ],
+)
+def test_why_lmplz_failed_is_one_line(configured, tmp_path, said, end, told):
+    (tmp_path / "said").write_text(said)
+    path = program(tmp_path / "bin" / "lmplz", f"cat {tmp_path}/said >&2; {end}")
+    program(tmp_path / "bin" / "build_binary", "exit 0")
+    config = configured(f"model.lmplz={path}")
+    with pytest.raises(RunError) as raised:
+        train_run(config)
+    assert str(raised.value) == f"lmplz failed: {told}"
+    assert RunFolder.of(config).read_manifest()["reason"] == f"RunError: lmplz failed: {told}"
+    assert not list(RunFolder.of(config).path.glob("estimation*"))
+
+
+def test_what_the_real_lmplz_refuses(configured, lmplz):
+    with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*discount[^\n]*$"):
+        train_run(configured("sample.size=20", "model.discount_fallback=null"))
+    with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*(memory|block)[^\n]*$"):
+        train_run(configured("model.lmplz_memory=1K"))
+    assert 5 in train_run(configured("sample.size=20")).read_manifest()["fallback_discounts"]
+
+
+def test_pieces_have_no_open_vocabulary(configured, lmplz):
+    with pytest.raises(
+        ConfigError, match=r"model\.vocabulary=open with tokenizer=unigram: pieces leave no word unknown"
+    ):
+        train_run(configured("model.vocabulary=open", "tokenizer=unigram"))
+
+
+def test_an_order_that_the_module_cannot_read_is_told_before_estimation(configured, lmplz, tmp_path):
+    told = r"model\.order=7: the installed module kenlm was compiled for orders below 7; .*`MAX_ORDER=7 pip install"
+    with pytest.raises(ConfigError, match=told):
+        train_run(configured("model.order=7", f"model.lmplz={program(tmp_path / 'lmplz', 'exit 1')}"))
+    assert len(train_run(configured("model.order=6")).read_manifest()["ngrams"]) == 6
+
+
+def test_damage_is_one_line(configured, lmplz):
+    run = train_run(configured())
+    whole = run.ngrams.read_bytes()
+    run.ngrams.write_bytes(whole[:-1000])
+    with pytest.raises(
+        RunError, match=r"model\.kenlm: its SHA-256 begins with \w{8}, model\.json says \w{8}: cut short"
+    ):
+        load_scorer(run)
+    description = run.model.read_text(encoding="utf-8")
+    run.model.write_text(
+        description.replace(sha256(whole).hexdigest(), sha256(whole[:-1000]).hexdigest()), encoding="utf-8"
+    )
+    with pytest.raises(RunError, match=r"model\.kenlm: cannot be read by KenLM \([^\n]*\)$"):
+        load_scorer(run)
+    run.model.write_text(description.replace('"order": 5', '"order": 4'), encoding="utf-8")
+    run.ngrams.write_bytes(whole)
+    with pytest.raises(RunError, match=r"model\.kenlm: an n-gram model of order 5, it should be of order 4"):
+        load_scorer(run)
+    run.model.write_text(description, encoding="utf-8")
+    run.ngrams.unlink()
+    with pytest.raises(RunError, match=r"model\.kenlm: missing, though model\.json is there"):
+        load_scorer(run)
+
+
+def test_a_tokenizer_of_another_model_is_refused(configured, lmplz):
+    run = train_run(configured())
+    own = load_tokenizer(run.tokenizer)
+    assert isinstance(own, ListTokenizer)
+    for tokens in ([*reversed(own.tokens[2:])], own.tokens[2:-1]):
+        ListTokenizer(own.config, tokens).save(run.tokenizer)
+        told = f"{len(tokens) + 2} tokens, .* was trained with {len(own)}"
+        if len(tokens) + 2 == len(own):
+            told = rf"its vocabulary \(digest {tokenizer_digest(run.tokenizer)[:8]}\) is not the one"
+        with pytest.raises(RunError, match=told):
+            load_scorer(run)
+
+
+# The commands
+
+
+def test_building_lmplz_without_a_registry_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "kenlm")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(SystemExit, match="2"), one_line_errors("pairscale lmplz"):
+        train.lmplz.main()
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("pairscale lmplz: pip download failed: ERROR: ")
+    assert "kenlm==0.3.0" in last
+    for name in train.lmplz.PROGRAMS:
+        program(tmp_path / "kenlm" / name, "exit 0")
+    train.lmplz.main()
+    assert "there already" in capsys.readouterr().err
+
+
+def test_debian_gets_what_the_build_needs():
+    listed = (ROOT / "Makefile").read_text().partition("DEBIAN :=")[2].partition("\n\n")[0].replace("\\\n", " ").split()
+    assert set(train.lmplz.DEBIAN.split()) <= set(listed)
+
+
+def test_a_dry_run_tells_what_it_would_take(configured, capsys):
+    config = configured("sample.size=1k", "model.lmplz_memory=512M")
+    found = estimate(config)
+    assert (found.words, found.words_seen, found.done) == (1000, 1000, False)
+    assert found.memory_bytes == 512 * 2**20 + PROCESS_BYTES
+    assert 0 < found.seconds < 60
+    plan = Plan()
+    plan.add(Planned(config, found))
+    plan.show()
+    assert "1,000 words counted in one pass" in capsys.readouterr().out
+
+
+def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
+    runs = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store"]
+    wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus=toy", "corpus.words=3000", "sample.size=1k"]
+    told = completed("train", *wrong, *runs)
+    assert told.returncode == 2
+    assert told.stderr.count("\n") == 1
+    assert told.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no program there")
