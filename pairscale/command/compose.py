@@ -18,13 +18,13 @@ from pairscale.command.launchers import local, slurm  # noqa: F401 (they registe
 from pairscale.command.rooms import register
 from pairscale.errors import ConfigError, PairscaleError
 
-REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # of values on a command line
+REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # errors for values of a command line
 
 
 def to_config(node: DictConfig) -> Any:
-    """Plain dataclasses of a composed configuration.
+    """Return a composed configuration as plain dataclasses.
 
-    Raises ConfigError for values that are missing or out of range, and for keys that there are none of.
+    Raises ConfigError for missing values, values out of range, and unknown keys.
     """
     node = copy.deepcopy(node)
     with open_dict(node):
@@ -46,18 +46,18 @@ def registered() -> Iterator[None]:
 
 
 def composed(command: str, overrides: list[str]) -> DictConfig:
-    """The node of `python -m <command> <overrides>`, Hydra's own part included; errors as Hydra raises them."""
+    """Return the node of `python -m <command> <overrides>`, with Hydra's own part. Raises Hydra's errors."""
     with registered():
         return hydra.compose(command, overrides, return_hydra_config=True)
 
 
 def compose(command: str, overrides: list[str]) -> Any:
-    """The configuration of `python -m <command> <overrides>`, for use from Python; errors as Hydra raises them."""
+    """Return the configuration of `python -m <command> <overrides>`. Raises Hydra's errors."""
     return to_config(composed(command, overrides))
 
 
 def launcher(name: str, overrides: list[str]) -> dict[str, Any]:
-    """The values in force of `hydra/launcher=<name>`. Errors as Hydra raises them."""
+    """Return the values of `hydra/launcher=<name>`. Raises Hydra's errors."""
     node = composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
     values = OmegaConf.to_container(node, resolve=True)
     assert isinstance(values, dict)

@@ -1,4 +1,4 @@
-"""Errors of a command line as the one line that a user needs: ours, of Hydra and OmegaConf, of a disk; faults."""
+"""One-line messages for errors: our own, those of Hydra, OmegaConf and the file system, and faults of the program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/'
 
 
 def describe(error: BaseException) -> str | None:
-    """The one line that a user needs of an error that they can mend; None for a fault of the program."""
+    """Return the message of an error that the user can mend, in one line; None for a fault of the program."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, NoCorpus):
@@ -44,8 +44,8 @@ def describe(error: BaseException) -> str | None:
         if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
             return _no_such_key(str(cause.full_key), cause.object_type)
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
-            return "a number has more than 4,300 digits; no value takes so large a one"
-        # Hydra and OmegaConf leave some of the errors that they tell of as the context alone.
+            return "a number has more than 4,300 digits; no key takes such a large one"
+        # Hydra and OmegaConf leave some causes in the context alone.
         follows = isinstance(cause, (HydraException, OmegaConfBaseException))
         cause = cause.__cause__ or (cause.__context__ if follows else None)
     if isinstance(error, (HydraException, OmegaConfBaseException)):
@@ -54,22 +54,21 @@ def describe(error: BaseException) -> str | None:
             return f"{group}={option}: no such {group.rpartition('/')[2]}; {_among(option, configurations(group))}"
         text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
         lines = [line.strip() for line in text.splitlines()]
-        told = [line for line in lines if line and not line.startswith(_NOISE)]
-        return "; ".join(dict.fromkeys(told)).replace(":;", ":")
+        useful = [line for line in lines if line and not line.startswith(_NOISE)]
+        return "; ".join(dict.fromkeys(useful)).replace(":;", ":")
     return None
 
 
 def _makes_folder(error: BaseException) -> bool:
-    """True if what failed is the making of a folder."""
+    """Return True if creating a folder failed."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].name in ("mkdir", "makedirs")
 
 
 def describe_fault(error: BaseException) -> str:
-    """Return the one line for a fault of the program, and save its traceback to a file that the line names.
+    """Return the line for a fault of the program, and save its traceback to a temporary file that the line names.
 
-    The file is in the folder for temporary files. With the environment variable PAIRSCALE_TRACEBACK the traceback is
-    shown as well.
+    The environment variable PAIRSCALE_TRACEBACK prints the traceback as well.
     """
     lines = "".join(traceback.format_exception(error))
     if os.environ.get(TRACEBACK):
@@ -86,7 +85,7 @@ def describe_fault(error: BaseException) -> str:
 
 
 def outcome(error: BaseException) -> tuple[str, int]:
-    """Return the one line for an error and the exit code (`pairscale.command.main.main` has the codes)."""
+    """Return the line for an error and its exit code (listed at `pairscale.command.main.main`)."""
     line = describe(error)
     if line is None:
         return one_line(describe_fault(error)), 1
@@ -110,12 +109,12 @@ def one_line_errors(command: str) -> Iterator[None]:
 
 
 def one_line(text: str) -> str:
-    """Return `text` without line breaks, control characters and half characters, which a message may quote."""
+    """Return `text` with a space for each line break, control character and half character."""
     return "".join(character if character.isprintable() else " " for character in text).strip()
 
 
 def check_keys(config: Any, where: str = "") -> None:
-    """Raise ConfigError for a key that `+` put into a configuration and nothing reads."""
+    """Raise ConfigError for a key that `+` added to a configuration and no code reads."""
     if dataclasses.is_dataclass(config) and not isinstance(config, type):
         known = {part.name for part in dataclasses.fields(config)}
         for key in sorted(vars(config).keys() - known):
@@ -130,12 +129,12 @@ def _no_such_key(key: str, owner: Any) -> str:
 
 
 def configurations(group: str, overrides: Sequence[str] | None = None) -> list[str]:
-    """Names of a group's configurations: ours, and those of the folders that `overrides` (or this command) name."""
+    """Return the names in a configuration group: ours, and those of the folders in `overrides` (or this command)."""
     folders = [FOLDER, *own_folders(sys.argv[1:] if overrides is None else overrides)]
     return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
 
 
-def _among(given: str, there: list[str]) -> str:
-    """The names that there are, and the one that may have been meant."""
-    close = difflib.get_close_matches(given, there, 1)
-    return f"{f'did you mean {close[0]}? ' if close else ''}available: {', '.join(there)}"
+def _among(name: str, available: list[str]) -> str:
+    """Return the available names, and the one that may have been meant."""
+    close = difflib.get_close_matches(name, available, 1)
+    return f"{f'did you mean {close[0]}? ' if close else ''}available: {', '.join(available)}"

@@ -1,6 +1,6 @@
-"""`--help` of the commands: what their YAML files say under hydra.help, around the groups that conf/ holds.
+"""`--help` of the commands: the text under hydra.help in their YAML files, and the groups of conf/.
 
-Printed without composing a configuration, which takes Hydra longer than all else that a command does before its work.
+It needs no composed configuration, which would take longer than everything else before a command's work.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import yaml
 from pairscale import ROOT, as_typed
 
 FOLDER = ROOT / "conf"
-NO_GROUPS = ("hydra", "__pycache__")  # folders of conf/ that are none
-WITHOUT_GROUPS = ("status", "import_checkpoint")  # commands that choose from none
+NO_GROUPS = ("hydra", "__pycache__")  # folders of conf/ that are no configuration groups
+WITHOUT_GROUPS = ("status", "import_checkpoint")  # commands without configuration groups
 
 
 def asks_for_help(words: Sequence[str]) -> bool:
@@ -22,7 +22,7 @@ def asks_for_help(words: Sequence[str]) -> bool:
 
 
 def help_text(command: str) -> str:
-    """The header of conf/<command>.yaml, the groups that its values may be chosen from, its footer."""
+    """Return the help header of conf/<command>.yaml, the configuration groups, and the footer."""
     about = yaml.safe_load((FOLDER / f"{command}.yaml").read_text(encoding="utf-8"))["hydra"]["help"]
     parts = [about["header"].strip()]
     if command not in WITHOUT_GROUPS:
@@ -31,14 +31,14 @@ def help_text(command: str) -> str:
 
 
 def show_help(command: str) -> None:
-    """Print it. A reader that stops early (`| head`) ends the process, as with other programs, without a traceback."""
+    """Print the help of a command; a reader that stops early (`| head`) ends the process without a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     print(as_typed(help_text(command)))
 
 
 def groups() -> dict[str, list[str]]:
-    """The configurations of each group, as files of conf/<group>/."""
+    """Return the configurations of each group: the files of conf/<group>/."""
     folders = sorted(folder for folder in FOLDER.iterdir() if folder.is_dir() and folder.name not in NO_GROUPS)
-    found = {folder.name: sorted(file.stem for file in folder.glob("*.yaml")) for folder in folders}
-    return {group: names for group, names in found.items() if names}
+    names = {folder.name: sorted(file.stem for file in folder.glob("*.yaml")) for folder in folders}
+    return {group: files for group, files in names.items() if files}

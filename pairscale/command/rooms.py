@@ -1,7 +1,7 @@
-"""What commands take from the rooms above, which this package names and never imports before a command starts.
+"""The two modules above this package that commands need, by name; they are imported when a command starts.
 
-`register` loads them: a room's configuration classes put themselves into Hydra's ConfigStore, and `runs` answers what
-folders, points of sweeps and jobs are.
+Importing SCHEMAS puts the configuration classes of all rooms into Hydra's ConfigStore; RUNS knows run folders, the
+points of sweeps, and jobs.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Point = tuple[list[str], DictConfig, Any]  # overrides that name a run, its comp
 
 
 class Runs(Protocol):
-    """What a module that knows runs answers."""
+    """The interface of RUNS."""
 
     def points(self, command: str, overrides: list[str], skip_refused: bool = False) -> Iterator[Point]:
-        """The runs of a sweep."""
+        """Yield the runs of a sweep."""
 
     def keep_points(self, found: Iterable[Point], command: str, typed: str) -> None:
-        """Keep the runs that the command line `typed` asks for with their studies."""
+        """Record the runs of the command line `typed` in the folders of their studies."""
 
     def jobs(self, loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:
-        """The jobs of a sweep, from the overrides that Hydra gives to a launcher."""
+        """Return the jobs of a sweep, from the overrides that Hydra hands to a launcher."""
 
     def memory_of(self, jobs: Sequence[Job]) -> int:
-        """Bytes that the largest of `jobs` takes; 0 where none can be estimated."""
+        """Return the bytes that the largest of `jobs` needs; 0 if unknown."""
 
 
 def runs() -> Runs:

@@ -14,10 +14,10 @@ from pairscale.errors import ConfigError
 
 
 def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The axes that an experiment sweeps: configuration key (or group) -> values, {} where it declares none.
+    """Return the axes that an experiment sweeps: configuration key (or group) -> values.
 
-    `overrides` join them, or take the place of those of their name, as on the command line of a sweep. Raises
-    ConfigError when there is no such experiment.
+    `overrides` add axes, or replace those of the same name, as on the command line. Raises ConfigError if there is no
+    such experiment.
     """
     known = configurations("experiment", overrides)
     if experiment not in known:
@@ -26,21 +26,20 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
 
 
 def axes_of(command: str, overrides: list[str]) -> tuple[dict[str, list[str]], DictConfig]:
-    """All that a sweep of `overrides` sets: key -> its values; those of an experiment where they do not say otherwise.
+    """Return the axes of a sweep of `overrides` (key -> values), and the composed node of everything else.
 
-    Key by key in the order in which a command line would have them, `experiment` first. With the composed node of what
-    is not swept.
+    Axes of an experiment come first, with the values that `overrides` give them.
     """
     with registered():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which knows what a glob stands for
-    given = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
-    fixed = [parsed.input_line for parsed in given.values() if not parsed.is_sweep_override()]
+    by_key = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
+    fixed = [parsed.input_line for parsed in by_key.values() if not parsed.is_sweep_override()]
     node = composed(command, [str(line) for line in fixed])
     params = node.hydra.sweeper.params or {}
     swept = {str(key): parser.parse_override(f"{key}={values}") for key, values in params.items()}
     axes = {}
     for key, parsed in (
-        swept | {key: one for key, one in given.items() if key in swept or one.is_sweep_override()}
+        swept | {key: one for key, one in by_key.items() if key in swept or one.is_sweep_override()}
     ).items():
         if parsed.is_sweep_override():
             axes[key] = [str(value) for value in parsed.sweep_string_iterator()]
@@ -50,5 +49,5 @@ def axes_of(command: str, overrides: list[str]) -> tuple[dict[str, list[str]], D
 
 
 def is_experiment(study: str) -> bool:
-    """Whether conf/experiment/ has one of a study's name."""
+    """Return True if conf/experiment/ has a file of this study's name."""
     return (FOLDER / "experiment" / f"{study}.yaml").exists()

@@ -1,6 +1,6 @@
-"""Hydra's launchers of ours: processes of this machine (local.py), jobs of SLURM (slurm.py).
+"""Hydra launchers: processes of this machine (local.py) and jobs of SLURM (slurm.py).
 
-Values: conf/hydra/launcher/. jobs.py is what a launcher has to know of a run.
+Values: conf/hydra/launcher/. jobs.py describes the jobs of a sweep, remaining.py estimates the time left.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def register_launcher(launcher: type[Launcher]) -> None:
 
 
 def check_all(total: int, failed: int, unfinished: int) -> None:
-    """Raise RunError where runs of a sweep failed, else RunInUse where some have to be started again (exit code 75).
+    """Raise RunError if runs of a sweep failed, else RunInUse (exit code 75) if some have to be started again.
 
-    Those are nobody's fault: another process is at work on them, most often.
+    The latter are nobody's fault: most often another process is working on them.
     """
-    again = "(told above); the same command"
+    again = "(see above); the same command"
     if failed:
         rest = f", and {unfinished} did not begin or end" if unfinished else ""
         raise RunError(f"{failed} of {total} runs failed{rest} {again} tries them again")

@@ -1,4 +1,4 @@
-"""The jobs of a sweep, as far as a launcher has to know them."""
+"""The jobs of a sweep, as launchers see them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def _unknown() -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What a job has to train.
+    """The training of a job.
 
-    kind: what jobs of one speed have in common. words: to be trained, with repeats. trained: seconds that the job, once
-    it has ended, took to train them; None where nothing says it.
+    kind: equal for jobs of the same speed. words: words to train on, with repeats. trained: returns the seconds that
+    training took, once the job has ended; None if unknown.
     """
 
     kind: str = ""
@@ -27,10 +27,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Job:
-    """One point of a sweep: its overrides, and its configuration, None where that is refused (its process says why).
+    """One point of a sweep.
 
-    folder: of the run that it works on, or of the study that it scores as a whole; a lock lets one process in. on_gpu:
-    True if it computes on a GPU where there is one. devices: GPUs, or processes, that it takes.
+    config: None if its values are refused (its process reports why). folder: of its run, or of the study that it scores
+    as a whole, which one process at a time may work on. on_gpu: True if it uses a GPU when there is one. devices: GPUs,
+    or processes, that it takes.
     """
 
     index: int

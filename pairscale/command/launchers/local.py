@@ -1,9 +1,8 @@
-"""Hydra's launcher for one machine (`hydra/launcher=local`): a sweep's runs as processes, so many at a time.
+"""Hydra launcher for one machine (`hydra/launcher=local`): the runs of a sweep as processes, several at a time.
 
-Neither of the launchers that there are will do: submitit's local one
-starts all runs at once, and joblib's ends all of them when the memory of one runs out. Here the standard library's
-thread pool waits for ordinary commands, `python -m eval ...`: what a run is to do when it is stopped, started again or
-found done is the run's own matter.
+The existing launchers do not fit: submitit's local one starts all runs at once, and joblib's ends all of them when one
+runs out of memory. Here a thread pool waits for ordinary commands, `python -m eval ...`, which know themselves how to
+stop, resume, or skip what is done.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from pairscale.errors import START_AGAIN, ConfigError, check_between
 from pairscale.machine import available_cores, fit_memory, granted_threads
 from pairscale.sizes import clock
 
-STOP_SECONDS = 120  # that an interrupted run gets to end: a step and what it writes
+STOP_SECONDS = 120  # for an interrupted run to end: a step and its files
 MAX_JOBS = 4096  # runs or threads at a time
 
 
@@ -59,9 +58,9 @@ class LocalConfig:
 
 @dataclass(frozen=True)
 class Slots:
-    """The shares of a machine: `count` runs at a time, each with so many threads and the GPUs of one of `gpus`.
+    """Shares of a machine: `count` runs at a time, each with `threads` and one of `gpus`.
 
-    gpus: values of CUDA_VISIBLE_DEVICES; () where runs are on the CPU.
+    gpus: values of CUDA_VISIBLE_DEVICES; () for runs on the CPU.
     """
 
     count: int
@@ -69,7 +68,7 @@ class Slots:
     gpus: tuple[str, ...] = ()
 
     def environment(self, slot: int) -> dict[str, str]:
-        """Environment of a run in slot 0, 1 ... count - 1."""
+        """Return the environment of a run in slot 0, 1 ... count - 1."""
         variables = environment() | {"OMP_NUM_THREADS": str(self.threads)}
         if self.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
@@ -77,7 +76,7 @@ class Slots:
 
 
 class LocalLauncher(Launcher):
-    """`jobs` runs at a time; `gpus` are shared out among them by turns. Values: conf/hydra/launcher/local.yaml."""
+    """Launcher of `jobs` runs at a time, which take turns on `gpus`. Values: conf/hydra/launcher/local.yaml."""
 
     def __init__(self, jobs: int | None, per_gpu: int, gpus: list[str] | None, threads: int | None, logs: str) -> None:
         check_between("hydra.launcher.jobs", jobs, 1, MAX_JOBS)
@@ -91,14 +90,14 @@ class LocalLauncher(Launcher):
         self._guard = threading.Lock()
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """As Hydra asks of a launcher."""
+        """Store what Hydra hands to a launcher."""
         self.config = config
         self.loader = hydra_context.config_loader
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run all, print a line for each that ends. Raises what `check_all` does when all have ended.
+        """Run all jobs and print a line for each that ends. Raises as `check_all` when all have ended.
 
-        Points that work on one folder (a run that is scored on two benchmarks, say) run one after another.
+        Jobs on the same folder (a run scored on two benchmarks, say) run one after another.
         """
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         jobs = runs().jobs(self.loader, self.config, job_overrides)
@@ -107,7 +106,7 @@ class LocalLauncher(Launcher):
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(slots.count):
             free.put(slot)
-        # A folder of its own for each sweep: of two at once neither may write over the other's files.
+        # A folder for each sweep, so that two sweeps at once do not overwrite each other's files.
         logs = self.logs / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
         logs.mkdir(parents=True)
         total, failed, unfinished, done = len(jobs), 0, 0, 0
@@ -136,8 +135,8 @@ class LocalLauncher(Launcher):
                     self._remaining.ends(job.index, None if code else seconds)
                     left = self._remaining.left()
                     state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
-                    told = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
-                    _say(told + (f"; about {clock(left)} left" if left is not None else ""))
+                    line = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
+                    _say(line + (f"; about {clock(left)} left" if left is not None else ""))
                     if code:
                         failed += code != START_AGAIN
                         unfinished += code == START_AGAIN
@@ -151,9 +150,9 @@ class LocalLauncher(Launcher):
         ]
 
     def slots(self, jobs: Sequence[Job], most: int) -> Slots:
-        """Share the machine out among `jobs`, of which at most so many can run at a time.
+        """Divide the machine among `jobs`, of which at most `most` can run at a time.
 
-        Raises ConfigError where a run needs more GPUs than there are.
+        Raises ConfigError if a run needs more GPUs than there are.
         """
         cores, granted = available_cores(), granted_threads()
         devices = max((job.devices for job in jobs), default=1)
@@ -161,8 +160,8 @@ class LocalLauncher(Launcher):
         if self.gpus and any(job.on_gpu for job in jobs):
             if len(self.gpus) < devices:
                 raise ConfigError(
-                    f"trainer.devices={devices}: a run has at most {len(self.gpus)} of the GPUs here "
-                    f"({','.join(self.gpus)}; hydra.launcher.gpus, CUDA_VISIBLE_DEVICES); give as many at most"
+                    f"trainer.devices={devices}: must be at most {len(self.gpus)}, the number of GPUs here "
+                    f"({','.join(self.gpus)}; hydra.launcher.gpus, CUDA_VISIBLE_DEVICES)"
                 )
             starts = range(0, len(self.gpus) - devices + 1, devices)
             gpus = tuple(",".join(self.gpus[start : start + devices]) for start in starts)
@@ -179,7 +178,7 @@ class LocalLauncher(Launcher):
         return Slots(count, self.threads or min(shared, granted or shared), gpus)
 
     def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> tuple[int, Path, float]:
-        """One run to its end: exit code, log and seconds."""
+        """Wait for one run: its exit code, log and seconds."""
         log = logs / f"{job.index}.log"
         searched = search_path(self.config.hydra.overrides.hydra)
         slot = free.get()
@@ -208,7 +207,7 @@ class LocalLauncher(Launcher):
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM go on to every run as an interrupt; runs that do not end in time are killed."""
+        """Pass SIGINT and SIGTERM on to every run as an interrupt; kill runs that do not end in time."""
 
         def stop(signum: int, frame: Any) -> None:
             if self._stopping.is_set():
@@ -238,7 +237,7 @@ class LocalLauncher(Launcher):
 
 
 def _queues(jobs: Sequence[Job]) -> list[deque[Job]]:
-    """Jobs of one folder are one queue; each of an unknown folder has its own."""
+    """Return one queue for each folder; jobs without a known folder have their own."""
     queues: dict[Path | int, deque[Job]] = {}
     for job in jobs:
         queues.setdefault(job.folder or job.index, deque()).append(job)
@@ -246,7 +245,7 @@ def _queues(jobs: Sequence[Job]) -> list[deque[Job]]:
 
 
 def _visible_gpus() -> list[str]:
-    """Names of the GPUs that there are, without the seconds that torch takes to say so."""
+    """Return the names of the GPUs of this machine, without importing torch, which takes seconds."""
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name and name != "-1"]
     try:

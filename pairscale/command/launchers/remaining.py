@@ -1,4 +1,4 @@
-"""How long the rest of a sweep takes: by the words that its runs are to train, not by their number."""
+"""Remaining time of a sweep, estimated from the words that its runs train on rather than from their number."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pairscale.command.launchers.jobs import Work
 
 
 class Remaining:
-    """Seconds that the runs of a sweep have left, `jobs` at a time, from those that have ended.
+    """Remaining time of a sweep, `jobs` runs at a time, from the runs that have ended.
 
-    A run takes as long to start and to score as others of its kind did, and to train as their words say. A kind
-    of which none has ended is taken to be like the others.
+    A run is expected to start and score as fast as others of its kind, and to train at their words per second. A kind
+    without a finished run is taken to be like the others.
     """
 
     def __init__(self, runs: Sequence[Work], jobs: int):
@@ -25,7 +25,7 @@ class Remaining:
         self._begun[run] = time.monotonic()
 
     def ends(self, run: int, seconds: float | None) -> None:
-        """Note that a run took `seconds`; None where it failed, which says nothing of the others."""
+        """Record that a run took `seconds`, or failed (None), which says nothing about the others."""
         training = self.runs[run].trained() if seconds is not None else None
         if seconds is None:
             self._ended[run] = None
@@ -36,7 +36,7 @@ class Remaining:
             self._ended[run] = training, seconds - training
 
     def left(self) -> float | None:
-        """Seconds until all have ended; None as long as none has."""
+        """Return the seconds until all runs have ended; None before the first has."""
         now = time.monotonic()
         rest = [
             max(0.0, expected - (now - self._begun.get(run, now)))

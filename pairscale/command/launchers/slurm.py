@@ -1,7 +1,7 @@
-"""Hydra's launcher for SLURM (`hydra/launcher=slurm`): submitit's, for sweeps in which runs may fail.
+"""Hydra launcher for SLURM (`hydra/launcher=slurm`): submitit's, for sweeps in which runs may fail.
 
-The one of hydra-submitit-launcher ends a sweep at the first job without a result, and a run that failed is a success to
-SLURM.
+The launcher of hydra-submitit-launcher ends a sweep at the first job without a result, and reports a failed run to
+SLURM as a success.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pairscale.errors import ConfigError, RunInUse
 
 
 class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # published without types
-    """One job array; every run is waited for, and each that failed is told with the reason's last line."""
+    """Launcher of one job array; it waits for every run and reports each failure with the last line of its reason."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> JobReturn:
-        """Run one job, in the job. Raises what the run raised, so that submitit keeps it and SLURM says FAILED."""
+        """Run one job, within the job. Raises what the run raised, so that SLURM reports FAILED."""
         register()
         returned: JobReturn = super().__call__(*args, **kwargs)
         _ = returned.return_value
@@ -35,7 +35,7 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Submit all runs and wait for all of them.
 
-        Raises ConfigError where they cannot be submitted, and what `check_all` does when all have ended.
+        Raises ConfigError if they cannot be submitted, and as `check_all` when all have ended.
         """
         import submitit
 
@@ -82,7 +82,7 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
 
 
 def _reason(error: Exception) -> str:
-    """The last line of the traceback in submitit's message, or what it says of a job that left none."""
+    """Return the last line of the traceback in submitit's message, or of the message if there is none."""
     lines = [line.strip() for line in str(error).splitlines()]
     rules = [n for n, line in enumerate(lines) if line and not line.strip("-")]
     return _last("\n".join(lines[: rules[1]] if len(rules) > 1 else lines[:1]))
