@@ -98,9 +98,9 @@ def test_one_more_run_of_an_experiments_study_is_not(ended):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--experiment", "demo"], r"--experiment: no such option; values are given as experiment=demo \(--help"),
-        (["--seed=3"], "--seed: no such option; values are given as seed=3"),
-        (["-x"], "-x: no such option; values are given as x=VALUE"),
+        (["--experiment", "demo"], r"--experiment: no such option; write experiment=demo \(--help"),
+        (["--seed=3"], "--seed: no such option; write seed=3"),
+        (["-x"], "-x: no such option; write x=VALUE"),
         (["--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
         (["-m", "experiment=demo,blimp_small"], "experiment=demo,blimp_small: one experiment at a time"),
     ],

@@ -49,7 +49,7 @@ def test_a_run_that_fails_stops_no_other_and_is_told(tmp_path):
     lines = done.stderr.splitlines()
     (told,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED recipe.batch=99999" in line]
     assert lines[told + 1].strip().startswith("pairscale train: recipe.batch=99999: more columns")
-    assert lines[-1] == "pairscale train: 1 of 3 runs failed (told above); the same command tries them again"
+    assert lines[-1] == "pairscale train: 1 of 3 runs failed (see above); the same command tries them again"
     assert lines[0].startswith("3 runs, 2 at a time")
     assert {run.read_manifest()["machine"]["threads"] for run in runs if run.done} == {1}  # small models
 
@@ -78,7 +78,7 @@ def test_an_interrupt_stops_all_and_the_same_command_goes_on(tmp_path):
 
 def test_runs_that_another_process_is_at_work_on_are_not_failures():
     check_all(4, failed=0, unfinished=0)
-    with pytest.raises(RunInUse, match=r"2 of 4 runs did not begin or end \(told above\); the same command goes on"):
+    with pytest.raises(RunInUse, match=r"2 of 4 runs did not begin or end \(see above\); the same command goes on"):
         check_all(4, failed=0, unfinished=2)
     with pytest.raises(RunError, match="1 of 4 runs failed, and 2 did not begin or end") as caught:
         check_all(4, failed=1, unfinished=2)
@@ -203,7 +203,7 @@ def test_a_run_on_several_gpus_has_as_many(devices, per_gpu, gpus, expected):
 
 
 def test_more_gpus_for_a_run_than_there_are_is_one_line_at_once():
-    with pytest.raises(ConfigError, match=r"trainer\.devices=3: a run has at most 2 of the GPUs here \(0,1;"):
+    with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs here \(0,1;"):
         launcher(gpus=["0", "1"]).slots(jobs("trainer.devices=3", "recipe.batch=6"), 2)
 
 
