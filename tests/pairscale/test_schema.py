@@ -57,7 +57,7 @@ WRONG = {
     '{"version": 1, "part": {"words": 1}, "digest": "ab"}': "$.digest: expected 64 hexadecimal digits, got 'ab'",
     '{"version": 1, "part": {"words": 1}, "name": "\\ud800"}': "not readable as JSON (half a character",
     **{
-        json.dumps({"version": 1, "part": {"words": 1}, "name": name}): "$.name: expected the name of a folder, without /"
+        json.dumps({"version": 1, "part": {"words": 1}, "name": name}): "$.name: expected the name of a folder, without"
         for name in ("..", "../x", "a/b", "a\\b", "a\nb", "", "x" * 300)
     },
 }
