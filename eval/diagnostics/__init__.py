@@ -1,5 +1,5 @@
 """Psycholinguistic diagnostics (Ettinger 2020): CPRAG-102, ROLE-88, NEG-136, as cloze items.
 
-questions.py reads the items, next_words.py asks a scorer for next words, run.py scores, files.py keeps the scores,
-measures.py and table.py say what they show.
+questions.py reads the items, run.py scores a run on them, files.py reads and writes the scores; measures.py and
+table.py show them.
 """

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from eval.diagnostics.next_words import NextWords
-    from eval.scorers.base import Scorer
+    from eval.scorers.base import NextWords, Scorer
 
 # Parts of the policy that count: no end of a sentence is scored, and a word that is <unk> has no probability.
 _POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll_shift")
@@ -88,13 +87,11 @@ class ClozeWork:
 
     def score(self) -> None:
         """One pass over all different contexts; both files."""
-        from eval.diagnostics.next_words import next_words
-
         set_up_cpu(self.trainer, self.run.read_manifest().get("parameters"))
         questions = self.diagnostic.questions
         asked = questions.groupby("context", sort=False)["candidate"].unique()
         candidates = [list(words) for words in asked]
-        found = next_words(self.scorer, asked.index.tolist(), candidates, self.config.top_words, self.policy)
+        found = self.scorer.next_words(asked.index.tolist(), candidates, self.config.top_words, self.policy)
         answers = dict(zip(asked.index, zip(candidates, found, strict=True), strict=True))
         write_cloze(self.folder, _cloze_rows(questions, answers), _topk_rows(questions, answers), self.metadata)
 

@@ -64,14 +64,14 @@ class Plan:
         described = self.templates.described()
         found["templates"] = sha256_json(described)[:8]
         if self.asker is not None:
-            found["chat"] = self.asker.chat
+            found["chat"] = self.asker.chat_template is not None
         return {"method": self.method, "parameters": found, "templates": described}
 
     def settings(self) -> dict[str, Any]:
         """What this method's scores depend on beside the scorer's settings: the chat template that it is asked in."""
-        if self.asker is None or not self.asker.chat:
+        if self.asker is None or self.asker.chat_template is None:
             return {}
-        return {"chat_template": self.asker.scorer.chat_digest}
+        return {"chat_template": self.asker.chat_template.digest}
 
 
 _OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way

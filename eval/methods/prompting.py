@@ -16,7 +16,8 @@ import pandas as pd
 
 from eval.config import MethodConfig, PolicyConfig
 from eval.methods.templates import Templates
-from eval.scorers.continuations import Answering, CausalAnswering, Continuations
+from eval.scorers.base import Continuations, Scorer
+from eval.scorers.chat import ChatTemplate
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed
 
@@ -25,41 +26,49 @@ FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whateve
 
 @dataclass(frozen=True)
 class Asker:
-    """A model and how it is asked."""
+    """A model, the templates of its prompts, and the chat template that they are put in, if any."""
 
-    scorer: Answering
+    scorer: Scorer
     templates: Templates
-    chat: bool
+    chat_template: ChatTemplate | None
 
     @classmethod
-    def of(cls, method: str, scorer: object, templates: Templates, chat: bool | None) -> Asker:
-        """`chat` null: where the model has a chat template. Raises ConfigError where it cannot be asked so."""
-        if not isinstance(scorer, Answering):
+    def of(cls, method: str, scorer: Scorer, templates: Templates, chat: bool | None) -> Asker:
+        """Return the asker of a method; `chat` null uses the model's chat template if it has one.
+
+        Raises ConfigError for a model that answers no prompts, or has no chat template that works.
+        """
+        if not scorer.answers_prompts:
             raise ConfigError(f"method={method}: a model of this kind cannot be asked anything")
-        if chat and not scorer.has_chat:
+        if chat and scorer.chat_template is None:
             raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template")
-        if in_chat := scorer.has_chat if chat is None else chat:
-            scorer.check_chat()
-        return cls(scorer, templates, in_chat)
+        template = None if chat is False else scorer.chat_template
+        if template is not None:
+            template.check()
+        return cls(scorer, templates, template)
 
     def prompt(self, user: str) -> str:
-        """What the model reads before its answer; `user`: the user's message."""
-        if self.chat:
-            return self.scorer.chat(self.templates.system, user)
+        """Return what the model reads before its answer to the message `user`."""
+        if self.chat_template is not None:
+            return self.chat_template.prompt(self.templates.system, user)
         return "\n".join(filter(None, [self.templates.system, user])) + (self.templates.cue or "")
 
     @property
     def answers(self) -> list[str]:
         """The two answers as they follow a prompt."""
-        space = self.scorer.chat_space if self.chat else self.templates.space or ""
+        space = self.chat_template.space if self.chat_template is not None else self.templates.space or ""
         return [space + answer for answer in self.templates.answers or ()]
 
-    def described(self, found: Continuations, example: str) -> dict[str, Any]:
-        """For metadata: one prompt as the model read it, and the tokens that the answers became."""
-        told: dict[str, Any] = {"example": example, "answers": dict(zip(self.answers, found.tokens, strict=True))}
-        if self.chat and isinstance(self.scorer, CausalAnswering):
-            told["system_role"] = self.scorer.system_role  # false: the message stands first in the user's
-        return told
+    def ask(self, prompts: list[str], policy: PolicyConfig) -> tuple[Continuations, dict[str, Any]]:
+        """Return the answers to prompts and, for metadata, one prompt as the model read it and the answers' tokens."""
+        answered = self.scorer.continuations(prompts, self.answers, policy, self.chat_template is not None)
+        read: dict[str, Any] = {
+            "example": next(iter(prompts), ""),
+            "answers": dict(zip(self.answers, answered.tokens, strict=True)),
+        }
+        if self.chat_template is not None:
+            read["system_role"] = self.chat_template.takes_system  # false: the message stands first in the user's
+        return answered, read
 
 
 def yes_no(
@@ -74,12 +83,12 @@ def yes_no(
         for template in asker.templates.templates
         for sentence in [*pairs["good"], *pairs["bad"]]
     ]
-    found = asker.scorer.continuations(prompts, asker.answers, policy, asker.chat)
+    answered, read = asker.ask(prompts, policy)
     shape = (len(asker.templates.templates), 2, len(pairs))
-    score, lp = _share(found)[:, 0].reshape(shape), found.logprobs[:, 0].reshape(shape)
-    counts = found.counts[:, 0].reshape(shape)
+    score, lp = _share(answered)[:, 0].reshape(shape), answered.logprobs[:, 0].reshape(shape)
+    counts = answered.counts[:, 0].reshape(shape)
     rows = [_rows(pairs, score[t], lp[t], counts[t], None) for t in range(len(score))]
-    return rows, asker.described(found, next(iter(prompts), ""))
+    return rows, read
 
 
 def ab_prompt(
@@ -99,16 +108,16 @@ def ab_prompt(
         for template in asker.templates.templates
         for a, b in zip(first, second, strict=True)
     ]
-    found = asker.scorer.continuations(prompts, asker.answers, policy, asker.chat)
+    answered, read = asker.ask(prompts, policy)
     # Columns first the good sentence's letter, then the bad one's.
     letters = np.where(good_first[:, None], [0, 1], [1, 0])
     shape = (len(asker.templates.templates), len(pairs), 2)
     score, lp, counts = (
         np.take_along_axis(values.reshape(shape), letters[None], axis=2).transpose(0, 2, 1)
-        for values in (_share(found), found.logprobs, found.counts)
+        for values in (_share(answered), answered.logprobs, answered.counts)
     )
     rows = [_rows(pairs, score[t], lp[t], counts[t], order) for t in range(len(score))]
-    return rows, asker.described(found, next(iter(prompts), ""))
+    return rows, read
 
 
 def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:
@@ -118,12 +127,12 @@ def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:
     return np.where(np.asarray(coins, dtype=np.int64) == 0, FIRST, SECOND)
 
 
-def _share(found: Continuations) -> npt.NDArray[np.float64]:
+def _share(answered: Continuations) -> npt.NDArray[np.float64]:
     """(N, 2) ln of each answer's share of the probability of both.
 
     Written so that a share next to 1 keeps its distance from it: else sure judgements would tie.
     """
-    one, other = found.logprobs[:, 0], found.logprobs[:, 1]
+    one, other = answered.logprobs[:, 0], answered.logprobs[:, 1]
     return -np.logaddexp(0, np.stack([other - one, one - other], axis=1))
 
 

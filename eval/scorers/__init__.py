@@ -1,5 +1,5 @@
-"""Models behind one interface: sentences in, log-probabilities (nats) of their tokens out.
+"""Models behind one interface: log-probabilities (nats) of sentences, of answers to prompts, of next words.
 
-base.py is the interface, load.py finds the scorer of a run or of a pretrained model; own.py, causal.py, masked.py and
-ngram.py are one kind of model each.
+base.py is the interface; own.py, ngram.py, causal.py and masked.py are one kind of model each, load.py opens that of a
+run folder and pretrained.py that of a Hugging Face model. continuations.py and next_words/ hold what several share.
 """

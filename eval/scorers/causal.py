@@ -11,32 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import (
-    TokenScores,
-    begun,
-    check_finite,
-    resolved_score_eos,
-    tokens_at_once,
-    tracked,
-    weights_digest,
-)
-from eval.scorers.continuations import CausalAnswering
+from eval.scorers.base import FloatArray, TokenScores, batch_progress, begun, resolved_score_eos
+from eval.scorers.chat import ChatTemplate
+from eval.scorers.continuations import PromptedScorer
 from eval.scorers.forward import check_repeatable, forward_errors, tolerance, without_cache
-from eval.scorers.hf_tokenizers import (
-    begin_symbol,
-    check_embedded,
-    check_tokenizer,
-    encoded,
-    score_settings,
-    tokenizer_digest,
-    vocabulary_size,
-)
+from eval.scorers.hf_tokenizers import begin_symbol, check_embedded, encoded, score_settings, vocabulary_size
+from eval.scorers.hub import HubScorer
+from eval.scorers.next_words.answers import NextTokens, indices, padded
+from eval.scorers.next_words.readings import Question, Readings, left_to_right
 from eval.scorers.too_long import TextTooLong
 from eval.scorers.trees import Forest, Ids, forests
 from pairscale.errors import ConfigError, InputError
 from train.loop.device import without_gradients
 from train.models.base import ancestors
-from train.models.loss import token_logprobs
+from train.models.loss import all_logprobs, token_logprobs
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -45,11 +33,10 @@ TREE_TOKENS = 256  # of a tree, whose attention is over all its tokens: more cos
 LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
 
 
-class CausalScorer(CausalAnswering):
+class CausalScorer(PromptedScorer, HubScorer):
     """A causal model. Sentences begin after its BOS, else its EOS, else `model.begin`, so the first word counts."""
 
     masked = False
-    word_level = False
 
     def __init__(
         self,
@@ -63,32 +50,17 @@ class CausalScorer(CausalAnswering):
     ):
         """`begin` is the token that stands before a sentence where the tokenizer names none.
 
-        On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
-
-        Raises ConfigError for a tokenizer without a begin symbol or without character offsets, and for a model that
-        sees the tokens after the one that it predicts; InputError for a tokenizer that is not the model's; RunError for
-        weights that are no numbers.
+        Raises what HubScorer does, ConfigError for a tokenizer without a begin symbol and for a model that sees the
+        tokens after the one that it predicts.
         """
-        check_tokenizer(tokenizer, name)
-        check_finite(model, name)
-        self.name = name
-        self.digest = weights_digest(model)
-        self.tokenizer_digest = tokenizer_digest(tokenizer)
-        self.tokenizer_path: str | None = None  # the folder that its tokenizer is from, where that is not its own
-        self.sample_words: int | None = None
-        self.model = model.to(device).eval()  # type: ignore[arg-type]
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary_size(model)
+        super().__init__(model, tokenizer, name, batch_tokens, device, progress)
         self.begin = begin_symbol(tokenizer, begin, name)
         check_embedded(tokenizer, "the begin symbol", [self.begin], self.vocabulary, name)
         self.settings = score_settings(model, tokenizer, self.begin)
-        self.device = torch.device(device)
-        self.batch_tokens = tokens_at_once(batch_tokens, self.device)
-        self.progress = progress
+        self.chat_template = None if tokenizer.chat_template is None else ChatTemplate(tokenizer, name)
         described = model.config.get_text_config()
         self.positions = getattr(described, "max_position_embeddings", None)
         self.window = getattr(described, "sliding_window", None) or None  # 0 says that there is none, too
-        self.repeatable = 0  # tokens of the longest text that two passes were compared on
         with forward_errors(name, 4):
             _check_causal(self.model, self.begin, name)
             self.head = _plain_head(self.model, self.begin)
@@ -162,7 +134,7 @@ class CausalScorer(CausalAnswering):
 
     def _logprobs(
         self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
-    ) -> list[npt.NDArray[np.float64]]:
+    ) -> list[FloatArray]:
         """ln p of the tokens of each text, from its `first` one on, after `before` and the tokens before them."""
         texts = [np.concatenate([before, ids]).astype(np.int64) for ids in targets]
         self.check_repeatable(max((len(text) - 1 for text in texts), default=0))
@@ -175,7 +147,7 @@ class CausalScorer(CausalAnswering):
         bf16 = policy.precision == "bf16"
         with without_gradients(self.device, bf16):
             told = self.name if capacity else f"{self.name}, each text alone"
-            for forest in tracked(batches, len(texts), told, self.progress):
+            for forest in batch_progress(batches, len(texts), told, self.progress):
                 for text, values in forest.results(self._read(forest, shared=capacity > 0)):
                     results[text] = values
         return results
@@ -185,7 +157,7 @@ class CausalScorer(CausalAnswering):
         longest = max((len(text) for text in texts), default=0)
         return self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS)
 
-    def _read(self, forest: Forest, shared: bool) -> npt.NDArray[np.float64]:
+    def _read(self, forest: Forest, shared: bool) -> FloatArray:
         """(C,) ln p of all tokens that are asked for."""
         if not len(forest.targets):
             return np.empty(0)
@@ -199,8 +171,60 @@ class CausalScorer(CausalAnswering):
             else:
                 hidden = _hidden(self.model, tokens, **given).flatten(0, 1)
                 values = token_logprobs(hidden[after], *self.head, targets, rows)
-        nats: npt.NDArray[np.float64] = values.double().cpu().numpy()
+        nats: FloatArray = values.double().cpu().numpy()
         return nats
+
+    def _ids(self, texts: Sequence[str]) -> list[Ids]:
+        every = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        for text, ids in zip(texts, every, strict=True):
+            check_embedded(self.tokenizer, text, ids, self.vocabulary, self.name)
+        return [np.asarray(ids, dtype=np.int64) for ids in every]
+
+    def _token(self, index: int) -> str:
+        return str(self.tokenizer.convert_ids_to_tokens(index))
+
+    @property
+    def _unknown(self) -> int | None:
+        unk: int | None = self.tokenizer.unk_token_id
+        return unk
+
+    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
+        """A prompt begins after the begin symbol, one of a chat template as the template says."""
+        before = self._before(policy)
+        if not chat:
+            self._check_lengths(before, texts)
+            return self._logprobs(before, texts, policy, first)
+        if policy.context != "none":
+            raise ConfigError(f"policy.context={policy.context}: a chat template says itself what a prompt begins with")
+        # The first token, BOS or the mark of a message, is read and not scored; it is one for all prompts.
+        self._check_lengths([0], [ids[1:] for ids in texts])
+        results = [np.empty(0)] * len(texts)
+        for begin in dict.fromkeys(int(ids[0]) for ids in texts):
+            of = [i for i, ids in enumerate(texts) if ids[0] == begin]
+            values = self._logprobs([begin], [texts[i][1:] for i in of], policy, [first[i] - 1 for i in of])
+            for i, value in zip(of, values, strict=True):
+                results[i] = value
+        return results
+
+    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+        def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
+            tokens, where = padded(texts, self.begin, self.device), indices(positions)
+            if self.head is not None:
+                return all_logprobs(_hidden(self.model, tokens)[where], *self.head)
+            head = self.model.get_output_embeddings()
+            if not isinstance(head, nn.Module):  # of some models' own code
+                return _logits(self.model, tokens)[where].log_softmax(-1)
+
+            def chosen(_: object, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+                return arguments[0][where][None], *arguments[1:]
+
+            # Such a model changes its logits afterwards: it gets the used positions alone to make them of.
+            with head.register_forward_pre_hook(chosen):
+                return _logits(self.model, tokens)[0].log_softmax(-1)
+
+        texts = (text for _, text in encoded(self.tokenizer, [f"{context} {word}" for context, word in questions]))
+        readings = left_to_right(questions, texts, self._before(policy), self._unknown)
+        return self._hub_tokens(read, readings)
 
 
 def _logits(model: PreTrainedModel, tokens: Tensor, **given: Tensor) -> Tensor:

@@ -1,67 +1,36 @@
-"""What a model that reads from left to right would answer: log-probabilities of continuations of a prompt."""
+"""Answers to prompts by models that read from left to right: log-probabilities of continuations."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from abc import abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from corpora.tokenizers import UNK, Tokenizer
-from eval.config import PolicyConfig
-from eval.scorers.forward import error_line
-from eval.scorers.hf_tokenizers import chat_template_digest, check_embedded
+from eval.config import PLAIN, PolicyConfig
+from eval.scorers.base import Continuations, FloatArray, Scorer
 from eval.scorers.too_long import TextTooLong
-from pairscale.errors import ConfigError, RunError
+from eval.scorers.trees import Ids
+from pairscale.errors import RunError
 from pairscale.progress import with_progress
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
-Ids = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-TEMPLATE_SECONDS = 10  # that a chat template, which is anyone's, may take for one message
 ENCODED = 4096  # prompts whose tokens are made at a time
 READ = 1 << 17  # prompts that are read together: their texts are held, and all templates of a benchmark are millions
 
 
-@dataclass(frozen=True)
-class Continuations:
-    """Of N prompts and A answers.
+class PromptedScorer(Scorer):
+    """Scorers that answer prompts."""
 
-    logprobs: (N, A) ln p of the answer's tokens after those of the prompt, summed. counts: (N, A) how many they are.
-    tokens: for each answer the tokens that it became; more than one string of them where prompts end differently.
-    """
-
-    logprobs: FloatArray
-    counts: npt.NDArray[np.int64]
-    tokens: list[list[list[str]]]
-
-
-class Answering(ABC):
-    """Scorers that can be asked something."""
-
-    name: str
+    answers_prompts = True
     progress: bool
-
-    @property
-    def has_chat(self) -> bool:
-        """Whether `chat` can be asked for."""
-        return False
 
     @abstractmethod
     def _ids(self, texts: Sequence[str]) -> list[Ids]:
-        """Tokens of each text, without any symbol that the tokenizer would add."""
+        """Return the tokens of each text, without any symbol that the tokenizer would add."""
 
     @abstractmethod
-    def _token(self, index: int) -> str: ...
+    def _token(self, index: int) -> str:
+        """Return the text of a token."""
 
     @property
     @abstractmethod
@@ -70,36 +39,16 @@ class Answering(ABC):
 
     @abstractmethod
     def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
-        """ln p of the tokens of each text from its `first` on."""
-
-    @property
-    def chat_digest(self) -> str | None:
-        """Of the chat template, where there is one."""
-        return None
-
-    @property
-    def chat_space(self) -> str:
-        """What the chat template puts between the prompt and an answer, where that is white space."""
-        return ""
-
-    def check_chat(self) -> None:
-        """Raise ConfigError for a chat template that fails on every message, or does not come to an end."""
-        raise ConfigError(f"{self.name} has no chat template")
-
-    def chat(self, system: str | None, user: str) -> str:
-        """The prompt that the model's chat template makes of two messages."""
-        raise ConfigError(f"{self.name} has no chat template")
+        """Return ln p of the tokens of each text from its `first` on."""
 
     def continuations(
-        self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig, chat: bool = False
+        self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig = PLAIN, chat: bool = False
     ) -> Continuations:
-        """ln p (nats) of each answer as the tokenizer's own continuation of each prompt.
+        """Return ln p (nats) of each answer as the tokenizer's own continuation of each prompt.
 
         The tokens of prompt and answer are those of the two in one text. An answer begins where these part from the
         tokens of the prompt alone, for the first of the answers to do so: all answers of a prompt follow the same
-        tokens, also where a tokenizer joins the prompt's end to an answer. `chat`: prompts are of a chat template,
-        and nothing is put before them.
-        Raises RunError where the model cannot tell the answers apart, or one is unknown to it.
+        tokens, also where a tokenizer joins the prompt's end to an answer.
         """
         logprobs, counts = np.empty((len(prompts), len(answers))), np.empty((len(prompts), len(answers)), np.int64)
         forms: list[dict[tuple[int, ...], None]] = [{} for _ in answers]  # what each answer became, as it appeared
@@ -153,160 +102,6 @@ class Answering(ABC):
         every = [ids for became in forms for ids in became]
         if len(set(every)) < len(every):
             raise RunError(f"{self.name}: the answers {' and '.join(map(repr, answers))} are the same tokens to it")
-
-
-class ModelAnswering(Answering):
-    """Our own models: a prompt begins after `<eos>`, as a sentence does."""
-
-    tokenizer: Tokenizer
-
-    @abstractmethod
-    def _logprobs(
-        self, targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
-    ) -> list[FloatArray]: ...
-
-    def _ids(self, texts: Sequence[str]) -> list[Ids]:
-        return [np.asarray(self.tokenizer.encode_raw(text)[0], dtype=np.int64) for text in texts]
-
-    def _token(self, index: int) -> str:
-        return self.tokenizer.token(index)
-
-    @property
-    def _unknown(self) -> int | None:
-        return UNK
-
-    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
-        return self._logprobs(texts, policy, first)
-
-
-class CausalAnswering(Answering):
-    """Hugging Face models: a prompt begins after the begin symbol, one of a chat template as the template says."""
-
-    tokenizer: PreTrainedTokenizerFast
-    vocabulary: int
-
-    @abstractmethod
-    def _before(self, policy: PolicyConfig) -> list[int]: ...
-
-    @abstractmethod
-    def _check_lengths(self, before: list[int], targets: list[Ids]) -> None: ...
-
-    @abstractmethod
-    def _logprobs(
-        self, before: list[int], targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
-    ) -> list[FloatArray]: ...
-
-    def _ids(self, texts: Sequence[str]) -> list[Ids]:
-        found = self.tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
-        for text, ids in zip(texts, found, strict=True):
-            check_embedded(self.tokenizer, text, ids, self.vocabulary, self.name)
-        return [np.asarray(ids, dtype=np.int64) for ids in found]
-
-    def _token(self, index: int) -> str:
-        return str(self.tokenizer.convert_ids_to_tokens(index))
-
-    @property
-    def _unknown(self) -> int | None:
-        unk: int | None = self.tokenizer.unk_token_id
-        return unk
-
-    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
-        before = self._before(policy)
-        if not chat:
-            self._check_lengths(before, texts)
-            return self._logprobs(before, texts, policy, first)
-        if policy.context != "none":
-            raise ConfigError(f"policy.context={policy.context}: a chat template says itself what a prompt begins with")
-        # The first token is read and not asked for; it is BOS or the mark of a message, and one for all prompts.
-        self._check_lengths([0], [ids[1:] for ids in texts])
-        results = [np.empty(0)] * len(texts)
-        for begin in dict.fromkeys(int(ids[0]) for ids in texts):
-            of = [i for i, ids in enumerate(texts) if ids[0] == begin]
-            values = self._logprobs([begin], [texts[i][1:] for i in of], policy, [first[i] - 1 for i in of])
-            for i, value in zip(of, values, strict=True):
-                results[i] = value
-        return results
-
-    @property
-    def has_chat(self) -> bool:
-        return self.tokenizer.chat_template is not None
-
-    @property
-    def chat_digest(self) -> str | None:
-        return chat_template_digest(self.tokenizer) if self.has_chat else None
-
-    @cached_property
-    def system_role(self) -> bool:
-        """Whether the chat template takes a system message: some raise an error for one, some leave it out."""
-        try:
-            return "a probe" in self._rendered([("system", "a probe"), ("user", "a question")])
-        except ConfigError:
-            return False
-
-    @cached_property
-    def chat_space(self) -> str:
-        """As the template itself writes a conversation with an answer: a space in Llama 2's, none in most."""
-        asked, answer = [("user", "a question")], "an answer"
-        try:
-            prompt, answered = self._rendered(asked), self._rendered([*asked, ("assistant", answer)], to_answer=False)
-        except ConfigError:
-            return ""
-        between = answered.removeprefix(prompt).partition(answer)[0]
-        return between if between.isspace() else ""
-
-    def chat(self, system: str | None, user: str) -> str:
-        """The text of the chat template, up to where the answer begins; a system message that it refuses goes first in
-        the user's."""
-        if not system:
-            return self._rendered([("user", user)])
-        if self.system_role:
-            return self._rendered([("system", system), ("user", user)])
-        return self._rendered([("user", f"{system}\n{user}")])
-
-    def check_chat(self) -> None:
-        """Raise ConfigError for a chat template that fails on every message, or does not come to an end."""
-        with _time_limit(f"{self.name}: its chat template"):
-            if not self.system_role:
-                self._rendered([("user", "a question")])
-
-    def _rendered(self, messages: list[tuple[str, str]], to_answer: bool = True) -> str:
-        conversation = [{"role": role, "content": content} for role, content in messages]
-        try:
-            # Some templates tell the day: the same prompt has to be the same tomorrow.
-            rendered = self.tokenizer.apply_chat_template(
-                conversation, tokenize=False, add_generation_prompt=to_answer, date_string="26 Jul 2024"
-            )
-        except Exception as error:  # of a template that is anyone's: its syntax, what it raises, what it may not do
-            raise ConfigError(
-                f"{self.name}: its chat template fails ({error_line(error)}); chat=false of the method asks without it"
-            ) from error
-        return str(rendered)
-
-
-class _TooLate(BaseException):
-    """Not an Exception, which the code that it interrupts may take for an error of its own."""
-
-
-@contextmanager
-def _time_limit(what: str) -> Iterator[None]:
-    """Raise ConfigError after TEMPLATE_SECONDS; signals reach the main thread alone, so elsewhere there is no limit."""
-
-    def stop(*_: object) -> NoReturn:
-        raise _TooLate
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, TEMPLATE_SECONDS)
-    try:
-        yield
-    except _TooLate:
-        told = f"{what} is not done after {TEMPLATE_SECONDS} seconds; chat=false of the method asks without it"
-        raise ConfigError(told) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _common(one: Ids, other: Ids) -> int:

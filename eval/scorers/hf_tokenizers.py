@@ -149,11 +149,6 @@ def _config_digest(values: Any) -> str:
     return sha256_json(kept(values))
 
 
-def chat_template_digest(tokenizer: PreTrainedTokenizerFast) -> str:
-    """SHA-256 of the chat template, or of the named ones."""
-    return sha256_json(tokenizer.chat_template)
-
-
 def begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: str) -> int:
     if begin is not None:
         if begin not in (vocabulary := tokenizer.get_vocab()):

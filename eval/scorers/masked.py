@@ -15,24 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import (
-    TokenScores,
-    check_finite,
-    length_batches,
-    tokens_at_once,
-    tracked,
-    weights_digest,
-)
+from eval.scorers.base import TokenScores, batch_progress, length_batches
 from eval.scorers.forward import check_repeatable, forward_errors, tolerance
-from eval.scorers.hf_tokenizers import (
-    PLAIN_SENTENCES,
-    check_embedded,
-    check_tokenizer,
-    first_symbol,
-    score_settings,
-    tokenizer_digest,
-    vocabulary_size,
-)
+from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, check_embedded, first_symbol, score_settings
+from eval.scorers.hub import HubScorer
+from eval.scorers.next_words.answers import NextTokens
+from eval.scorers.next_words.readings import Question, Readings, hidden_words
 from eval.scorers.too_long import TextTooLong
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, InputError
@@ -42,7 +30,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 
-class MaskedScorer:
+class MaskedScorer(HubScorer):
     """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
 
     `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
@@ -53,7 +41,6 @@ class MaskedScorer:
     """
 
     masked = True
-    word_level = False
 
     def __init__(
         self,
@@ -64,31 +51,14 @@ class MaskedScorer:
         device: str = "cpu",
         progress: bool = False,
     ):
-        """Raises ConfigError for a tokenizer without a mask or without character offsets, InputError for one that is
-        not the model's, RunError for weights that are no numbers.
-
-        On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
-        """
-        check_tokenizer(tokenizer, name)
-        check_finite(model, name)
+        """Raises what HubScorer does, and ConfigError for a tokenizer without a mask."""
         if tokenizer.mask_token_id is None:
             raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
-        self.name = name
-        self.digest = weights_digest(model)
-        self.tokenizer_digest = tokenizer_digest(tokenizer)
+        super().__init__(model, tokenizer, name, batch_tokens, device, progress)
         self.settings = score_settings(model, tokenizer)
-        self.vocabulary = vocabulary_size(model)
         check_embedded(tokenizer, "its mask", [tokenizer.mask_token_id], self.vocabulary, name)
-        self.tokenizer_path: str | None = None  # the folder that its tokenizer is from, where that is not its own
-        self.sample_words: int | None = None
-        self.model = model.to(device).eval()  # type: ignore[arg-type]
-        self.tokenizer = tokenizer
-        self.device = torch.device(device)
-        self.batch_tokens = tokens_at_once(batch_tokens, self.device)
-        self.progress = progress
         self.positions = _positions(self.model)
         self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
-        self.repeatable = 0  # tokens of the longest text that two passes were compared on
         self.pads = self._ignores_padding()  # whether texts of several lengths may be read together
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
@@ -172,7 +142,7 @@ class MaskedScorer:
         batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
         bf16 = policy.precision == "bf16"
         with without_gradients(self.device, bf16):
-            for batch in tracked(batches, len(first), self.name, self.progress, "masked copies"):
+            for batch in batch_progress(batches, len(first), self.name, self.progress, "masked copies"):
                 copies = [texts[owner[i]].copy(place[i], mask) for i in first[batch]]
                 lines = self.logprobs_at([one.ids for one in copies], [one.position for one in copies])
                 tokens = np.concatenate([asking[ends[number] - asked[number] : ends[number]] for number in batch])
@@ -214,6 +184,20 @@ class MaskedScorer:
             logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
         logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
         return logprobs
+
+    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+        if policy.context != "none":
+            raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+        shift = self.shift if policy.pll_shift is None else policy.pll_shift
+        # A masked next-token model predicts the first token from a symbol that its tokenizer may not put there.
+        adds_symbol = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
+        before = [first_symbol(self.tokenizer)] if shift and not adds_symbol else []
+
+        def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
+            texts = [np.concatenate([before, ids]).astype(np.int64) for ids in texts]
+            return self.logprobs_at(texts, [position + len(before) - shift for (position,) in positions])
+
+        return self._hub_tokens(read, hidden_words(questions, self.tokenizer, policy.pll or "within_word_l2r"))
 
     def _ignores_padding(self) -> bool:
         """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore.

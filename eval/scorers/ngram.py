@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from corpora.tokenizers import EOS, UNK
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import TokenScores, resolved_score_eos
+from eval.scorers.next_words.answers import NextTokens, NextWordScorer
+from eval.scorers.next_words.readings import Question, Readings, left_to_right
+from eval.scorers.next_words.whole_words import own_words
+from eval.scorers.trees import Ids
 from pairscale.progress import with_progress
 from train.ngram import Ngram
 
 BATCH_TOKENS = 8192  # of contexts that are looked at together
+STATES = 256  # whose distributions are kept: 50 MB with 50,000 words
 
 
-class NgramScorer:
+class NgramScorer(NextWordScorer):
     """An n-gram model. A sentence begins after `<s>`, and no n-gram holds what stands before that.
 
     So `policy.context` is honoured and changes no score: the begin symbol between context and sentence hides it.
@@ -60,3 +67,16 @@ class NgramScorer:
         logprobs = np.asarray(self.ngram.logprobs(ids), dtype=np.float64)
         spans = np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
         return TokenScores(logprobs, spans, np.asarray(ids, dtype=np.int64) == UNK)
+
+    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+        # Many contexts leave a model of few words in one state, as all orders of a sentence before another do.
+        after = lru_cache(STATES)(self.ngram.next_logprobs)
+
+        def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
+            pairs = zip(texts, positions, strict=True)
+            states = (self.ngram.state(ids[1 : at + 1]) for ids, columns in pairs for at in columns)
+            return torch.from_numpy(np.stack([after(state) for state in states]))
+
+        texts = (self.tokenizer.encode_raw(f"{context} {word}") for context, word in questions)
+        model = NextTokens(read, len(self.tokenizer), own_words(self.tokenizer))
+        return model, left_to_right(questions, texts, [EOS], UNK)

@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from corpora.tokenizers import EOS, UNK, Tokenizer
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import TokenScores, begun, resolved_score_eos, tracked
-from eval.scorers.continuations import ModelAnswering
+from eval.scorers.base import FloatArray, TokenScores, batch_progress, begun, resolved_score_eos
+from eval.scorers.continuations import PromptedScorer
+from eval.scorers.next_words.answers import NextTokens, NextWordScorer, indices, padded
+from eval.scorers.next_words.readings import Question, Readings, left_to_right
+from eval.scorers.next_words.whole_words import own_words
 from eval.scorers.trees import Forest, Ids, forests
 from train.loop.device import without_gradients
 from train.models.base import LanguageModel, State
 from train.runs.export import LoadedModel
 
 
-class ModelScorer(ModelAnswering):
+class ModelScorer(PromptedScorer, NextWordScorer):
     """Our own language models. A sentence begins after `<eos>`, as in training, where that ended the one before."""
 
     masked = False
@@ -62,8 +66,8 @@ class ModelScorer(ModelAnswering):
 
     def _logprobs(
         self, targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
-    ) -> list[npt.NDArray[np.float64]]:
-        """ln p of the tokens of each text, from its `first` one on, after the begin symbol and those before it."""
+    ) -> list[FloatArray]:
+        """Return ln p of each text's tokens, from its `first` one on, after the begin symbol and those before it."""
         texts = [np.concatenate([[EOS], ids]) for ids in targets]
         capacity = min(self.model.tree_tokens or self.batch_tokens, self.batch_tokens)
         batches = forests(texts, begun(first, len(texts), 1), capacity, self.batch_tokens)
@@ -71,7 +75,7 @@ class ModelScorer(ModelAnswering):
         bf16 = policy.precision == "bf16"
         with without_gradients(self.device, bf16):
             context = self._context_state(policy)
-            for forest in tracked(batches, len(texts), self.name, self.progress):
+            for forest in batch_progress(batches, len(texts), self.name, self.progress):
                 for text, values in forest.results(self._read(forest, context)):
                     results[text] = values
         return results
@@ -90,7 +94,7 @@ class ModelScorer(ModelAnswering):
             _, state = self.model(torch.tensor([before], device=self.device), state)
         return state
 
-    def _read(self, forest: Forest, context: State) -> npt.NDArray[np.float64]:
+    def _read(self, forest: Forest, context: State) -> FloatArray:
         """(C,) ln p of all tokens that are asked for."""
         if not len(forest.targets):
             return np.empty(0)
@@ -99,3 +103,39 @@ class ModelScorer(ModelAnswering):
         # The softmax is most of the work: it is computed once where several tokens follow, and nowhere else.
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
         return self.model.logprobs(hidden[after], targets, rows).double().cpu().numpy()
+
+    def _ids(self, texts: Sequence[str]) -> list[Ids]:
+        return [np.asarray(self.tokenizer.encode_raw(text)[0], dtype=np.int64) for text in texts]
+
+    def _token(self, index: int) -> str:
+        return self.tokenizer.token(index)
+
+    @property
+    def _unknown(self) -> int | None:
+        return UNK
+
+    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
+        """A prompt begins after `<eos>`, as a sentence does."""
+        return self._logprobs(texts, policy, first)
+
+    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+        before = self._context_state(policy)
+
+        def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
+            state = _expanded(before, self.model, len(texts))
+            hidden, _ = self.model(padded(texts, EOS, self.device), state)  # (B, T, D)
+            return self.model.all_logprobs(hidden[indices(positions)])
+
+        texts = (self.tokenizer.encode_raw(f"{context} {word}") for context, word in questions)
+        model = NextTokens(read, len(self.tokenizer), own_words(self.tokenizer))
+        return model, left_to_right(questions, texts, [EOS], UNK)
+
+
+def _expanded(state: State, model: LanguageModel, batch: int) -> State:
+    """Return the state of one text for `batch` texts; the model's own states show which dimension is the batch's."""
+
+    def repeated(tensor: Tensor, one: Tensor, two: Tensor) -> Tensor:
+        wider = [dim for dim in range(one.dim()) if one.shape[dim] != two.shape[dim]]
+        return tensor.repeat_interleave(batch, dim=wider[0]) if wider else tensor
+
+    return tuple(map(repeated, state, model.initial_state(1), model.initial_state(2)))

@@ -19,6 +19,7 @@ import torch
 from eval.config import PretrainedConfig
 from eval.scorers.causal import CausalScorer
 from eval.scorers.forward import error_line
+from eval.scorers.hub import HubScorer
 from eval.scorers.masked import MaskedScorer
 from pairscale.errors import ConfigError, InputError, PairscaleError
 from pairscale.hub import import_transformers
@@ -26,7 +27,6 @@ from pairscale.hub import import_transformers
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-HubScorer = CausalScorer | MaskedScorer
 AUTO_CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
 # What a tokenizer's own text is in: one of these is there, whatever the class.
 TOKENIZER_FILES = ("tokenizer.json", "*vocab*", "*.model", "*.spm", "*.tiktoken", "*.codes", "dict.txt")

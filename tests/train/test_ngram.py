@@ -16,7 +16,6 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements, score_labels
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
-from eval.diagnostics.next_words import next_words
 from eval.run import score_run
 from eval.scorers.load import load_scorer
 from eval.scorers.ngram import NgramScorer
@@ -126,7 +125,7 @@ def test_next_words_are_kneser_ney_s_of_every_word(configured, lmplz, order):
     reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
     contexts = ["the old cat", "a dog", "the small cat"] * 2
     asked = [["sees", "zebra"], ["barks"], ["sees"]] * 2
-    found = next_words(scorer, contexts, asked, 3, policy())
+    found = scorer.next_words(contexts, asked, 3, policy())
     for context, candidates, answer in zip(contexts, asked, found, strict=True):
         known = {word: reference.logprobs([*context.split(), word])[-2] for word in WORDS}
         best = sorted(known, key=known.get, reverse=True)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-import eval.diagnostics.next_words
+import eval.scorers.next_words.answers
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import EOS, fit_tokenizer
-from eval.diagnostics.next_words import _Answers, _Model, next_words
-from eval.diagnostics.readings import left_to_right
-from eval.diagnostics.whole_words import hub_words, is_word, own_words
+from eval.scorers.base import Scorer
 from eval.scorers.causal import CausalScorer
 from eval.scorers.masked import MaskedScorer
+from eval.scorers.next_words.answers import Answers, NextTokens
+from eval.scorers.next_words.readings import left_to_right
+from eval.scorers.next_words.whole_words import hub_words, is_word, own_words
 from eval.scorers.own import ModelScorer
 from pairscale.errors import ConfigError, InputError
 from tests.support.made_up_models import LSTM, TEXT, TXL, made_up_model
@@ -118,7 +119,7 @@ def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
         if tokenizer.token(index).startswith(begin) and tokenizer.token(index).removeprefix(begin)[:1].isalnum()
     ]  # fmt: skip
     assert len(words) > 10
-    found = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
+    found = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     unknown = 1 if kind == "word" else None
     check_left_to_right(
         found, cut, words, lambda index: tokenizer.token(index).removeprefix(begin), unknown,
@@ -145,7 +146,7 @@ def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
 
     scorer = CausalScorer(network, tokenizer, "m", batch_tokens)
     unknown = tokenizer.unk_token_id
-    found = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
+    found = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     check_left_to_right(found, cut, words, words.get, unknown, lambda ids: causal_line(network, ids))
 
 
@@ -158,13 +159,13 @@ def test_what_stands_before_a_context(asked):
     following = policy(context=asked, **({"context_text": "Who saw the dog ?"} if asked == "text" else {}))
     inside = tokenizer("Who saw the dog ?")["input_ids"]
     before = [0, 0, 0, 0] if asked == "eos" else [0, *inside, 0]
-    (found,) = next_words(causal, ["The cat"], [["sleeps"]], 1, following)
+    (found,) = causal.next_words(["The cat"], [["sleeps"]], 1, following)
     ids = tokenizer.encode("The cat sleeps", add_special_tokens=False)
     start = len(tokenizer.encode("The cat", add_special_tokens=False))
     lines = [causal_line(network, [*before, *ids[:at]]) for at in range(start, len(ids))]
     logprob = sum(float(line[ids[start + at]]) for at, line in enumerate(lines))
     assert found.logprobs[0] == pytest.approx(logprob, abs=1e-4)
-    (found,) = next_words(ours, ["The cat"], [["sleeps"]], 1, following)
+    (found,) = ours.next_words(["The cat"], [["sleeps"]], 1, following)
     encoded = ours.tokenizer.encode("The cat sleeps")
     inside = [EOS] * 2 if asked == "eos" else ours.tokenizer.encode("Who saw the dog ?")
     line = own_line(ours, [*inside, EOS, *encoded[:-1]])
@@ -188,7 +189,7 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
     contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
     scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
-    found = next_words(scorer, contexts, candidates, 3, policy(pll=pll))
+    found = scorer.next_words(contexts, candidates, 3, policy(pll=pll))
     several = 0
     for context, asked, answer in zip(contexts, candidates, found, strict=True):
         context = context.rstrip()
@@ -226,7 +227,7 @@ def test_the_masked_text_is_that_of_the_paper():
     first, at, last = ids[0], ids.index(tokenizer.mask_token_id), ids[-1]
     assert tokenizer.convert_ids_to_tokens([first, *ids[at:], last]) == ["[CLS]", "[MASK]", ".", "[SEP]", "[SEP]"]
     (line,) = masked_lines(network, ids, [at])
-    (found,) = next_words(MaskedScorer(network, tokenizer, "m", 100), [CONTEXTS[0]], [["dog"]], 1, policy())
+    (found,) = MaskedScorer(network, tokenizer, "m", 100).next_words([CONTEXTS[0]], [["dog"]], 1, policy())
     assert found.tokens.tolist() == [1]
     assert found.logprobs[0] == pytest.approx(float(line[tokenizer.convert_tokens_to_ids("dog")]), abs=1e-4)
 
@@ -241,7 +242,7 @@ def test_by_hand():
         for word, probability in known.items():
             loaded.model.output_bias[loaded.tokenizer.ids[word]] = math.log(probability)
     asked = ["dog", "sleeps", "gnu", "cats"]
-    (found,) = next_words(ModelScorer(loaded, "m", 100), ["Who saw a "], [asked], 2, policy())
+    (found,) = ModelScorer(loaded, "m", 100).next_words(["Who saw a "], [asked], 2, policy())
     assert np.exp(found.logprobs[[0, 1, 3]]) == pytest.approx([0.4, 0.1, 0.3])
     assert math.isnan(found.logprobs[2])
     assert found.ranks.tolist() == [1, 3, 0, 2]  # the full stop is no word
@@ -259,7 +260,7 @@ def test_the_first_token_of_a_candidate_competes_with_what_is_left_of_it(rest, r
         return torch.tensor([lines[at] for at in positions[0]]).log()
 
     plan = left_to_right([("red", "lipstick")], [([1, lip, stick], [(0, 3), (4, 7), (7, 12)])], [0], None)
-    answers = _Answers(_Model(read, 5, {lip: "lip", car: "car"}), plan, 1, torch.device("cpu"))
+    answers = Answers(NextTokens(read, 5, {lip: "lip", car: "car"}), plan, 1, torch.device("cpu"))
     answers.add(plan.stages[0])
     found = answers.of("red", [0])
     assert math.exp(found.logprobs[0]) == pytest.approx(0.5 * rest)
@@ -269,11 +270,11 @@ def test_the_first_token_of_a_candidate_competes_with_what_is_left_of_it(rest, r
 
 def test_equal_contexts_are_read_once_and_memory_is_bounded(monkeypatch):
     scorer = ModelScorer(pieces(LSTM), "m", 50)
-    plain = next_words(scorer, CONTEXTS, CANDIDATES, 3, policy())
+    plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     rows, read = [], scorer.model.all_logprobs
-    monkeypatch.setattr(eval.diagnostics.next_words, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
+    monkeypatch.setattr(eval.scorers.next_words.answers, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
     monkeypatch.setattr(scorer.model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or read(hidden))
-    again = next_words(scorer, CONTEXTS * 50, CANDIDATES * 50, 3, policy())
+    again = scorer.next_words(CONTEXTS * 50, CANDIDATES * 50, 3, policy())
     longest = max(len(scorer.tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)
     assert max(rows) <= max(3, longest)
     assert sum(rows) < 4 * sum(len(words) for words in CANDIDATES)
@@ -295,7 +296,7 @@ def test_a_model_of_characters_has_no_next_words():
     loaded = made_up_model(LSTM, "char")
     assert own_words(loaded.tokenizer) == {}
     with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
-        next_words(ModelScorer(loaded, "m", 100), ["The"], [["dog"]], 1, policy())
+        ModelScorer(loaded, "m", 100).next_words(["The"], [["dog"]], 1, policy())
 
 
 def test_special_tokens_are_no_words():
@@ -311,12 +312,15 @@ def test_what_cannot_be_asked_is_one_line():
     tokenizer = tokenizer()
     masked = MaskedScorer(made(network, tokenizer), tokenizer, "m", 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
-        next_words(masked, ["The"], [["dog"]], 1, policy(context="eos"))
+        masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
-        next_words(masked, ["cat " * 80], [["cat"]], 1, policy())
+        masked.next_words(["cat " * 80], [["cat"]], 1, policy())
 
-    class Other:
+    class Other(Scorer):
         name = "trigram"
 
-    with pytest.raises(ConfigError, match=r"trigram: a model of its kind tells no next words"):
-        next_words(Other(), ["The"], [["dog"]], 1, policy())
+        def score(self, sentences, policy=None):
+            return []
+
+    with pytest.raises(ConfigError, match=r"trigram: a model of this kind predicts no next words"):
+        Other().next_words(["The"], [["dog"]], 1, policy())

@@ -13,6 +13,7 @@ from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
 from eval.methods.judging import Plan, judge_pairs
 from eval.methods.prompting import orders
 from eval.scorers.masked import MaskedScorer
+from eval.scorers.ngram import NgramScorer
 from eval.scorers.own import ModelScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
@@ -238,11 +239,8 @@ def test_answers_that_are_the_same_to_a_model_cannot_be_asked_for():
 
 
 def test_a_model_that_answers_nothing_is_refused():
-    class Other:
-        name, masked = "5-gram", False
-
     with pytest.raises(ConfigError, match=r"method=yes_no: a model of this kind cannot be asked anything"):
-        yes_no(Other())
+        yes_no(object.__new__(NgramScorer))
     masked = object.__new__(MaskedScorer)
     for method in ("yes_no", "ab_prompt", "in_template_lp", "in_template_comparative_lp", "vote_p"):
         with pytest.raises(ConfigError, match=rf"method={method}: a masked model has no .*; methods for it: pll"):
@@ -318,7 +316,7 @@ def test_sure_judgements_do_not_tie():
     ],
 )
 def test_a_chat_template_of_anyones_is_one_line(template, told, monkeypatch):
-    monkeypatch.setattr("eval.scorers.continuations.TEMPLATE_SECONDS", 1)
+    monkeypatch.setattr("eval.scorers.chat.TEMPLATE_SECONDS", 1)
     with pytest.raises(ConfigError, match=rf"m: its chat template .*{told}"):
         yes_no(chatting(template))
 

@@ -12,9 +12,9 @@ from tokenizers.pre_tokenizers import Split
 from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
 from eval.config import PretrainedConfig
-from eval.scorers.base import weights_digest
 from eval.scorers.causal import CausalScorer
 from eval.scorers.hf_tokenizers import check_tokenizer, encoded, score_settings
+from eval.scorers.hub import weights_digest
 from eval.scorers.load import load_scorer
 from eval.scorers.pretrained import load_pretrained, revisions
 from pairscale.command.compose import compose

@@ -1,6 +1,6 @@
-"""What has to be read to tell the probability and the rank of words after contexts, without the model that reads it.
+"""Token sequences to read for the probability and rank of words after contexts, whatever model reads them.
 
-Which tokens are a candidate's is told by character offsets in context and candidate.
+Character offsets in context and candidate tell which tokens are the candidate's.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+Question = tuple[str, str]  # context, candidate
 Encoded = tuple[Sequence[int], Sequence[tuple[int, int]]]  # token ids, and character offsets of each
 
 
 @dataclass(eq=False)
 class Reading:
-    """Tokens to read, and what is asked of the distributions that they lead to."""
+    """Tokens to read, and the uses of the distributions that they lead to."""
 
     ids: tuple[int, ...]
     terms: list[tuple[int, int, int]] = field(default_factory=list)  # position, token, candidate: ln p to add up
@@ -30,12 +31,13 @@ class Reading:
 
     @property
     def positions(self) -> list[int]:
-        asked = {position for position, _, _ in self.terms}
-        return sorted(asked if self.words_at is None else asked | {self.words_at})
+        """Positions whose distributions are used, in order."""
+        used = {position for position, _, _ in self.terms}
+        return sorted(used if self.words_at is None else used | {self.words_at})
 
 
 @dataclass
-class Plan:
+class Readings:
     """All readings, in stages: a candidate's terms lie in the stage where it is ranked, or before it."""
 
     stages: list[list[Reading]]
@@ -44,16 +46,22 @@ class Plan:
     # Candidates of several tokens: the first one, whose probability holds the candidate's own (causal models only).
     first: dict[int, int]
 
+    @property
+    def all(self) -> list[Reading]:
+        """The readings of all stages."""
+        return [reading for stage in self.stages for reading in stage]
+
 
 def left_to_right(
-    asked: Sequence[tuple[str, str]], texts: Iterable[Encoded], before: list[int], unknown: int | None
-) -> Plan:
-    """Readings of a model that predicts each token from those before it.
+    questions: Sequence[Question], texts: Iterable[Encoded], before: list[int], unknown: int | None
+) -> Readings:
+    """Return the readings of a model that predicts each token from those before it.
 
-    `texts`: each context and candidate with a space between them; `before`: tokens before each; `unknown`: <unk>.
+    `texts` are each context and candidate with a space between them, `before` the tokens before each, `unknown` the id
+    of `<unk>`.
     """
     cuts = []
-    for (context, _), (ids, spans) in zip(asked, texts, strict=True):
+    for (context, _), (ids, spans) in zip(questions, texts, strict=True):
         start = next((at for at, (_, end) in enumerate(spans) if end > len(context)), len(ids))
         cuts.append((tuple(ids[:start]), tuple(ids[start:])))
     tokens = np.asarray([len(span) for _, span in cuts], dtype=np.int64)
@@ -62,7 +70,7 @@ def left_to_right(
     after: dict[tuple[int, ...], Reading] = {}  # some reading that begins with a context
     shown = set()
     # Candidates of several tokens first: what is read for them tells of the others too.
-    for number in sorted(range(len(asked)), key=lambda number: -int(known[number]) * int(tokens[number])):
+    for number in sorted(range(len(questions)), key=lambda number: -int(known[number]) * int(tokens[number])):
         prefix, span = cuts[number]
         rest = span[:-1] if known[number] else ()
         reading = readings.get((prefix, rest)) if rest else after.get(prefix)
@@ -73,23 +81,23 @@ def left_to_right(
         if known[number]:
             reading.terms += [(reading.words_at + at, token, number) for at, token in enumerate(span)]
             reading.candidates.append(number)
-        if (context := asked[number][0]) not in shown:
+        if (context := questions[number][0]) not in shown:
             shown.add(context)
             reading.contexts.append(context)
     first = {number: span[0] for number, (_, span) in enumerate(cuts) if len(span) > 1}
-    return Plan([list(readings.values())], tokens, known, first)
+    return Readings([list(readings.values())], tokens, known, first)
 
 
-def hidden_words(asked: Sequence[tuple[str, str]], tokenizer: PreTrainedTokenizerFast, pll: str) -> Plan:
-    """Readings of a masked model: the context, masks for the candidate, and a full stop (Ettinger 2020, section 6)."""
-    texts = [f"{context} {word} ." for context, word in asked]
-    found = tokenizer(texts, return_offsets_mapping=True, return_special_tokens_mask=True)
+def hidden_words(questions: Sequence[Question], tokenizer: PreTrainedTokenizerFast, pll: str) -> Readings:
+    """Return the readings of a masked model (Ettinger 2020, section 6): context, masks for the candidate, full stop."""
+    texts = [f"{context} {word} ." for context, word in questions]
+    encoded = tokenizer(texts, return_offsets_mapping=True, return_special_tokens_mask=True)
     copies: dict[tuple[int, ...], Reading] = {}
     single: dict[tuple[int, ...], Reading] = {}
-    tokens, known = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.bool_)
+    tokens, known = np.zeros(len(questions), np.int64), np.zeros(len(questions), np.bool_)
     shown = set()
-    for number, (context, word) in enumerate(asked):
-        ids, spans, special = (found[key][number] for key in ("input_ids", "offset_mapping", "special_tokens_mask"))
+    for number, (context, word) in enumerate(questions):
+        ids, spans, special = (encoded[key][number] for key in ("input_ids", "offset_mapping", "special_tokens_mask"))
         end = len(context) + 1 + len(word)
         own = [at for at, span in enumerate(spans) if not special[at] and span[1] > len(context) and span[0] < end]
         before = [at for at, span in enumerate(spans) if not special[at] and span[0] < len(context)]
@@ -111,11 +119,11 @@ def hidden_words(asked: Sequence[tuple[str, str]], tokenizer: PreTrainedTokenize
             until = at + 1 if pll == "original" else last
             copy = (*ids[:at], *[tokenizer.mask_token_id] * (until - at), *ids[until:])
             copies.setdefault(copy, Reading(copy)).terms.append((at, ids[at], number))
-    return Plan([list(copies.values()), list(single.values())], tokens, known, {})
+    return Readings([list(copies.values()), list(single.values())], tokens, known, {})
 
 
 def reading_batches(readings: list[Reading], batch_tokens: int, most_rows: int) -> Iterator[list[int]]:
-    """Indices of readings by falling length, with as many distributions at a time as memory is for."""
+    """Yield indices of readings by falling length, with at most `most_rows` distributions at a time."""
     batch: list[int] = []
     width = rows = 0
     for index in sorted(range(len(readings)), key=lambda index: -len(readings[index].ids)):

@@ -1,6 +1,6 @@
-"""Which tokens of a tokenizer are whole words: they begin one, and are a word to look at (no marks, no special tokens).
+"""The tokens of a tokenizer that are whole words: they begin a word and look like one (no marks, no special tokens).
 
-That such a token is also the beginning of longer words ("wait" of "waiter") no tokenizer tells.
+No tokenizer tells that such a token also begins longer words ("wait" of "waiter").
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _NO_WORDS = ("n't", "n’t")  # Treebank tokens that begin no word; the other co
 
 
 def is_word(text: str) -> bool:
-    """Whether `text` looks like a word: it begins with a letter or a digit."""
+    """Return True if `text` looks like a word: it begins with a letter or a digit."""
     return _WORD.fullmatch(text) is not None and text.lower() not in _NO_WORDS
 
 
 def own_words(tokenizer: Tokenizer) -> dict[int, str]:
-    """Ids and words of one of our tokenizers: of pieces those with the mark that begins a word, of characters none."""
+    """Return ids and words of our own tokenizer: pieces that have the mark of a new word; no characters."""
     if tokenizer.config.kind == "char":
         return {}
     begin = "" if tokenizer.word_level else "▁"
@@ -33,9 +33,9 @@ def own_words(tokenizer: Tokenizer) -> dict[int, str]:
 
 
 def hub_words(tokenizer: PreTrainedTokenizerFast, vocabulary: int) -> dict[int, str]:
-    """Ids and words of a Hugging Face tokenizer: what it sets off by a space when it puts a token after a word.
+    """Return ids and words of a Hugging Face tokenizer: tokens that it sets off by a space after another word.
 
-    So nothing need be known of its marks ("Ġ", "▁", "##"). `vocabulary`: how many tokens the model knows.
+    This needs no knowledge of its marks ("Ġ", "▁", "##"). `vocabulary` is the number of tokens that the model knows.
     """
     word = tokenizer.encode("a", add_special_tokens=False)[-1]
     (before,) = tokenizer.batch_decode([[word]], clean_up_tokenization_spaces=False)
@@ -43,5 +43,5 @@ def hub_words(tokenizer: PreTrainedTokenizerFast, vocabulary: int) -> dict[int, 
     tokens = [index for index in range(min(len(tokenizer), vocabulary)) if index not in special]
     texts = tokenizer.batch_decode([[word, index] for index in tokens], clean_up_tokenization_spaces=False)
     begin = f"{before} "
-    found = {index: text[len(begin) :] for index, text in zip(tokens, texts, strict=True) if text.startswith(begin)}
-    return {index: word for index, word in found.items() if is_word(word)}
+    words = {index: text[len(begin) :] for index, text in zip(tokens, texts, strict=True) if text.startswith(begin)}
+    return {index: word for index, word in words.items() if is_word(word)}
