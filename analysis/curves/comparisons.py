@@ -1,8 +1,8 @@
 """Differences between groups in slope, and between two ways of scoring the same runs in accuracy, with tests.
 
 Groups are whatever differs within a study: models, tokenizers, any ablation. P values of one family are corrected for
-their number (Holm 1979); the whole is a family of its own, apart from its parts. That two slopes do not differ is a
-finding of its own, by a test of equivalence; it never follows from a large p value.
+multiple comparisons (Holm 1979); the whole is a family of its own, apart from its parts. That two slopes do not differ
+is shown by a test of equivalence; it never follows from a large p value.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, sample_digests
-from analysis.curves.fit import GroupFit, fit_group
+from analysis.curves.groups import GroupFit, fit_group
 from analysis.curves.intervals import (
-    NO_INTERVAL,
     SAME_TEXT,
-    T_SIZES,
+    Interval,
     at_least,
     contrast_variance,
     floored,
@@ -48,15 +47,14 @@ SLOPE_COLUMNS = [
 
 
 def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
-    """Slopes of every two groups of the study, in each unit; of several studies, of two groups of different ones.
+    """Compare the slopes of every two groups in each unit; of several studies, those of two groups of different ones.
 
     Over the sizes that both groups have, and no others. One row per pair of groups and unit: group, other, level, name,
     difference (slope of group minus that of other, accuracy per doubling), low, high, p (these pairs), p_holm,
     low_new_pairs, high_new_pairs, p_new_pairs, p_new_pairs_holm, margin, p_tost and p_equivalent (two one-sided tests
     that the difference lies within the margin, config.equivalence_margin; the second by Holm), sizes (that both have),
-    from_size, to_size, runs (of both, at these), paired (whether runs of one size, seed and text are compared with each
-    other), pairs (of runs), family (what p values are corrected for the number of), method, note (why there is no
-    test).
+    from_size, to_size, runs (of both, at these), paired (True if runs of one size, seed and text are compared with each
+    other), pairs (of runs), family (of tests that p values are corrected for), method, note (why there is no test).
 
     Variances over runs are those of the two slopes (analysis.curves.intervals, by the smallest number of runs that
     either group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to
@@ -65,12 +63,12 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     """
     units = units_of(judged.pairs)
     studies = judged.runs.groupby("group")["study"].agg(frozenset)
-    all_of = frozenset().union(*studies)
+    several = len(frozenset().union(*studies)) > 1
     groups = list(judged.runs["group"].unique())
     parts = []
     for a, b in combinations(groups, 2):
-        if len(all_of) > 1 and studies[a] == studies[b]:
-            continue  # what one study says by itself is in its own report, corrected for its own number of tests
+        if several and studies[a] == studies[b]:
+            continue  # a study's own report compares its groups, corrected for its own number of tests
         parts.append(compare_groups(judged, (str(a), str(b)), units, config))
     if not parts:
         return pd.DataFrame(columns=SLOPE_COLUMNS)
@@ -78,7 +76,7 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
 
 
 def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, config: CurvesConfig) -> pd.DataFrame:
-    """Rows of `compare_slopes` of two groups, p values not corrected."""
+    """Return the rows of `compare_slopes` for two groups, p values not corrected."""
     runs = judged.runs
     of_size = [runs[runs["group"] == group].groupby("size")["sample_words"].mean() for group in groups]
     common = of_size[0][of_size[0].index.isin(of_size[1].index)].sort_values().index
@@ -89,66 +87,63 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
         margin=config.equivalence_margin,
     )  # fmt: skip
     if len(common) < 2:
-        told = f"only {common[0]} is a size of both" if len(common) else "no size of both"
+        shared_sizes = f"only {common[0]} is a size of both" if len(common) else "no size of both"
         lone = [
             f"{group}: one size only: no slope" for group, sizes in zip(groups, of_size, strict=True) if len(sizes) < 2
         ]
         none = dict.fromkeys(["difference", *P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], np.nan)
-        note = "; ".join(lone) or f"{told}: no slopes to compare"
-        return named.assign(**none, paired=False, pairs=0, method=NO_INTERVAL, note=note)
+        note = "; ".join(lone) or f"{shared_sizes}: no slopes to compare"
+        return named.assign(**none, paired=False, pairs=0, method=Interval.NONE.value, note=note)
     designs = [design_of(runs.iloc[of]) for of in rows]
     fewest = int(np.argmin([design.counts.min() for design in designs]))
-    outcomes = [judged.outcome[of] for of in rows]
     a, b = fits = [
-        fit_group(group, of, outcome, design, units, config.interval, designs[fewest])
-        for group, of, outcome, design in zip(groups, rows, outcomes, designs, strict=True)
+        fit_group(group, judged.outcome[of], design, units, config.interval, designs[fewest])
+        for group, of, design in zip(groups, rows, designs, strict=True)
     ]
     shared = same_draws(runs.iloc[rows[0]], runs.iloc[rows[1]], fits)
-    found = slope_difference(a, b, outcomes[0], outcomes[1], units, config, shared)
+    columns = slope_difference(a, b, config, shared)
     notes = "; ".join(f"{fit.group}: {fit.note}" for fit in fits if fit.note)
     methods = " / ".join(dict.fromkeys(fit.method for fit in fits))
     paired = bool((shared >= 0).any())
     draws = [{*_draws(runs.iloc[of])} - {None} for of in rows]
     pairs = len(draws[0] & draws[1]) if paired else 0
-    return named.assign(**found, paired=paired, pairs=pairs, method=methods, note=notes)
+    return named.assign(**columns, paired=paired, pairs=pairs, method=methods, note=notes)
 
 
 def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:
-    """(J,) of each cluster of the second group's runs (Design.cluster), the first's of the same text and seed, or -1.
+    """Return (J,), for each cluster of the second group's runs, the first group's of the same text and seed, or -1.
 
-    The text is the sample's digest in a run's manifest, which also holds the corpus's. A seed of nested samples is one
-    draw, so seeds are paired if any of their runs are, though one may lack others.
+    Clusters are those of Design.cluster. The text is the sample's digest in a run's manifest, which depends on the
+    corpus's. A seed of nested samples is one draw, so seeds are paired if any of their runs are.
     """
     keys = [_draws(runs) for runs in (first, second)]
-    found = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
+    partner = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
     of_first = {key: int(cluster) for key, cluster in zip(keys[0], fits[0].design.cluster, strict=True) if key}
-    for j in range(len(found)):
+    for j in range(len(partner)):
         of_cluster = [keys[1][r] for r in np.flatnonzero(fits[1].design.cluster == j)]
         clusters = {of_first[key] for key in of_cluster if key in of_first}
-        found[j] = clusters.pop() if len(clusters) == 1 else -1
+        partner[j] = clusters.pop() if len(clusters) == 1 else -1
     if fits[0].design.nested != fits[1].design.nested:
-        found[:] = -1
-    return found
+        partner[:] = -1
+    return partner
 
 
 def _draws(runs: pd.DataFrame) -> list[tuple[str, int, str] | None]:
-    """Size, seed and digest of the sample of each run; None where no sample is recorded."""
+    """Return size, seed and digest of the sample of each run; None where no sample is recorded."""
     named = zip(runs["size"], runs["seed"], sample_digests(runs), strict=True)
     return [(str(size), int(seed), digest) if digest else None for size, seed, digest in named]
 
 
-def slope_difference(
-    a: GroupFit, b: GroupFit, outcome_a: Array, outcome_b: Array, units: Units, config: CurvesConfig, shared: Numbers
-) -> dict[str, Array]:
-    """difference, low, high, p, the same of new pairs too, and p_tost, each (U,); outcomes (R, P) of the groups' runs.
+def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Numbers) -> dict[str, Array]:
+    """Return difference, low, high and p for these pairs and for new pairs too, and p_tost, each (U,).
 
-    `shared` of `same_draws`. NaN limits where one of the slopes has none.
+    `shared`: of `same_draws`. NaN limits where one of the slopes has none.
     """
-    difference = a.line.slope - b.line.slope
-    found: dict[str, Array] = {"difference": difference}
-    if NO_INTERVAL in (a.method, b.method):
+    units, difference = a.units, a.line.slope - b.line.slope
+    columns: dict[str, Array] = {"difference": difference}
+    if Interval.NONE in (a.method, b.method):
         none = np.full(len(difference), np.nan)
-        return found | dict.fromkeys([*P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], none)
+        return columns | dict.fromkeys([*P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], none)
     both_y = np.concatenate([a.y, b.y])
     terms = run_terms(a.method, a.design, a.design.contrast).minus(
         run_terms(b.method, b.design, b.design.contrast), shared
@@ -159,23 +154,23 @@ def slope_difference(
     unfloored = terms.variance(both_y)
     of_p, of_limits = (floored(unfloored, degrees, floor, level) for level in (0.95, config.confidence))
     runs = np.maximum(of_p, of_limits) + text
-    of_pair = a.design.contrast @ outcome_a - b.design.contrast @ outcome_b
+    of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
     both, degrees_both = with_pairs(runs, degrees, floor, pairs, units)
     for suffix, variance, free in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
         error = np.sqrt(variance)
-        found[f"low{suffix}"], found[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
-        found[f"p{suffix}"] = two_sided(difference, error, free)
+        columns[f"low{suffix}"], columns[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
+        columns[f"p{suffix}"] = two_sided(difference, error, free)
     least = floored(unfloored, degrees, floor, 0.9) + text  # one-sided tests at 5%: limits of 90%
-    found["p_tost"] = equivalence(difference, np.sqrt(least), degrees, config.equivalence_margin)
-    limits = at_least((found["low_new_pairs"], found["high_new_pairs"]), (found["low"], found["high"]))
-    found["low_new_pairs"], found["high_new_pairs"] = limits
-    found["p_new_pairs"] = np.maximum(found["p_new_pairs"], found["p"])
-    return found
+    columns["p_tost"] = equivalence(difference, np.sqrt(least), degrees, config.equivalence_margin)
+    limits = at_least((columns["low_new_pairs"], columns["high_new_pairs"]), (columns["low"], columns["high"]))
+    columns["low_new_pairs"], columns["high_new_pairs"] = limits
+    columns["p_new_pairs"] = np.maximum(columns["p_new_pairs"], columns["p"])
+    return columns
 
 
 def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
-    """(U,) variance of the difference by what overlapping samples hide: of differences where all runs are paired."""
+    """Return the (U,) variance of a difference that overlapping samples hide; of differences if all runs are paired."""
     rows = shared[b.design.cluster]
     if a.design.nested or a.design.overlap is None or (rows < 0).any() or len(rows) < len(a.y):
         return a.errors.text + b.errors.text
@@ -184,7 +179,7 @@ def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
 
 
 def _corrected(table: pd.DataFrame) -> pd.DataFrame:
-    """`table` with family and p values by Holm: each level is a family."""
+    """Add the family and p values by Holm's method: each level is a family."""
     table = table.assign(family=table["level"].map(FAMILIES))
     for name, corrected in P_VALUES.items():
         if name in table:
@@ -198,7 +193,7 @@ def _corrected(table: pd.DataFrame) -> pd.DataFrame:
 def compare_policies(
     first: Judgements, second: Judgements, confidence: float, by: Sequence[str] = ("group",)
 ) -> pd.DataFrame:
-    """What another policy changes (what stands before a sentence, `context`, say): the same runs scored in two ways.
+    """Compare two scoring policies (such as two values of `context`) on the same runs.
 
     One row per group (of `first`; with by=("group", "size") per group and size, smallest first) and unit: group, size
     ("all" where runs of all sizes are taken together), level, name, runs, first, second (mean accuracies), difference
@@ -239,9 +234,10 @@ def compare_policies(
 
 
 def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:
-    """Standard error of the sizes' mean change over new runs, its degrees of freedom, each (U,), and why it has none.
+    """Return the standard error of the sizes' mean change over new runs, its degrees of freedom, and why it has none.
 
-    `weights` (R,) make the mean, `change` (R, P) is the difference of outcomes. NaN where the runs show no error.
+    Each is (U,). `weights` (R,) give the mean, `change` (R, P) is the difference of outcomes. NaN where the runs show
+    no error.
     """
     method, note = interval_method(design, "t")
     if len(design.x) == 1:
@@ -250,8 +246,8 @@ def mean_error(design: Design, weights: Array, change: Array, units: Units) -> t
         if design.overlap is not None and design.overlap.max() > SAME_TEXT:
             note = "runs on the same text: no interval"
         else:
-            method, note = T_SIZES, ""
-    if method == NO_INTERVAL:
+            method, note = Interval.T_SIZES, ""
+    if method == Interval.NONE:
         none = np.full(units.weights.shape[1], np.nan)
         return none, none, note
     y = paradigm_accuracies(change, units.bounds) @ units.weights

@@ -1,8 +1,8 @@
-"""Two sets of pairs of the same paradigms, judged by the same runs: frozen pairs beside generated ones, pairs of any
-words beside pairs of words that the training text of every run holds.
+"""Two sets of pairs of the same paradigms, judged by the same runs.
 
-They are made comparable first: only paradigms that both have, and of each as many pairs of each length in both. Then
-both get curves, and since the runs are the same the difference of their slopes is that of the runs' differences.
+Frozen pairs beside generated ones, or pairs of any words beside pairs of words that the training text of every run
+contains. Both are first cut to the paradigms that they share, and to equal numbers of pairs of each length. Then both
+get curves, and since the runs are the same the difference of their slopes is that of the runs' differences.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.fit import ALL_PAIRS, GroupFit, fit_curves, fit_groups, slope_tables
-from analysis.curves.intervals import NO_INTERVAL, run_terms
+from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.groups import GroupFit, fit_groups, slope_tables
+from analysis.curves.intervals import Interval, run_terms
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import fieller
@@ -36,7 +37,7 @@ MIN_PAIRS = 50  # of a paradigm, matched, for it to be compared
 
 @dataclass(frozen=True)
 class Matched:
-    """Judgements by the same runs, in one order, on as many pairs of each length in each paradigm.
+    """Two sets of judgements by the same runs, in one order, on equal numbers of pairs of each length and paradigm.
 
     paradigms: rows paradigm, phenomenon, first, second (pairs that each has), matched (pairs of each that are compared;
     0 where fewer than MIN_PAIRS could be matched).
@@ -48,12 +49,12 @@ class Matched:
 
 
 def is_restricted(label: str) -> bool:
-    """Whether a label is that of generated pairs of known words alone."""
+    """True for the label of generated pairs of known words only."""
     return any(_VOCABULARY.fullmatch(part) for part in label.split("+"))
 
 
 def companions(labels: Sequence[str]) -> list[tuple[str, str]]:
-    """Which scores may be compared (`match`): frozen pairs with generated ones, any words with known words."""
+    """Return the labels that `match` may compare: frozen pairs with generated ones, any words with known words."""
     generated = [label for label in labels if label.partition("+")[0] == GENERATED]
     frozen = [label for label in labels if label.partition("+")[0] in FROZEN]
     any_words = [label for label in generated if not is_restricted(label)]
@@ -62,10 +63,10 @@ def companions(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Matched | None:
-    """The part of both that can be compared; None where they have no run, no paradigm or no policy in common, or where
-    judgements of single pairs are not known.
+    """Cut both to the part that can be compared.
 
-    Of pairs of one length (words of both sentences) in a paradigm, those that are too many are left out at random.
+    None where they share no run, no paradigm or no policy, or where judgements of single pairs are not known. Of pairs
+    of one length (words of both sentences) in a paradigm, a random part of the larger set is left out.
     """
     runs = [run for run in first.runs.index if run in second.runs.index]
     common = sorted(set(first.pairs["paradigm"]) & set(second.pairs["paradigm"]))
@@ -92,16 +93,16 @@ def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Mat
     if not chosen[0].any():
         return None
     phenomenon = {row["paradigm"]: row["phenomenon"] for row in rows}
-    kept = [_of_runs(judged, runs).select(mask) for judged, mask in zip((first, second), chosen, strict=True)]
-    named = kept[1].pairs.assign(phenomenon=kept[1].pairs["paradigm"].map(phenomenon))
+    first, second = (_of_runs(judged, runs).select(mask) for judged, mask in zip((first, second), chosen, strict=True))
+    named = second.pairs.assign(phenomenon=second.pairs["paradigm"].map(phenomenon))
     order = named.sort_values(["phenomenon", "paradigm"], kind="stable").index.to_numpy()
-    kept[1] = replace(kept[1], pairs=named.loc[order].reset_index(drop=True), outcome=kept[1].outcome[:, order],
-                      tie=kept[1].tie[:, order], unk=kept[1].unk[:, order])  # fmt: skip
-    return Matched(kept[0], kept[1], pd.DataFrame(rows))
+    second = replace(second, pairs=named.loc[order].reset_index(drop=True), outcome=second.outcome[:, order],
+                     tie=second.tie[:, order], unk=second.unk[:, order])  # fmt: skip
+    return Matched(first, second, pd.DataFrame(rows))
 
 
 def _with_lengths(study: Study, judged: Judgements, run: str) -> pd.DataFrame:
-    """`judged.pairs` and the words of both sentences, which are the same whoever scores them."""
+    """Return `judged.pairs` with the words of both sentences, which are the same for all runs."""
     scores, _ = read_scores(score_path(study.folders[run].scores(judged.label), judged.method))
     words = scores.assign(words=scores["good_words"] + scores["bad_words"]).drop_duplicates(["paradigm", "pair_id"])
     return judged.pairs.merge(words[["paradigm", "pair_id", "words"]], on=["paradigm", "pair_id"], how="left")
@@ -114,16 +115,16 @@ def _of_runs(judged: Judgements, runs: Sequence[str]) -> Judgements:
 
 
 def _change(a: Judgements, b: Judgements) -> Judgements:
-    """Outcomes of `a` minus those of `b`.
+    """Subtract the outcomes of `b` from those of `a`.
 
-    Both have the same number of pairs in each paradigm, so their means differ by the mean of these; which pair is
-    subtracted from which is chance, so the variance of these over pairs is the sum of both.
+    Both have the same number of pairs in each paradigm, so their means differ by the mean of the differences; pairs are
+    matched at random, so the variance of the differences over pairs is the sum of both.
     """
     return replace(a, outcome=a.outcome - b.outcome, unk=np.zeros_like(a.unk))
 
 
 def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
-    """Slopes on both sets of pairs, and by how much the second is steeper.
+    """Return the slopes on both sets of pairs, and by how much the second is steeper.
 
     One row per group and unit: group, level, name, paradigms, n_pairs (of each set), runs, sizes, accuracy_first,
     accuracy_second (means over sizes), slope_first, slope_second (accuracy per doubling), difference, low, high (these
@@ -134,7 +135,7 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     units = replace(units_of(matched.first.pairs), differences=True)
     fits = fit_groups(change, units, config.interval)
     keys = ["group", "level", "name"]
-    table = pd.concat(slope_tables(change, fits, units, config)).rename(columns={"slope": "difference"})
+    table = pd.concat(slope_tables(change, fits, config)).rename(columns={"slope": "difference"})
     for name, curves in zip(("first", "second"), both, strict=True):
         of_all = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
         table = table.merge(of_all[[*keys, "slope"]].rename(columns={"slope": f"slope_{name}"}), on=keys)
@@ -147,12 +148,12 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
 
 
 def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
-    """What share of the early slope on pairs of any words (the first set) is gone where all are known (the second).
+    """Return the share of the early slope on pairs of any words (the first set) that known words (the second) lack.
 
     Early: the smaller half of the sizes of a group, two at least; a group of one size is left out. One row per group,
     the whole and each phenomenon: group, level, name, from_words, to_words, runs, slope_any, slope_known, share (1 -
     slope_known / slope_any), low, high (Fieller 1954, with the covariance of the two slopes over runs), bounded (False:
-    the slope on any words cannot be told from none, so that a share of it says nothing, and there are no limits).
+    the slope on any words may be 0, so that a share of it says nothing, and there are no limits).
     """
     by_group = [runs for _, runs in matched.first.runs.groupby("group", sort=False) if runs["size"].nunique() > 1]
     early = [run for runs in by_group for run in _smaller_half(runs).index]
@@ -164,7 +165,7 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     fits.append(fit_groups(_change(any_words, known), replace(units, differences=True), config.interval))
     rows = []
     for of_any, of_known, lost in zip(*fits, strict=True):
-        words = any_words.runs["sample_words"].iloc[of_any.rows]
+        words = any_words.runs.loc[any_words.runs["group"] == of_any.group, "sample_words"]
         variances = [fit.errors.runs**2 for fit in (lost, of_any)]
         covariance = slope_covariance(lost, of_any)
         quantile = np.asarray(student.ppf(0.5 + config.confidence / 2, lost.errors.degrees))
@@ -183,8 +184,8 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
 
 
 def slope_covariance(first: GroupFit, second: GroupFit) -> Array:
-    """(U,) covariance over runs of two slopes of the same runs; where variances have a floor the correlation stays."""
-    if first.method == NO_INTERVAL:
+    """Return the (U,) covariance over runs of two slopes of the same runs; a variance's floor keeps the correlation."""
+    if first.method == Interval.NONE:
         return np.full(first.y.shape[1], np.nan)
     terms = run_terms(first.method, first.design, first.design.contrast)
     spread = np.sqrt(terms.variance(first.y) * terms.variance(second.y))

@@ -1,4 +1,4 @@
-"""Ranks of a group's slopes with limits: which phenomena are steeper, and which that cannot be told of."""
+"""Ranks of a group's slopes, with limits."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import combinations
 import numpy as np
 
 from analysis.curves.designs import Design
-from analysis.curves.intervals import floored, hidden_variance, run_terms
+from analysis.curves.intervals import Interval, floored, hidden_variance, run_terms
 from analysis.curves.p_values import holm, two_sided
 from analysis.curves.variance import Array, Numbers
 
 
-def rank_limits(method: str, design: Design, slope: Array, floor: Array, y: Array, confidence: float) -> Numbers:
-    """(2, U) the least and the greatest rank that each slope may have, all at once; 1 is the steepest.
+def rank_limits(method: Interval, design: Design, slope: Array, floor: Array, y: Array, confidence: float) -> Numbers:
+    """Return the least and the greatest rank of each slope, (2, U), simultaneously; 1 is the steepest.
 
     Every two slopes are compared, paired by run (y (R, U), `floor` (U,) of slope_errors), and p values corrected by
     Holm's method over all pairs. A slope's least rank is 1 more than the number of slopes that are steeper by these
-    tests; so its greatest is their number less those that are shallower (Mogstad, Romano, Shaikh and Wilhelm 2024,
+    tests; its greatest is the number of slopes less those that are shallower (Mogstad, Romano, Shaikh and Wilhelm 2024,
     section 3; Klein, Wright and Wieczorek 2020). With the probability `confidence` all ranks lie within their limits.
     """
     count = len(slope)
@@ -27,8 +27,8 @@ def rank_limits(method: str, design: Design, slope: Array, floor: Array, y: Arra
     degrees = terms.degrees(apart)
     variance = floored(terms.variance(apart), degrees, floor[first] + floor[second], confidence)
     variance = variance + hidden_variance(design, design.contrast, apart)
-    sure = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
+    significant = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
     steeper, shallower = (np.zeros(count, dtype=np.intp) for _ in range(2))
-    np.add.at(steeper, np.where(difference > 0, second, first)[sure], 1)
-    np.add.at(shallower, np.where(difference > 0, first, second)[sure], 1)
+    np.add.at(steeper, np.where(difference > 0, second, first)[significant], 1)
+    np.add.at(shallower, np.where(difference > 0, first, second)[significant], 1)
     return np.stack([1 + steeper, count - shallower])

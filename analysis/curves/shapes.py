@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.optimize import least_squares
 from scipy.special import expit, logit
 
-from analysis.curves.fit import fit_groups
+from analysis.curves.groups import fit_groups
 from analysis.curves.intervals import fit_lines
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array

@@ -1,7 +1,8 @@
-"""How much text it would take to reach people: from the line by Fieller's theorem, from another shape by its profile.
+"""The words at which curves reach people's accuracy: from the line by Fieller's theorem, from other shapes by profile.
 
 Everything is on the scale of log2(words), and nothing says that a curve goes on as it began. People judged few pairs,
-and judgements of one pair go together: the sampling error of their accuracy holds that clustering (`PublishedPeople`).
+and judgements of one pair are correlated: the sampling error of their accuracy includes that clustering
+(`PublishedPeople`).
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design
-from analysis.curves.fit import GroupFit, fit_groups
-from analysis.curves.intervals import NO_INTERVAL, contrast_variance, run_terms, slope_limits
+from analysis.curves.groups import GroupFit, fit_groups, slope_limits
+from analysis.curves.intervals import Interval, contrast_variance, run_terms
 from analysis.curves.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
-from analysis.curves.units import Units, units_of
+from analysis.curves.units import units_of
 from analysis.curves.variance import Array
 from analysis.published import published_file
 from analysis.study.judgements import Judgements
 
 PEOPLE = "people"
 AS_GOOD = 2.0  # AICc above the lowest up to which a shape is as good (Burnham and Anderson 2002, section 2.6)
-BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: more is only said to be more
+BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: larger numbers are shown as beyond it
 REACHED, ESTIMATED, UNBOUNDED, NEVER, NO_ESTIMATE = "reached", "estimated", "unbounded", "never", "none"
 COLUMNS = [
     "group", "level", "name", "fit", "people", "people_error", "last_words", "last_accuracy", "words", "low", "high",
@@ -39,11 +40,10 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class PublishedPeople:
-    """How the authors of a benchmark asked people about each paradigm (analysis/published/people.csv).
+    """The design of a benchmark's published human judgements, for each paradigm (analysis/published/people.csv).
 
-    pairs: how many pairs of the paradigm; judgements: how many people judged each of them; correlation: intraclass
-    correlation of two judgements of one pair. What one person's judgements have in common is not published, and is in
-    no error here.
+    pairs: of the paradigm that were judged; judgements: of each of these pairs; correlation: intraclass correlation of
+    two judgements of one pair. What one person's judgements have in common is not published, and is in no error here.
     """
 
     pairs: int
@@ -52,12 +52,12 @@ class PublishedPeople:
 
     @property
     def design_effect(self) -> float:
-        """Variance of a share over that of as many independent judgements: 1 + (m - 1) rho (Kish 1965, 5.4)."""
+        """The variance of a share over that of as many independent judgements: 1 + (m - 1) rho (Kish 1965, 5.4)."""
         return 1 + (self.judgements - 1) * self.correlation
 
 
 def published_people(benchmark: str, correlation: float | None = None) -> PublishedPeople | None:
-    """How people were asked, with another intraclass correlation if one is given; None where nothing is published."""
+    """Return the design of a benchmark's human judgements, or None; `correlation` replaces the published one."""
     rows = published_file("people")
     rows = rows[rows["benchmark"] == benchmark]
     if rows.empty:
@@ -66,23 +66,23 @@ def published_people(benchmark: str, correlation: float | None = None) -> Publis
     return PublishedPeople(int(pairs), int(judgements), float(published if correlation is None else correlation))
 
 
-def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, asked: PublishedPeople | None) -> pd.DataFrame:
-    """Accuracy of people in each unit that it is published for: level, name, accuracy, error (standard error).
+def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, design: PublishedPeople | None) -> pd.DataFrame:
+    """Return people's accuracy in each unit that it is published for: level, name, accuracy, error (standard error).
 
-    `published`: eval.published.read_published; `units`: Units.table. Accuracies are means over the paradigms that are
-    there, where those are published, else as published. The variance of a share p of n judgements is the design effect
+    `published`: eval.published.read_published; `units`: Units.table. Accuracies are means over the paradigms of the
+    unit, where those are published, else as published. The variance of a share p of n judgements is the design effect
     times p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a mean over
     paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
-    phenomenon. NaN errors where it is not known how people were asked.
+    phenomenon. NaN errors where the design of the judgements is not known.
     """
     of_people = published[published["model"] == PEOPLE]
     people = dict(zip(zip(of_people["level"], of_people["name"], strict=True), of_people["accuracy"], strict=True))
-    n = math.nan if asked is None else float(asked.pairs * asked.judgements)
+    n = math.nan if design is None else float(design.pairs * design.judgements)
     paradigms = units[units["level"] == "paradigm"]
     known = np.array([people.get(("paradigm", name), math.nan) for name in paradigms["name"]])
     stand_in = np.array([people.get(("phenomenon", name), math.nan) for name in paradigms["phenomenon"]])
     share = (n * np.where(np.isnan(known), stand_in, known) + 2) / (n + 4)
-    variance = share * (1 - share) / (n + 4) * (1.0 if asked is None else asked.design_effect)
+    variance = share * (1 - share) / (n + 4) * (1.0 if design is None else design.design_effect)
     rows = []
     for unit in units.to_dict("records"):
         level, name = unit["level"], unit["name"]
@@ -98,11 +98,11 @@ def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, asked: Publish
 def fieller(
     numerator: Array, denominator: Array, variances: tuple[Array, Array, Array], quantile: Array
 ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """Limits of numerator / denominator, each (U,), and whether the set between them is bounded (Fieller 1954).
+    """Return the limits of numerator / denominator, each (U,), and True where the set is bounded (Fieller 1954).
 
-    `variances`: of the numerator, of the denominator, and their covariance. The set of ratios r for which
-    numerator - r denominator is within `quantile` of its standard errors of 0. Where the denominator is not certain not
-    to be 0 the set has no bounds: it is all but what lies between the two limits, or everything (NaN).
+    `variances`: of the numerator, of the denominator, and their covariance. The set holds the ratios r for which
+    numerator - r denominator is within `quantile` of its standard errors of 0. Where the denominator may be 0 the set
+    has no bounds: it is all but what lies between the two limits, or everything (NaN).
     """
     top, bottom, covariance = variances
     a = denominator**2 - quantile**2 * bottom
@@ -113,64 +113,62 @@ def fieller(
     return ends.min(axis=0), ends.max(axis=0), np.asarray(a > 0)
 
 
-def mean_and_slope(fit: GroupFit, outcome: Array, units: Units) -> tuple[Array, Array, Array]:
-    """(U,) variances over runs of a group's mean accuracy and of its slope, and their covariance; `outcome` (R, P).
+def mean_and_slope(fit: GroupFit) -> tuple[Array, Array, Array]:
+    """Return the (U,) variances over runs of a group's mean accuracy and of its slope, and their covariance.
 
-    As the slope's interval takes them; where a variance has a floor the correlation stays.
+    As in the slope's interval; where a variance is raised to its floor the correlation stays.
     """
     design, slope = fit.design, fit.errors.runs**2
-    if fit.method == NO_INTERVAL:
+    if fit.method == Interval.NONE:
         return slope, slope, slope
     weights = design.weights / len(design.counts), design.contrast
-    mean, *_ = contrast_variance(fit.method, weights[0], fit.y, outcome, design, units)
+    mean, *_ = contrast_variance(fit.method, weights[0], fit.y, fit.outcome, design, fit.units)
     of_mean, of_slope = (run_terms(fit.method, design, c) for c in weights)
     spread = np.sqrt(of_mean.variance(fit.y) * of_slope.variance(fit.y))
     correlation = of_mean.covariance(of_slope, fit.y, fit.y) / np.where(spread > 0, spread, np.inf)
     return mean, slope, correlation * np.sqrt(mean * slope)
 
 
-def slope_quantile(fit: GroupFit, units: Units, config: CurvesConfig) -> Array:
-    """(U,) standard errors from the slope to its limit on the side of 0, so that both say the same of its direction.
+def slope_quantile(fit: GroupFit, config: CurvesConfig) -> Array:
+    """Return the (U,) standard errors from the slope to its limit on the side of 0, so that both agree on direction.
 
     Student's quantile for t intervals; that of the resampled slopes for the bootstrap.
     """
-    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, fit.design, units, config, None)
+    low, high, *_ = slope_limits(fit, config)
     slope = fit.line.slope
     return np.asarray(np.where(slope > 0, slope - low, high - slope) / fit.errors.runs)
 
 
 def line_reaches(
-    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, quantile: Array
+    fit: GroupFit, people: Array, error: Array, quantile: Array
 ) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
-    """log2(words) at which the lines reach people, limits, and whether the set is between (`fieller`); each (U,).
+    """Return log2(words) at which the lines reach people, its limits, and True where the set is bounded (`fieller`).
 
-    `people` and `error` (U,): accuracy of people and its standard error; `outcome` (R, P) of the group's runs;
-    `quantile` (U,) of `slope_quantile`, as if people's error were known no better than the slope's.
+    Each is (U,), as are `people` and `error`, people's accuracy and its standard error, and `quantile`, of
+    `slope_quantile`, as if people's error were known no better than the slope's.
     """
     centre = float(fit.design.weights @ fit.design.x) / len(fit.design.counts)
     numerator = people - fit.line.intercept - fit.line.slope * centre
-    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    mean, slope, covariance = mean_and_slope(fit)
     # The mean of the runs is subtracted, so its covariance with the slope changes sign.
     low, high, bounded = fieller(numerator, fit.line.slope, (error**2 + mean, slope, -covariance), quantile)
     slopes = np.where(fit.line.slope == 0, np.nan, fit.line.slope)
     return centre + numerator / slopes, centre + low, centre + high, bounded
 
 
-def above_people(
-    fit: GroupFit, outcome: Array, units: Units, people: Array, error: Array, quantile: Array
-) -> npt.NDArray[np.bool_]:
-    """(U,) True if the line certainly lies above people at the largest size; arguments as of `line_reaches`."""
+def above_people(fit: GroupFit, people: Array, error: Array, quantile: Array) -> npt.NDArray[np.bool_]:
+    """(U,) True where the line certainly lies above people at the largest size; arguments as for `line_reaches`."""
     design = fit.design
     centre = float(design.weights @ design.x) / len(design.counts)
     ahead = float(design.x[design.size == design.size.max()].mean()) - centre
     fitted = fit.line.intercept + fit.line.slope * (centre + ahead)
-    mean, slope, covariance = mean_and_slope(fit, outcome, units)
+    mean, slope, covariance = mean_and_slope(fit)
     variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
     return np.asarray(fitted - people > quantile * np.sqrt(variance))
 
 
 def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:
-    """Words at which each group's curve reaches people, overall and in each phenomenon: for these pairs.
+    """Estimate the words at which each group's curve reaches people, overall and by phenomenon, for these pairs.
 
     `people` as of `people_accuracy`. One row per group and unit for the line, and one for the shape that AICc prefers
     where the line is not as good, among those that can reach people (six sizes or more; not of a trajectory): group,
@@ -184,33 +182,32 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in wanted.to_dict("records")}
     rows = []
     for fit in fit_groups(judged, units, config.interval):
-        of_line = _from_lines(fit, judged.outcome[fit.rows], units, known, config)
-        compared = len(np.unique(fit.design.size)) >= MIN_SIZES and not fit.design.trajectory
-        for u, row in of_line.items():
+        has_shapes = len(np.unique(fit.design.size)) >= MIN_SIZES and not fit.design.trajectory
+        for u, row in _from_lines(fit, known, config).items():
             rows.append({"group": fit.group, **row})
-            if compared:
+            if has_shapes:
                 at = row["people"]
                 shapes = [shape for shape in shapes_for(fit.design.x, None) if shape.can_reach(at)]
                 fits = [fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights) for shape in shapes]
                 best = preferred(fits)
                 if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
                     other = _from_shape(best, fit.design, fit.y[:, u], at, row["people_error"], config.confidence)
-                    kept = ("level", "name", "people", "people_error", "last_words")
-                    rows.append({"group": fit.group, **{key: row[key] for key in kept}, **other})
+                    same = ("level", "name", "people", "people_error", "last_words")
+                    rows.append({"group": fit.group, **{key: row[key] for key in same}, **other})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _from_lines(
-    fit: GroupFit, outcome: Array, units: Units, known: dict[tuple[str, str], tuple[float, float]], config: CurvesConfig
+    fit: GroupFit, known: dict[tuple[str, str], tuple[float, float]], config: CurvesConfig
 ) -> dict[int, dict[str, Any]]:
-    """Rows of the line, by the number of the unit."""
+    """Return the rows of the line, by the number of the unit."""
     x, slope = fit.design.x, fit.line.slope
     last = float(x[fit.design.size == fit.design.size.max()].mean())
-    keys = [(unit["level"], unit["name"]) for unit in units.table.to_dict("records")]
+    keys = [(unit["level"], unit["name"]) for unit in fit.units.table.to_dict("records")]
     accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
-    quantile = slope_quantile(fit, units, config)
-    reaches, low, high, bounded = line_reaches(fit, outcome, units, accuracy, np.nan_to_num(error), quantile)
-    above = above_people(fit, outcome, units, accuracy, np.nan_to_num(error), quantile)
+    quantile = slope_quantile(fit, config)
+    reaches, low, high, bounded = line_reaches(fit, accuracy, np.nan_to_num(error), quantile)
+    above = above_people(fit, accuracy, np.nan_to_num(error), quantile)
     sure = np.abs(slope) > quantile * fit.errors.runs  # the slope's interval lies on one side of 0
     rows = {}
     for u, key in enumerate(keys):
@@ -239,21 +236,21 @@ def _from_lines(
             status, limits = UNBOUNDED, [limits[1] if low[u] < x.mean() < high[u] else math.nan, math.inf]
         else:
             status = ESTIMATED
-        found = dict(zip(("words", "low", "high"), map(words_at, (reach, *limits)), strict=True))
+        words = dict(zip(("words", "low", "high"), map(words_at, (reach, *limits)), strict=True))
         if status == REACHED and not slope[u] > 0:
-            found["words"] = math.nan
+            words["words"] = math.nan
         row = {
             "level": key[0], "name": key[1], "fit": LINE, "people": accuracy[u], "people_error": error[u],
-            "last_words": words_at(last), "last_accuracy": fitted, **found, "status": status, "note": "; ".join(note),
+            "last_words": words_at(last), "last_accuracy": fitted, **words, "status": status, "note": "; ".join(note),
         }  # fmt: skip
         rows[u] = {**row, "text": described(row)}
     return rows
 
 
 def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float, confidence: float) -> dict[str, Any]:
-    """The row of another shape than the line.
+    """Return the row of another shape than the line.
 
-    An estimated ceiling below people's accuracy is no "never" while the profile still holds a curve that reaches them.
+    A ceiling estimated below people's accuracy is not "never" while the profile includes a curve that reaches them.
     """
     x = design.x
     last = float(x.max())
@@ -281,12 +278,12 @@ def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float,
 def profile_limits(
     fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float, weights: Array | None = None
 ) -> tuple[float, float]:
-    """The smallest and the largest log2(words) at which the curve may reach people, by its profile.
+    """Return the smallest and the largest log2(words) at which the curve may reach people, by its profile.
 
-    At each x the shape is fitted again, people's accuracy being one more observation, of its own error, of the curve
-    there; x is held possible while the sum of squares over the residual variance grows by less than the square of
-    Student's quantile (Bates and Watts 1988, section 6.1). Of a line that is Fieller's set. Looked for from a span of
-    the sizes below them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
+    At each x the shape is fitted again, with people's accuracy as a further observation of the curve there, with its
+    own error; x is possible while the sum of squares over the residual variance grows by less than the square of
+    Student's quantile (Bates and Watts 1988, section 6.1). For a line that is Fieller's set. The search runs from one
+    span of the sizes below them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
 
     `weights` (R,) of the fit's squares make sizes weigh equally and say nothing of the runs' variance, which is taken
     to be the same for all: the sum of squares is divided by what makes the variance of the curve at x that of the
@@ -322,13 +319,13 @@ def profile_limits(
     def excess(at: float) -> float:
         costs, of = [], variance(at)
         for start in (fit.free, last["free"]):
-            found = least_squares(
+            fitted = least_squares(
                 partial(residuals, at, of), np.clip(start, low, high), jac=partial(gradient, at, of),
                 bounds=(low, high), max_nfev=200,
             )  # fmt: skip
-            costs.append(2 * found.cost)
+            costs.append(2 * fitted.cost)
             if costs[-1] == min(costs):
-                last["free"] = found.x
+                last["free"] = fitted.x
         return min(costs) - fit.squares / of - limit
 
     last = {"free": fit.free}
@@ -352,12 +349,12 @@ def profile_limits(
 
 
 def words_at(x: float) -> float:
-    """log2(words) -> words; inf where that is no number any more."""
+    """Return 2^x, the words at an x of the curves; inf where that overflows."""
     return math.nan if math.isnan(x) else 2.0**x if x < 1000 else math.inf
 
 
 def words_text(words: float) -> str:
-    """2.4M, 3.1e14, beyond 1e20"""
+    """Format words: 2.4M, 3.1e14, beyond 1e20."""
     if math.isnan(words):
         return "not known"
     if words > BEYOND:
@@ -369,7 +366,7 @@ def words_text(words: float) -> str:
 
 
 def described(row: dict[str, Any]) -> str:
-    """The row's result in words."""
+    """Describe the result of a row, such as "reached at 2.4M" or "unbounded, at least 1.2e9"."""
     words, low, high = (float(str(row[key])) for key in ("words", "low", "high"))
     match row["status"]:
         case "reached":

@@ -25,7 +25,7 @@ import polars as pl
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from analysis.curves.fit import of_judgements, wilson_limits
+from analysis.curves.fit import inverse_trials, wilson_limits
 from analysis.curves.intervals import SAME_TEXT
 from analysis.curves.p_values import holm
 from analysis.curves.units import paradigm_accuracies, units_of
@@ -193,7 +193,7 @@ def accuracy_limits(
             )
             pairs = pd.DataFrame({"phenomenon": "", "paradigm": paradigms})
             # Pairs are what is new: one outcome each, the mean over runs.
-            per_trial = of_judgements(judged.to_numpy().mean(axis=0)[None], np.zeros(1, np.intp), units_of(pairs))
+            per_trial = inverse_trials(judged.to_numpy().mean(axis=0)[None], np.zeros(1, np.intp), units_of(pairs))
             binomial = accuracy * (1 - accuracy)
             varied = student.ppf(0.5 + confidence / 2, degrees) ** 2 * error**2 / (binomial if binomial > 0 else np.inf)
             square = np.maximum(varied, norm.ppf(0.5 + confidence / 2) ** 2 * per_trial[0, 0])

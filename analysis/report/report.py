@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.fit import ALL_PAIRS, perplexity_curves
+from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.figures.curves import OVERALL as OVERALL_LINE
 from analysis.exhibits.figures.curves import learning_curves, perplexity_chart, slope_chart
 from analysis.exhibits.figures.style import GREY, finished, side_by_side, style, write_figure
@@ -22,6 +22,7 @@ from analysis.exhibits.sentences.methods import methods
 from analysis.exhibits.tables.latex import write_csv
 from analysis.exhibits.tables.slopes import slope_name, slope_table, write_latex
 from analysis.exhibits.tables.text import rank_text, table_digits, title
+from analysis.measures.perplexity import perplexity_curves
 from analysis.page import write_page
 from analysis.published import published_perplexity
 from analysis.sections.section import CURVES, OVERALL, PEOPLE, Section, TableSection

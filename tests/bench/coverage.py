@@ -29,19 +29,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import slope_difference
 from analysis.curves.coverage import DESIGN, FILE, counts_text
-from analysis.curves.fit import CHANCE, GroupFit, fit_group, of_judgements, onset, spread_limits
-from analysis.curves.intervals import (
-    BOOTSTRAP,
-    T_HC2,
-    T_HC3,
-    T_SIZES,
-    judgement_floor,
-    lack_of_fit,
-    resampled_accuracies,
-    run_terms,
-    slope_limits,
-    t_limits,
-)
+from analysis.curves.fit import CHANCE, inverse_trials, onset, spread_limits
+from analysis.curves.groups import GroupFit, fit_group, slope_limits
+from analysis.curves.intervals import Interval, judgement_floor, lack_of_fit, resampled_accuracies, run_terms, t_limits
 from analysis.curves.words_to_people import line_reaches, slope_quantile
 from pairscale.files import write_text
 from tests.support.made_up_judgements import MadeUpJudgements
@@ -112,8 +102,7 @@ class Draw:
         return self.fitted(outcome), outcome, expected
 
     def fitted(self, outcome: np.ndarray) -> GroupFit:
-        rows = np.arange(len(outcome))
-        return fit_group("other", rows, outcome, self.cell.design, self.units, self.config.interval)
+        return fit_group("other", outcome, self.cell.design, self.units, self.config.interval)
 
     @cached_property
     def floor(self) -> np.ndarray:
@@ -141,14 +130,14 @@ def slopes(draw: Draw) -> Iterator[Limits]:
     cell, fit, config = draw.cell, draw.fit, draw.config
     truth = cell.slope_of(draw.expected)
     resampled = None
-    if fit.method == BOOTSTRAP:
+    if fit.method == Interval.BOOTSTRAP:
         generator = np.random.default_rng([config.seed, 0])
         resampled = resampled_accuracies(draw.outcome, draw.units.bounds, config.resamples, generator)
-    limits = slope_limits(fit.method, fit.line, fit.errors, fit.y, cell.design, draw.units, config, resampled)
+    limits = slope_limits(fit, config, resampled)
     yield Limits("slope", THESE, fit.method, limits[0], limits[1], truth)
     yield Limits("slope", NEW, fit.method, limits[2], limits[3], cell.slope_new_pairs)
-    for method in {T_SIZES, T_HC3, T_HC2} - {fit.method}:
-        if (cell.design.counts > 1).all() or method == T_HC3:
+    for method in {Interval.T_SIZES, Interval.T_HC3, Interval.T_HC2} - {fit.method}:
+        if (cell.design.counts > 1).all() or method == Interval.T_HC3:
             terms = run_terms(method, cell.design, cell.design.contrast)
             ends = t_limits(fit.line.slope, np.sqrt(terms.variance(fit.y)), terms.degrees(fit.y), config.confidence)
             yield Limits("slope", THESE, method, *ends, truth, used=False)
@@ -181,7 +170,7 @@ def differences(draw: Draw) -> Iterator[Limits]:
         if name == "difference, same texts" and cell.overlap:
             continue
         fit, outcome, expected = draw.drawn(other, runs)
-        found = slope_difference(draw.fit, fit, draw.outcome, outcome, draw.units, draw.config, pairing)
+        found = slope_difference(draw.fit, fit, draw.config, pairing)
         truth = cell.slope_of(draw.expected) - cell.slope_of(expected)
         yield Limits(name, THESE, fit.method, found["low"], found["high"], truth)
         truth = cell.slope_new_pairs - other.slope_new_pairs
@@ -191,8 +180,8 @@ def differences(draw: Draw) -> Iterator[Limits]:
     if not design.nested and not cell.overlap:
         other_pairs = cell.draw_pairs(draw.rng)
         _, outcome, expected = draw.drawn(cell, draw.runs, other_pairs)
-        rows, units = np.arange(len(outcome)), replace(draw.units, differences=True)
-        change = fit_group("change", rows, outcome - draw.outcome, design, units, draw.config.interval)
+        units = replace(draw.units, differences=True)
+        change = fit_group("change", outcome - draw.outcome, design, units, draw.config.interval)
         ends = t_limits(change.line.slope, change.errors.runs, change.errors.degrees, draw.config.confidence)
         truth = cell.slope_of(expected) - cell.slope_of(draw.expected)
         yield Limits("matched slopes", THESE, change.method, *ends, truth)
@@ -202,11 +191,11 @@ def unequal_runs(draw: Draw, other: MadeUpJudgements) -> Limits:
     """The same model again, with other numbers of runs, which choose the method of both."""
     outcome, expected = other.draw(draw.rng, draw.pairs)
     first, second = (
-        fit_group("g", np.arange(len(of)), of, cell.design, draw.units, draw.config.interval, other.design)
+        fit_group("g", of, cell.design, draw.units, draw.config.interval, other.design)
         for cell, of in ((draw.cell, draw.outcome), (other, outcome))
     )
     apart = np.full(len(outcome), -1)
-    found = slope_difference(first, second, draw.outcome, outcome, draw.units, draw.config, apart)
+    found = slope_difference(first, second, draw.config, apart)
     truth = draw.cell.slope_of(draw.expected) - other.slope_of(expected)
     name = f"difference, same model of {counts_text(other.design.counts)} runs"
     return Limits(name, THESE, second.method, found["low"], found["high"], truth)
@@ -214,7 +203,7 @@ def unequal_runs(draw: Draw, other: MadeUpJudgements) -> Limits:
 
 def bands(draw: Draw) -> Iterator[Limits]:
     cell, size = draw.cell, draw.cell.design.size
-    per_trial = of_judgements(draw.outcome, size, draw.units)
+    per_trial = inverse_trials(draw.outcome, size, draw.units)
     _, low, high = spread_limits(draw.fit.y, size, draw.config.confidence, per_trial, cell.design.overlap)
     truth = draw.expected @ draw.units.weights
     for name, s in (("smallest", 0), ("largest", cell.sizes - 1)):
@@ -243,12 +232,7 @@ def words(draw: Draw) -> Iterator[Limits]:
     share = (ASKED * asked + 2) / (ASKED + 4)
     error = np.sqrt((share * (1 - share) / (ASKED + 4)) @ cell.units.weights**2)
     _, low, high, bounded = line_reaches(
-        draw.fit,
-        draw.outcome,
-        cell.units,
-        asked @ cell.units.weights,
-        error,
-        slope_quantile(draw.fit, cell.units, draw.config),
+        draw.fit, asked @ cell.units.weights, error, slope_quantile(draw.fit, draw.config)
     )
     level = draw.expected.mean(axis=0) @ cell.units.weights
     at = cell.at.mean() + (PEOPLE - level) / cell.slope_of(draw.expected)
@@ -266,7 +250,7 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
     for _ in range(studies):
         pairs, runs = cell.draw_pairs(rng), cell.draw_runs(rng)
         outcome, expected = cell.draw(rng, pairs, runs)
-        fit = fit_group("one", np.arange(len(outcome)), outcome, cell.design, cell.units, config.interval)
+        fit = fit_group("one", outcome, cell.design, cell.units, config.interval)
         at_study = replace(config, seed=int(rng.integers(2**32)))
         draw = Draw(name, cell, at_study, rng, pairs, runs, outcome, expected, fit)
         for limits in (limits for quantity in QUANTITIES for limits in quantity(draw)):

@@ -9,15 +9,7 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of
 from analysis.curves.fit import ALL_PAIRS, CHANCE_BASELINE, UNK_FREE, Curves
-from analysis.curves.intervals import (
-    BOOTSTRAP,
-    NO_INTERVAL,
-    RUN_BOOTSTRAP,
-    T_HC2,
-    T_HC3,
-    T_SEEDS,
-    T_SIZES,
-)
+from analysis.curves.intervals import Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.words_to_people import published_people
 from analysis.exhibits.sentences.curves import TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
@@ -115,7 +107,7 @@ def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
         text.append(
             f"A line is rejected where the test of its lack of fit (Brunner, Dette and Munk 1997) has p < {_alpha()}."
         )
-    if (whole["method"] != NO_INTERVAL).sum() > 1:
+    if (whole["method"] != Interval.NONE).sum() > 1:
         text.append(
             "Curves are compared over the sizes that both have, with the errors that the curve with the fewest runs at "
             "a size needs, and run by run where both trained on the same text with the same seed. They differ where "
@@ -127,17 +119,24 @@ def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
 
 
 _STUDENT = "the ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)"
-_T_INTERVALS = {
-    (T_SIZES, False): "t intervals in which each size has the spread of its own runs (degrees of freedom by "
-    "Satterthwaite)",
-    (T_HC3, False): "t intervals with HC3 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has two "
-    "runs",
-    (T_HC2, False): "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one "
-    "run",
-    (T_HC2, True): "t intervals with CR2 errors by seed (Pustejovsky and Tipton 2018), as samples are nested and some "
-    "size has one run",
-    (T_SEEDS, True): "t intervals over seeds (CR2, Pustejovsky and Tipton 2018), as samples are nested and the runs of "
-    "a seed share their text",
+_T_INTERVALS = {  # by whether samples are nested
+    (Interval.T_SIZES, False): (
+        "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite)"
+    ),
+    (Interval.T_HC3, False): (
+        "t intervals with HC3 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has two runs"
+    ),
+    (Interval.T_HC2, False): (
+        "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one run"
+    ),
+    (Interval.T_HC2, True): (
+        "t intervals with CR2 errors by seed (Pustejovsky and Tipton 2018), as samples are nested and some size has "
+        "one run"
+    ),
+    (Interval.T_SEEDS, True): (
+        "t intervals over seeds (CR2, Pustejovsky and Tipton 2018), as samples are nested and the runs of a seed share "
+        "their text"
+    ),
 }
 
 
@@ -145,9 +144,9 @@ def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config
     """How the intervals of slopes were made; `whole`: rows of Curves.slopes, one a group."""
     groups: dict[tuple[str, bool], list[str]] = {}
     for group, method in whole[["group", "method"]].itertuples(index=False):
-        if method != NO_INTERVAL:
+        if method != Interval.NONE:
             groups.setdefault((method, designs[group].nested), []).append(group)
-    without = whole[whole["method"] == NO_INTERVAL].groupby("note", sort=False)["group"].agg(list)
+    without = whole[whole["method"] == Interval.NONE].groupby("note", sort=False)["group"].agg(list)
     none = "; ".join(f"{joined(names)} ({note})" for note, names in without.items())
     text = [f"Without an interval: {none}."] if none else []
     if not groups:
@@ -166,7 +165,7 @@ def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config
         names = [name for of_key in resampled.values() for name in of_key]
         subject = "They" if len(resampled) == len(groups) else f"Those of {joined(names)}"
         details += _bootstrap(
-            subject, {nested for _, nested in resampled}, RUN_BOOTSTRAP in {m for m, _ in groups}, config
+            subject, {nested for _, nested in resampled}, Interval.RUN_BOOTSTRAP in {m for m, _ in groups}, config
         )
     if len(resampled) < len(groups):
         details += _t_details(groups, whole, config)
@@ -203,15 +202,15 @@ def _t_details(
 ) -> list[str]:
     """Sentences on t intervals, whichever errors they have: why they were used, and for new pairs too."""
     text = []
-    robust = [name for name, method in (("HC2", T_HC2), ("HC3", T_HC3)) if (method, False) in groups]
-    robust += ["CR2"] if (T_HC2, True) in groups else []
+    robust = [name for name, method in (("HC2", Interval.T_HC2), ("HC3", Interval.T_HC3)) if (method, False) in groups]
+    robust += ["CR2"] if (Interval.T_HC2, True) in groups else []
     if robust:
         text.append(f"Errors by {joined(robust)} also hold the distance of a bent curve from its line.")
     if config.interval == "t":
         text.append("They were chosen over a bootstrap (analysis.interval=t).")
     else:
         text.append("A bootstrap needs five runs at each size.")
-    of_t = whole[~whole["method"].isin([BOOTSTRAP, RUN_BOOTSTRAP, NO_INTERVAL])]
+    of_t = whole[~whole["method"].isin([Interval.BOOTSTRAP, Interval.RUN_BOOTSTRAP, Interval.NONE])]
     if of_t["low_new_pairs"].notna().any():
         text.append(
             "For new pairs too, t intervals add the variance of pairs' own slopes within paradigms, without the chance "

@@ -13,8 +13,8 @@ from statsmodels.stats.multitest import multipletests
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import P_VALUES, compare_groups, compare_policies, compare_slopes, slope_difference
 from analysis.curves.designs import slope_weights
-from analysis.curves.fit import fit_group
-from analysis.curves.intervals import BOOTSTRAP, T_HC3, resampled_accuracies, resampled_runs
+from analysis.curves.groups import fit_group
+from analysis.curves.intervals import Interval, resampled_accuracies, resampled_runs
 from analysis.curves.p_values import holm
 from analysis.curves.units import units_of
 from pairscale.errors import RunError
@@ -41,11 +41,11 @@ def test_two_sizes_by_seeds_are_welchs_test():
     fits, slopes, outcomes = [], [], []
     for seed in (1, 2):
         outcome, _ = cell.draw(np.random.default_rng(seed))
-        fits.append(fit_group("g", np.arange(10), outcome, cell.design, cell.units, "auto"))
+        fits.append(fit_group("g", outcome, cell.design, cell.units, "auto"))
         order = np.argsort(cell.design.seed[:5])
         slopes.append((fits[-1].y[5:, 0][order] - fits[-1].y[:5, 0][order]) / 9)
         outcomes.append(outcome)
-    found = slope_difference(*fits, *outcomes, cell.units, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
+    found = slope_difference(*fits, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
     reference = ttest_ind(*slopes, equal_var=False)
     np.testing.assert_allclose(found["p"][0], reference.pvalue)
     interval = reference.confidence_interval(0.95)
@@ -60,7 +60,7 @@ def test_two_lines_are_compared_with_robust_errors():
     judged = judged_groups(rising)
     table = compare_slopes(judged, CONFIG)
     row = table[table["level"] == "overall"].iloc[0]
-    assert row["method"] == T_HC3
+    assert row["method"] == Interval.T_HC3
     x = sm.add_constant(np.log2(sizes))
     fits = [
         sm.OLS(judged.outcome[of].mean(axis=1, dtype=float), x).fit(cov_type="HC3")
@@ -146,13 +146,13 @@ def test_pairs_are_shared_as_in_a_crossed_bootstrap():
     rng = np.random.default_rng(0)
     pairs = cell.draw_pairs(rng)
     outcomes = [cell.draw(rng, pairs)[0] for _ in range(2)]
-    fits = [fit_group("g", np.arange(20), outcome, cell.design, cell.units, "auto") for outcome in outcomes]
-    assert fits[0].method == BOOTSTRAP
+    fits = [fit_group("g", outcome, cell.design, cell.units, "auto") for outcome in outcomes]
+    assert fits[0].method == Interval.BOOTSTRAP
     drawn = resampled_accuracies(np.concatenate(outcomes), cell.units.bounds, 4000, np.random.default_rng(1))
     c = [slope_weights(cell.design.x, resampled_runs(cell.design.stratum, 4000, rng)) for _ in range(2)]
     slopes = [np.einsum("br,brk->bk", c[i], drawn[:, 20 * i : 20 * i + 20]) @ cell.units.weights for i in (0, 1)]
     shared = (slopes[0] - slopes[1]).std(axis=0)
-    found = slope_difference(*fits, *outcomes, cell.units, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
+    found = slope_difference(*fits, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
     ours = (found["high_new_pairs"] - found["low_new_pairs"]) / 2 / 2.0  # Student's quantile is about 2
     # Pairs' own slopes cancel, as they are the same for both: were they drawn apart, it would be twice as wide.
     apart = np.hypot(*(errors.both[0] for errors in (fits[0].errors, fits[1].errors)))

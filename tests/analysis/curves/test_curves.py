@@ -12,14 +12,9 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, slope_weights
-from analysis.curves.fit import ALL_PAIRS, UNK_FREE, fit_curves, perplexity_curves
+from analysis.curves.fit import ALL_PAIRS, UNK_FREE, fit_curves
 from analysis.curves.intervals import (
-    BOOTSTRAP,
-    NO_INTERVAL,
-    T_HC2,
-    T_HC3,
-    T_SEEDS,
-    T_SIZES,
+    Interval,
     bootstrap_limits,
     fit_lines,
     interval_method,
@@ -29,6 +24,7 @@ from analysis.curves.intervals import (
 )
 from analysis.curves.units import units_of
 from analysis.curves.variance import pair_variance
+from analysis.measures.perplexity import perplexity_curves
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from tests.support.judged_runs import judged_from, overall
@@ -57,16 +53,21 @@ def robust_error(x, y, weights, method):
     model = sm.add_constant(x)
     solved = np.linalg.inv(model.T @ np.diag(weights) @ model) @ model.T @ np.diag(weights)
     residual = np.eye(len(x)) - model @ solved
-    scale = (residual**2).sum(axis=1) if method == T_HC2 else np.diag(residual) ** 2
+    scale = (residual**2).sum(axis=1) if method == Interval.T_HC2 else np.diag(residual) ** 2
     form = residual.T @ np.diag(solved[1] ** 2 / scale) @ residual
-    if method == T_HC2:  # unbiased at equal spread
+    if method == Interval.T_HC2:  # unbiased at equal spread
         np.testing.assert_allclose(np.trace(form), (solved[1] ** 2).sum())
     return np.sqrt(y @ form @ y), np.trace(form) ** 2 / np.trace(form @ form)
 
 
 @pytest.mark.parametrize(
     ("runs", "method", "cov_type"),
-    [((2,) * 4, T_HC3, "HC3"), ((4, 2, 3, 2), T_HC3, "HC3"), ((5, 5, 3, 1), T_HC2, None), ((1,) * 4, T_HC2, "HC2")],
+    [
+        ((2,) * 4, Interval.T_HC3, "HC3"),
+        ((4, 2, 3, 2), Interval.T_HC3, "HC3"),
+        ((5, 5, 3, 1), Interval.T_HC2, None),
+        ((1,) * 4, Interval.T_HC2, "HC2"),
+    ],
 )
 def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
     """Weighted least squares, sizes weighted equally, with the robust errors that the method names.
@@ -99,7 +100,7 @@ def test_three_runs_a_size_have_a_spread_of_each_size():
     reference = sm.OLS(accuracies, np.repeat(np.eye(3), 3, axis=0)).fit(cov_type="HC2").t_test(contrast)
     of_size = contrast[[0, 2]] ** 2 * np.array([accuracies[:3].var(ddof=1), accuracies[6:].var(ddof=1)]) / 3
     half = student.ppf(0.975, of_size.sum() ** 2 / (of_size**2 / 2).sum()) * reference.sd[0, 0]
-    assert row["method"] == T_SIZES
+    assert row["method"] == Interval.T_SIZES
     np.testing.assert_allclose([row["low"], row["high"]], reference.effect + np.array([-half, half]), rtol=1e-6)
 
 
@@ -151,7 +152,7 @@ def test_crossed_by_hand():
     sizes = np.repeat([1024, 2048], 5)
     judged = judged_from([0.5] * 5 + [0.7] * 5, sizes, list(range(5)) * 2, pairs=10)
     row = overall(fit_curves(judged, CONFIG))
-    assert row["method"] == BOOTSTRAP
+    assert row["method"] == Interval.BOOTSTRAP
     # Runs do not differ: left is the chance of two judgements at either end, as beside fifty of them at each size.
     smooth = [(50 * m + 2) / 54 * (50 * (1 - m) + 2) / 54 - m * (1 - m) for m in (0.5, 0.7)]
     half = 1.959963984540054 * np.sqrt(np.maximum(smooth, 0).sum() / 50)
@@ -203,7 +204,7 @@ def test_slopes_are_recovered(tmp_path):
             row = found.loc[name]
             assert row["slope"] == pytest.approx(gain, abs=0.01), name
             assert row["low"] < row["slope"] < row["high"]
-            assert row["method"] == BOOTSTRAP
+            assert row["method"] == Interval.BOOTSTRAP
         assert found.loc[list(made_up.phenomena), "rank"].tolist() == [1, 3, 2]
     fewer = curves.slopes.groupby("pairs")["n_pairs"].max()
     assert fewer[UNK_FREE] == judged.unk_free.sum() < fewer[ALL_PAIRS] == judged.outcome.shape[1]
@@ -221,13 +222,13 @@ def test_the_same_seed_gives_the_same_numbers():
 @pytest.mark.parametrize(
     ("sizes", "seeds", "method", "note"),
     [
-        ([1000, 2000], [1, 1], NO_INTERVAL, "two runs"),
-        ([1000, 1000, 1000], [1, 2, 3], NO_INTERVAL, "one size only"),
-        ([1000], [1], NO_INTERVAL, "one size only"),
-        ([1000, 2000, 4000], [1, 1, 1], T_HC2, "one run a size"),
-        ([1000, 1000, 2000, 4000], [1, 2, 1, 1], T_HC2, "one run at 2 of 3 sizes"),
-        ([1000, 1000, 2000], [1, 2, 1], NO_INTERVAL, "one run at one of two sizes"),
-        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], T_HC3, ""),
+        ([1000, 2000], [1, 1], Interval.NONE, "two runs"),
+        ([1000, 1000, 1000], [1, 2, 3], Interval.NONE, "one size only"),
+        ([1000], [1], Interval.NONE, "one size only"),
+        ([1000, 2000, 4000], [1, 1, 1], Interval.T_HC2, "one run a size"),
+        ([1000, 1000, 2000, 4000], [1, 2, 1, 1], Interval.T_HC2, "one run at 2 of 3 sizes"),
+        ([1000, 1000, 2000], [1, 2, 1], Interval.NONE, "one run at one of two sizes"),
+        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_HC3, ""),
     ],
 )
 def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
@@ -235,29 +236,29 @@ def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
     assert row["method"] == method
     assert note in row["note"]
-    assert np.isnan(row["low"]) == (method == NO_INTERVAL)
+    assert np.isnan(row["low"]) == (method == Interval.NONE)
     assert np.isnan(row["slope"]) == (len(set(sizes)) == 1)
 
 
 def test_which_interval():
     size, seed = np.repeat([0, 1], 5), np.tile(np.arange(5), 2)
     every, fewer, three = (Design(1.0 * size[i:], size[i:], seed[i:], False) for i in (0, 1, 7))
-    assert interval_method(every, "auto")[0] == BOOTSTRAP
-    assert interval_method(every, "t")[0] == T_SIZES
-    assert interval_method(fewer, "auto")[0] == T_SIZES
-    assert interval_method(fewer, "bootstrap")[0] == BOOTSTRAP
-    assert interval_method(three, "auto")[0] == NO_INTERVAL
+    assert interval_method(every, "auto")[0] == Interval.BOOTSTRAP
+    assert interval_method(every, "t")[0] == Interval.T_SIZES
+    assert interval_method(fewer, "auto")[0] == Interval.T_SIZES
+    assert interval_method(fewer, "bootstrap")[0] == Interval.BOOTSTRAP
+    assert interval_method(three, "auto")[0] == Interval.NONE
     one = Design(np.array([0.0, 1, 1]), np.array([0, 1, 1]), np.array([0, 0, 1]), False)
-    assert interval_method(one, "bootstrap")[0] == NO_INTERVAL
-    assert interval_method(Design(1.0 * size, size, seed, True), "auto")[0] == BOOTSTRAP
+    assert interval_method(one, "bootstrap")[0] == Interval.NONE
+    assert interval_method(Design(1.0 * size, size, seed, True), "auto")[0] == Interval.BOOTSTRAP
     few = seed < 3
-    assert interval_method(Design(1.0 * size[few], size[few], seed[few], True), "auto")[0] == T_SEEDS
+    assert interval_method(Design(1.0 * size[few], size[few], seed[few], True), "auto")[0] == Interval.T_SEEDS
     # Runs of a size count, not seeds: five seeds, of which two came to the largest size.
     late = (size == 0) | (seed < 2)
-    assert interval_method(Design(1.0 * size[late], size[late], seed[late], True), "auto")[0] == T_SEEDS
+    assert interval_method(Design(1.0 * size[late], size[late], seed[late], True), "auto")[0] == Interval.T_SEEDS
     one = seed < 1
-    assert interval_method(Design(np.arange(3.0), np.arange(3), np.zeros(3, int), True), "auto")[0] == NO_INTERVAL
-    assert interval_method(Design(1.0 * size[one], size[one], seed[one], False), "auto")[0] == NO_INTERVAL
+    assert interval_method(Design(np.arange(3.0), np.arange(3), np.zeros(3, int), True), "auto")[0] == Interval.NONE
+    assert interval_method(Design(1.0 * size[one], size[one], seed[one], False), "auto")[0] == Interval.NONE
 
 
 def test_nested_samples_are_drawn_by_whole_seeds():
@@ -347,7 +348,7 @@ def runs_of(cells, **columns):
 def test_nested_seeds_that_hardly_share_sizes_have_no_interval(cells):
     sizes, seeds = zip(*cells, strict=True)
     row = overall(fit_curves(judged_from(np.linspace(0.5, 0.8, len(cells)), sizes, seeds, nested=True), CONFIG))
-    assert row["method"] == NO_INTERVAL
+    assert row["method"] == Interval.NONE
     assert row["note"].startswith("nested samples with several seeds at fewer than two sizes")
     assert np.isfinite(row["slope"])
     assert np.isnan([row["low"], row["high"], row["low_new_pairs"], row["high_new_pairs"]]).all()
@@ -356,11 +357,14 @@ def test_nested_seeds_that_hardly_share_sizes_have_no_interval(cells):
 def test_runs_on_one_sample_show_nothing_of_new_text():
     """A fixed sample.seed: the digests of a size are equal, though two samples drawn apart would share 2%."""
     cells = [(words, seed) for words in (1000, 2000, 4000) for seed in (1, 2, 3)]
-    for digests, method in (([str(words) for words, _ in cells], NO_INTERVAL), ([*map(str, cells)], T_SIZES)):
+    for digests, method in (
+        ([str(words) for words, _ in cells], Interval.NONE),
+        ([*map(str, cells)], Interval.T_SIZES),
+    ):
         manifests = [{"corpus": {"sample": {"digest": digest}}} for digest in digests]
         design = design_of(runs_of(cells, overlap=0.02, manifest=manifests))
         assert interval_method(design, "auto")[0] == method
-        np.testing.assert_array_equal(design.overlap, 1.0 if method == NO_INTERVAL else 0.02)
+        np.testing.assert_array_equal(design.overlap, 1.0 if method == Interval.NONE else 0.02)
     assert design_of(runs_of(cells, manifest=[None] * 9)).overlap is None
 
 
@@ -372,11 +376,11 @@ def test_a_line_is_not_rejected_for_text_in_common():
     common = rng.normal(size=(4, studies))[size]
     y = 0.1 * size[:, None] + np.sqrt(f) * common + np.sqrt(1 - f) * rng.normal(size=(20, studies))
     seeds, floor = np.tile(np.arange(5), 4), np.zeros((4, studies))
-    p = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False, overlap=shares[size]), floor)
+    p = lack_of_fit(Interval.T_SIZES, y, Design(1.0 * size, size, seeds, False, overlap=shares[size]), floor)
     assert (p < 0.05).mean() < 0.06
-    apart = lack_of_fit(T_SIZES, y, Design(1.0 * size, size, seeds, False), floor)
+    apart = lack_of_fit(Interval.T_SIZES, y, Design(1.0 * size, size, seeds, False), floor)
     assert (apart < 0.05).mean() > 0.3  # as though samples had nothing in common
-    none = lack_of_fit(T_SIZES, np.zeros((20, 1)), Design(1.0 * size, size, seeds, False), np.zeros((4, 1)))
+    none = lack_of_fit(Interval.T_SIZES, np.zeros((20, 1)), Design(1.0 * size, size, seeds, False), np.zeros((4, 1)))
     assert np.isnan(none).all()  # nothing varies
 
 

@@ -15,19 +15,14 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, slope_weights
-from analysis.curves.fit import fit_group
+from analysis.curves.groups import fit_group, slope_limits
 from analysis.curves.intervals import (
-    BOOTSTRAP,
-    T_HC2,
-    T_HC3,
-    T_SEEDS,
-    T_SIZES,
+    Interval,
     at_least,
     resampled_accuracies,
     resampled_runs,
     run_terms,
     single_judgements,
-    slope_limits,
 )
 from analysis.curves.ranks import rank_limits
 from analysis.curves.variance import (
@@ -53,7 +48,7 @@ def studied(seed=0, **cell):
     """A made-up study, its outcomes, and its line in every unit."""
     made_up = made(**cell)
     outcome, _ = made_up.draw(np.random.default_rng(seed))
-    return made_up, outcome, fit_group("g", np.arange(len(outcome)), outcome, made_up.design, made_up.units, "auto")
+    return made_up, outcome, fit_group("g", outcome, made_up.design, made_up.units, "auto")
 
 
 def test_degrees_of_freedom_are_welchs():
@@ -116,7 +111,7 @@ def test_errors_over_runs_are_what_resampling_runs_gives():
         cell, _, fit = studied(seeds=5, nested=nested)
         drawn = resampled_runs(cell.design.stratum, 40_000, np.random.default_rng(3))
         c = slope_weights(cell.design.x, drawn[:, cell.design.cluster])
-        assert fit.method == BOOTSTRAP
+        assert fit.method == Interval.BOOTSTRAP
         terms = run_terms(fit.method, cell.design, cell.design.contrast)
         np.testing.assert_allclose(np.sqrt(terms.variance(fit.y)), (c @ fit.y).std(axis=0), rtol=0.02)
 
@@ -125,8 +120,8 @@ def test_nested_samples_with_few_seeds_are_a_t_test_of_their_slopes():
     cell, _, fit = studied(seeds=3, nested=True)
     seed = cell.design.seed
     slopes = [np.polyfit(cell.design.x[seed == s], fit.y[seed == s, 0], 1)[0] for s in range(3)]
-    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, CONFIG, None)
-    assert fit.method == T_SEEDS
+    low, high, *_ = slope_limits(fit, CONFIG)
+    assert fit.method == Interval.T_SEEDS
     np.testing.assert_allclose([low[0], high[0]], ttest_1samp(slopes, 0).confidence_interval(0.95), rtol=1e-9)
 
 
@@ -138,9 +133,7 @@ def test_intervals_over_new_pairs_hold_those_for_these_pairs():
         cell, outcome, fit = studied(seeds=seeds)
         drawn = resampled_accuracies(outcome, cell.units.bounds, 500, np.random.default_rng(0)) if seeds > 4 else None
         config = CurvesConfig("lp", "auto", 0.95, 500, 1)
-        low, high, low_new, high_new = slope_limits(
-            fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, config, drawn
-        )
+        low, high, low_new, high_new = slope_limits(fit, config, drawn)
         assert (low_new <= low).all()
         assert (high <= high_new).all()
 
@@ -151,17 +144,17 @@ def test_a_size_with_one_run_leaves_its_chance_in():
     kept = np.ones(8, dtype=bool)
     kept[-1] = False
     design = Design(cell.design.x[kept], cell.design.size[kept], cell.design.seed[kept], False)
-    fit = fit_group("g", np.arange(7), outcome[kept], design, cell.units, "auto")
-    assert fit.method == T_HC2
+    fit = fit_group("g", outcome[kept], design, cell.units, "auto")
+    assert fit.method == Interval.T_HC2
     assert np.isfinite(fit.errors.both).all()
     one_each = Design(design.x[::2], design.size[::2], design.seed[::2], False)
-    alone = fit_group("g", np.arange(4), outcome[kept][::2], one_each, cell.units, "auto")
+    alone = fit_group("g", outcome[kept][::2], one_each, cell.units, "auto")
     np.testing.assert_array_equal(alone.errors.chance, 0)
 
 
 def test_robust_terms_are_statsmodels_hc2_and_hc3():
     """Weighted least squares: variances of the slope, and of the mean with it; HC3 whatever the runs of each size."""
-    for counts, method, cov_type in (((2, 2, 2), T_HC2, "HC2"), ((4, 2, 3, 1, 2), T_HC3, "HC3")):
+    for counts, method, cov_type in (((2, 2, 2), Interval.T_HC2, "HC2"), ((4, 2, 3, 1, 2), Interval.T_HC3, "HC3")):
         sizes, size = len(counts), np.repeat(np.arange(len(counts)), counts)
         design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
         y = np.random.default_rng(0).normal(size=(len(size), 3))
@@ -202,7 +195,7 @@ def test_errors_about_the_line_do_not_take_weights_for_spreads(counts, nested):
         return
     design = Design(1.0 * size, size, seed, nested)
     y = np.random.default_rng(0).normal(size=(len(size), 1))
-    terms = run_terms(T_HC2, design, design.contrast)
+    terms = run_terms(Interval.T_HC2, design, design.contrast)
     np.testing.assert_allclose(np.trace(terms.weights @ terms.weights.T), (design.contrast**2).sum())
     variance, degrees = club_sandwich(design.x, y[:, 0], design.weights, design.cluster)
     np.testing.assert_allclose([terms.variance(y)[0], terms.degrees(y)[0]], [variance, degrees])
@@ -217,7 +210,7 @@ def false_alarms(first, second, spread=1.0, studies=20_000):
         design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
         deviation = np.where(size == size.max(), spread, 1.0)[:, None]
         values.append(rng.normal(size=(len(size), studies)) * deviation)
-        terms.append(run_terms(T_HC2, design, design.contrast))
+        terms.append(run_terms(Interval.T_HC2, design, design.contrast))
         difference = difference + sign * design.contrast @ values[-1]
     both, y = terms[0].minus(terms[1], np.full(sum(second), -1)), np.concatenate(values)
     return (np.abs(difference) > student.ppf(0.975, both.degrees(y)) * np.sqrt(both.variance(y))).mean()
@@ -238,12 +231,12 @@ def test_clusters_are_seeds_and_their_correction_is_cr2():
     size, seed = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
     design = Design(1.0 * size, size, seed, True)
     y = np.random.default_rng(1).normal(size=(9, 1))
-    terms = run_terms(T_SEEDS, design, design.contrast)
+    terms = run_terms(Interval.T_SEEDS, design, design.contrast)
     slopes = [np.polyfit(range(3), y[seed == s, 0], 1)[0] for s in range(3)]
     np.testing.assert_allclose(terms.variance(y), np.var(slopes, ddof=1) / 3)
     np.testing.assert_allclose(terms.degrees(y), 2)
     part = design.of(np.arange(9) < 8)  # the last seed lacks the largest size
-    terms = run_terms(T_SEEDS, part, part.contrast)
+    terms = run_terms(Interval.T_SEEDS, part, part.contrast)
     model = np.eye(3)[part.size]
     residual = np.eye(8) - model @ np.linalg.pinv(model)
     rows = []
@@ -265,7 +258,7 @@ def test_text_in_common_is_what_no_difference_between_runs_shows():
         units = rng.normal(0, [[3.0], [1.0]], (2, 100))  # effects at the sizes have spreads of their own
         y = np.array([units[s][rng.permutation(100)[: int(100 * f)]].mean() for s, f in zip(size, share, strict=True)])
         slopes.append(c @ y)
-        terms = run_terms(T_SIZES, Design(1.0 * size, size, np.tile(np.arange(4), 2), False), c)
+        terms = run_terms(Interval.T_SIZES, Design(1.0 * size, size, np.tile(np.arange(4), 2), False), c)
         within = terms.variance(y[:, None])
         found.append((within + shared_text_variance(c, y[:, None], size, share))[0])
     assert np.mean(found) == pytest.approx(np.var(slopes), rel=0.1)
@@ -278,7 +271,7 @@ def test_ranks_have_limits():
     noise = np.random.default_rng(3).normal(0, 0.01, (20, 4))
     y = design.x[:, None] * np.array([0.3, 0.1, 0.101, -0.2]) + noise
     slope = design.contrast @ y
-    low, high = rank_limits(T_SIZES, design, slope, np.zeros(4), y, 0.95)
+    low, high = rank_limits(Interval.T_SIZES, design, slope, np.zeros(4), y, 0.95)
     assert (low.tolist(), high.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
     changes = [np.polyfit(design.x, y[:, 1] - y[:, k], 1)[0] for k in (0, 2, 3)]
     assert changes[0] < 0 < changes[2]
@@ -340,9 +333,9 @@ def test_limits_are_no_closer_than_chance_in_judgements_gives(confidence):
     """Two runs a size that do not vary at all near a ceiling: the normal limits of the variance of judgements."""
     cell = made(seeds=2, pairs=10)
     outcome = np.ones((8, 40), np.float32)
-    fit = fit_group("g", np.arange(8), outcome, cell.design, cell.units, "auto")
+    fit = fit_group("g", outcome, cell.design, cell.units, "auto")
     config = CurvesConfig("lp", "auto", confidence, 100, 1)
-    low, high, *_ = slope_limits(fit.method, fit.line, fit.errors, fit.y, cell.design, cell.units, config, None)
+    low, high, *_ = slope_limits(fit, config)
     half = norm.ppf(0.5 + confidence / 2) * np.sqrt(fit.errors.floor)
     assert (high - fit.line.slope >= half * (1 - 1e-9)).all()
     assert (fit.line.slope - low >= half * (1 - 1e-9)).all()

@@ -14,7 +14,8 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
-from analysis.curves.fit import fit_curves, fit_group
+from analysis.curves.fit import fit_curves
+from analysis.curves.groups import fit_group
 from analysis.curves.shapes import fit_shape, fit_shapes, line, sigmoid
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import (
@@ -151,8 +152,8 @@ def test_mean_and_slope_vary_as_runs_within_sizes_do():
     found, both = [], []
     for _ in range(400):
         outcome, _ = cell.draw(rng)
-        fit = fit_group("g", np.arange(20), outcome, cell.design, cell.units, "auto")
-        found.append([value[0] for value in mean_and_slope(fit, outcome, cell.units)])
+        fit = fit_group("g", outcome, cell.design, cell.units, "auto")
+        found.append([value[0] for value in mean_and_slope(fit)])
         both.append([fit.y[:, 0].mean(), fit.line.slope[0]])
     true = np.cov(np.transpose(both))
     np.testing.assert_allclose(np.mean(found, axis=0)[:2], [true[0, 0], true[1, 1]], rtol=0.2)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.coverage import coverage_for
-from analysis.curves.intervals import BOOTSTRAP, T_HC3, T_SIZES
+from analysis.curves.intervals import Interval
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.text import p_text
 from analysis.sections.curves import context_exhibits, coverage_exhibit, curve_exhibits
@@ -82,7 +82,7 @@ def test_what_context_changes_is_a_section_too():
 def test_coverage_is_shown_for_what_was_simulated_alone():
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [1, 2] * 4, "nested": False})
-    slopes = pd.DataFrame({"group": ["g"], "method": [T_HC3]})
+    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.T_HC3]})
     shown = coverage_exhibit([(runs, slopes)], 0.95).table
     assert set(coverage_for(runs, slopes)["runs"]) == {"2,2,2,2"}
     assert {"slope", "difference of slopes", "lack of fit"} <= set(shown["quantity"])
@@ -96,13 +96,13 @@ def test_coverage_is_that_of_the_intervals_shown():
     """Five runs a size with interval=t or another confidence: what was simulated is a crossed bootstrap at 95%."""
     sizes = np.repeat([1000, 2000, 4000, 8000], 5)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [*range(5)] * 4, "nested": False})
-    slopes = pd.DataFrame({"group": ["g"], "method": [BOOTSTRAP]})
-    assert BOOTSTRAP in set(coverage_exhibit([(runs, slopes)], 0.95).table["interval"])
+    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.BOOTSTRAP]})
+    assert Interval.BOOTSTRAP in set(coverage_exhibit([(runs, slopes)], 0.95).table["interval"])
     assert coverage_exhibit([(runs, slopes)], 0.8) is None
-    assert coverage_exhibit([(runs, slopes.assign(method=T_SIZES))], 0.95) is None
+    assert coverage_exhibit([(runs, slopes.assign(method=Interval.T_SIZES))], 0.95) is None
     two = runs[runs["seed"] < 2]
-    both = [(runs, slopes), (two, slopes.assign(method=T_HC3))]
-    assert {BOOTSTRAP, T_HC3} <= set(coverage_exhibit(both, 0.95).table["interval"])
+    both = [(runs, slopes), (two, slopes.assign(method=Interval.T_HC3))]
+    assert {Interval.BOOTSTRAP, Interval.T_HC3} <= set(coverage_exhibit(both, 0.95).table["interval"])
 
 
 def test_only_what_differs_by_context_is_compared(tmp_path):

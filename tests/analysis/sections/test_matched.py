@@ -8,7 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import linregress, norm, t
 
-from analysis.curves.intervals import T_SIZES, judgement_floor
+from analysis.curves.intervals import Interval, judgement_floor
 from analysis.curves.matched_pairs import companions, match, slopes_of_both, vocabulary_share
 from analysis.curves.units import units_of
 from analysis.exhibits.figures.style import DASHES, HUES, OF_PAIRS, style
@@ -103,7 +103,7 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
     dummies = np.eye(4)[size]
     saturated = sm.OLS(y[1] - y[0], dummies).fit(cov_type="HC2")
     at = np.unique(x) - x.mean()
-    assert row["method"] == T_SIZES
+    assert row["method"] == Interval.T_SIZES
     error = saturated.t_test(at / (at**2).sum()).sd[0, 0]
     of_size = (at / (at**2).sum()) ** 2 * saturated.cov_params().diagonal()
     change = matched.second.outcome - matched.first.outcome

@@ -12,7 +12,7 @@ import pytest
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import ALL_PAIRS, fit_curves
-from analysis.curves.intervals import BOOTSTRAP, RUN_BOOTSTRAP, T_HC3
+from analysis.curves.intervals import Interval
 from analysis.exhibits.tables.slopes import slope_table
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements, score_labels
@@ -73,7 +73,7 @@ def assert_same_for_these_pairs(tracked, files):
         for frame in (ours, theirs):
             if name == "slopes":
                 frame[new_pairs] = np.nan
-                frame["method"] = frame["method"].replace(RUN_BOOTSTRAP, BOOTSTRAP)
+                frame["method"] = frame["method"].replace(Interval.RUN_BOOTSTRAP, Interval.BOOTSTRAP)
         order = ["group", "level", "name", *(["run"] if name == "points" else [])]
         both = [frame.sort_values(order, ignore_index=True, kind="stable") for frame in (ours, theirs)]
         pd.testing.assert_frame_equal(*both, check_dtype=False, rtol=1e-9, atol=1e-12)
@@ -94,7 +94,7 @@ def test_curves_out_of_w_and_b_are_those_of_the_files(made_up, ties):
     assert judged.policies == expected.policies
     assert judged.share(judged.unk) == pytest.approx(expected.unk.mean(axis=1))
     curves = fit_curves(judged, CONFIG)
-    assert set(curves.slopes["method"]) == {T_HC3}
+    assert set(curves.slopes["method"]) == {Interval.T_HC3}
     assert set(curves.slopes["pairs"]) == {ALL_PAIRS}
     assert_same_for_these_pairs(curves, fit_curves(of_paradigms(expected), CONFIG))
 
@@ -111,9 +111,9 @@ def test_five_seeds_are_resampled_over_runs_alone(tmp_path):
     folders = study.write(tmp_path)
     runs = [api_run(folder.path.name, write_record(folder, list(scored_pairs(folder)))) for folder in folders]
     curves = fit_curves(tracked_judgements(collect_tracked("made_up", runs, PROJECT), "blimp", "lp", "wrong"), CONFIG)
-    assert set(curves.slopes["method"]) == {RUN_BOOTSTRAP}
+    assert set(curves.slopes["method"]) == {Interval.RUN_BOOTSTRAP}
     files = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
-    assert set(fit_curves(files, CONFIG).slopes["method"]) == {BOOTSTRAP}
+    assert set(fit_curves(files, CONFIG).slopes["method"]) == {Interval.BOOTSTRAP}
     assert_same_for_these_pairs(curves, fit_curves(of_paradigms(files), CONFIG))
 
 

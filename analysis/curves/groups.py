@@ -1,0 +1,144 @@
+"""The lines of a group of runs, with the errors, limits and ranks of their slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from analysis.config import CurvesConfig
+from analysis.curves.designs import Design, design_of, slope_weights
+from analysis.curves.intervals import (
+    Errors,
+    Interval,
+    Line,
+    at_least,
+    bootstrap_limits,
+    fit_lines,
+    interval_method,
+    judgement_floor,
+    lack_of_fit,
+    resampled_accuracies,
+    resampled_runs,
+    slope_errors,
+    t_limits,
+)
+from analysis.curves.ranks import rank_limits
+from analysis.curves.units import Units, paradigm_accuracies
+from analysis.curves.variance import Array, Numbers
+from analysis.study.judgements import Judgements
+
+
+@dataclass(frozen=True)
+class GroupFit:
+    """Least-squares lines of a group's runs, one for each unit, with the errors of their slopes.
+
+    outcome: (R, P) of the group's runs; y: (R, U) their accuracies. method: how the intervals are estimated; note: what
+    a reader has to know about that.
+    """
+
+    group: str
+    outcome: Array
+    design: Design
+    units: Units
+    method: Interval
+    note: str
+    y: Array
+    line: Line
+    errors: Errors
+
+
+def fit_group(
+    group: str, outcome: Array, design: Design, units: Units, interval: str, by: Design | None = None
+) -> GroupFit:
+    """Fit a line to (R, P) outcomes in every unit; `interval`: auto, bootstrap or t.
+
+    `by`: the design that decides how intervals are estimated; None: the group's own.
+    """
+    y = paradigm_accuracies(outcome, units.bounds) @ units.weights
+    method, note = interval_method(design, interval)
+    if by is not None and Interval.NONE not in (method, other := interval_method(by, interval)[0]):
+        method = other
+    line = fit_lines(design.x, y, design.weights)
+    errors = slope_errors(method, y, outcome, design, units)
+    return GroupFit(group, outcome, design, units, method, note, y, line, errors)
+
+
+def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit]:
+    """Fit a line to every group of runs, as `fit_group` does."""
+    fits = []
+    for group in judged.runs["group"].unique():
+        rows = rows_of(judged, group)
+        fits.append(fit_group(str(group), judged.outcome[rows], design_of(judged.runs.iloc[rows]), units, interval))
+    return fits
+
+
+def rows_of(judged: Judgements, group: str) -> Numbers:
+    """Return the numbers of a group's runs among all runs."""
+    return np.flatnonzero(judged.runs["group"] == group)
+
+
+def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = None) -> list[Array]:
+    """Return low and high for these pairs, then low and high for new pairs too, each (U,); NaN without an interval.
+
+    `new_pairs` (B, R, K) are this group's part of `resampled_accuracies`, which only the bootstrap reads; None where
+    judgements of single pairs are not known.
+    """
+    slope, errors = fit.line.slope, fit.errors
+    closest = t_limits(slope, np.sqrt(errors.floor), np.full(len(slope), np.inf), config.confidence)
+    if fit.method != Interval.BOOTSTRAP:
+        these = at_least(t_limits(slope, errors.runs, errors.degrees, config.confidence), closest)
+        both = t_limits(slope, errors.both, errors.degrees_both, config.confidence)
+        return [*these, *at_least(both, these)]
+    # One generator a purpose: a further group leaves the draws of the others as they are.
+    drawn = resampled_runs(fit.design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
+    c = slope_weights(fit.design.x, drawn[:, fit.design.cluster] * fit.design.weights)
+    these = bootstrap_limits(slope, errors.runs, c @ fit.y, errors.degrees, config.confidence, errors.floor)
+    these = at_least(these, closest)
+    if new_pairs is None:
+        none = np.full(len(slope), np.nan)
+        return [*these, none, none]
+    resampled = np.einsum("br,brk->bk", c, new_pairs) @ fit.units.weights
+    both = bootstrap_limits(slope, errors.both, resampled, errors.degrees_both, config.confidence, errors.floor)
+    return [*these, *at_least(both, these)]
+
+
+def slope_tables(judged: Judgements, fits: Sequence[GroupFit], config: CurvesConfig) -> list[pd.DataFrame]:
+    """Return, for each fit, the columns of Curves.slopes that come from its line: all but pairs and the onset's."""
+    new_pairs = None
+    if any(fit.method == Interval.BOOTSTRAP for fit in fits) and not judged.of_paradigms:
+        # One draw of pairs, shared by all runs of all groups.
+        rng = np.random.default_rng([config.seed, 0])
+        new_pairs = resampled_accuracies(judged.outcome, fits[0].units.bounds, config.resamples, rng)
+    return [
+        slope_columns(fit, config, None if new_pairs is None else new_pairs[:, rows_of(judged, fit.group), :])
+        for fit in fits
+    ]
+
+
+def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) -> pd.DataFrame:
+    """Return the table of `slope_tables` for one group; `new_pairs` as for `slope_limits`."""
+    design, line = fit.design, fit.line
+    method = Interval.RUN_BOOTSTRAP if fit.method == Interval.BOOTSTRAP and new_pairs is None else fit.method
+    limits = slope_limits(fit, config, new_pairs)
+    sizes = len(design.counts)
+    contrasts = [np.where(design.size == s, design.weights, 0) for s in range(sizes)]
+    floor = np.stack([judgement_floor(fit.outcome, c, design.size, fit.units) for c in contrasts])
+    table = fit.units.table.assign(
+        group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
+        r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
+        method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor), note=fit.note,
+        rank=np.nan, rank_low=np.nan, rank_high=np.nan,
+    )  # fmt: skip
+    phenomena = (table["level"] == "phenomenon").to_numpy()
+    if sizes > 2 and not design.trajectory:
+        table.loc[phenomena, "rank"] = table.loc[phenomena, "slope"].rank(ascending=False, method="min")
+        if fit.method != Interval.NONE:
+            ends = rank_limits(
+                fit.method, design, line.slope[phenomena], fit.errors.floor[phenomena], fit.y[:, phenomena],
+                config.confidence,
+            )  # fmt: skip
+            table.loc[phenomena, ["rank_low", "rank_high"]] = ends.T.astype(float)
+    return table
