@@ -18,7 +18,7 @@ from pairscale.errors import (
     check_seed,
 )
 from pairscale.sizes import parse_size
-from train.models.config import MAX_WIDTH, ModelConfig, NgramConfig
+from train.models.config import MAX_WIDTH, ModelConfig
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
@@ -216,10 +216,10 @@ class RunConfig(CorporaConfig):
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
                 "shared out evenly; give a number that divides them"
             )
-        counted = isinstance(self.model, NgramConfig)
+        counted = self.model.counted
         if counted != isinstance(self.recipe, CountedConfig):
-            told = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"
-            raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {told}; leave the recipe away")
+            reason = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"
+            raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
 
 
 store_schemas(

@@ -9,8 +9,9 @@ import threading
 
 from pairscale.command.errors import outcome
 from pairscale.errors import PairscaleError
+from train.loop.lightning_import import import_lightning
 from train.loop.ranks import Ranks
-from train.run import train_rank
+from train.runs.folder import RunFolder
 
 
 def _main() -> None:
@@ -25,7 +26,10 @@ def _main() -> None:
     threading.Thread(target=leave_with_the_first, daemon=True).start()
     code = 0
     try:
-        train_rank(config, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
+        import_lightning()
+        from train.loop.training import train
+
+        train(config, RunFolder.of(config), None, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
     except PairscaleError as error:  # rank 0 meets it too, and tells it
         code = error.exit_code
     except Exception as error:

@@ -24,6 +24,7 @@ from rich.text import Text
 
 from pairscale.files import sha256_file, write_bytes
 from train.runs.folder import FIRST_CHECKPOINT, RunFolder
+from train.runs.wandb import Tracker
 
 KEPT = 2
 UNREADABLE = (EOFError, RuntimeError, KeyError, ValueError, pickle.UnpicklingError)  # what torch.load raises
@@ -32,10 +33,14 @@ console = Console(stderr=True, highlight=False)
 
 
 class CheckpointFiles(CheckpointIO):
-    """Where Lightning's Trainer writes checkpoints to: `save_checkpoint` takes any path, the folder knows its own."""
+    """Where Lightning's Trainer writes checkpoints to: `save_checkpoint` takes any path, the folder knows its own.
 
-    def __init__(self, folder: RunFolder):
+    `tracker` keeps each as an artifact.
+    """
+
+    def __init__(self, folder: RunFolder, tracker: Tracker | None = None):
         self.folder = folder
+        self.tracker = tracker
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Write a checkpoint in one move, then remove those that two are newer than. Raises WriteError."""
@@ -45,6 +50,8 @@ class CheckpointFiles(CheckpointIO):
         write_bytes(self.folder.checkpoint(checkpoint["global_step"], hashlib.sha256(data).hexdigest()), data)
         for older in self.folder.checkpoints[KEPT:]:
             self.remove_checkpoint(older)
+        if self.tracker is not None:
+            self.tracker.artifact(f"{self.folder.path.name}-checkpoint", "checkpoint", self.folder.checkpoints[:1])
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         """Read a checkpoint as data, onto the CPU, whatever is asked for."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pairscale.errors import ConfigError, RunError
 from pairscale.machine import available_cores, granted_threads, idle_cores
 from train.config import RunConfig, TrainerConfig
-from train.models.config import NgramConfig
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +41,7 @@ def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
 
 def takes_gpu(config: RunConfig) -> bool:
     """True if a run computes on a GPU where there is one."""
-    return config.trainer.accelerator != "cpu" and not isinstance(config.model, NgramConfig)
+    return config.trainer.accelerator != "cpu" and not config.model.counted
 
 
 def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | None = None, processes: int = 1) -> int:

@@ -1,28 +1,27 @@
-"""The Lightning module: a training step with carried state, validation, and all that an exact resume needs."""
+"""The Lightning module: a training step with carried state, and what follows it: logging, validation, saving."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import lightning as L
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
 
-from corpora.prepare import HeldOut
 from pairscale.errors import RunError
-from train.config import RunConfig
+from pairscale.sizes import parse_size
+from train.config import RecipeConfig, RunConfig
 from train.loop.batches import Batch, Batches
-from train.loop.perplexity import Perplexity, evaluate
-from train.loop.ranks import Ranks
+from train.loop.data import TrainingData
+from train.loop.perplexity import evaluate
+from train.loop.preemption import Preemption
 from train.loop.recipes import build_optimizer, rate_after_validation, scheduled_rate
-from train.loop.snapshots import Snapshots
-from train.models.base import LanguageModel, State
-from train.runs.metrics import MetricsFile
+from train.loop.state import TrainState
+from train.models.base import LanguageModel
+from train.runs.export import save_model
 
-ALONE = Ranks()
+LOG_POINTS = 200  # of the training loss over a run
 
 
 class LanguageModelling(L.LightningModule):
@@ -33,40 +32,18 @@ class LanguageModelling(L.LightningModule):
     """
 
     def __init__(
-        self,
-        config: RunConfig,
-        model: LanguageModel,
-        batches: Batches,
-        held_out: HeldOut,
-        metrics: MetricsFile,
-        snapshots: Snapshots,
-        intervals: dict[str, int],
-        on_best: Callable[[Perplexity, int], None],
-        on_checkpoint: Callable[[], None],
-        checkpoint_asked: Callable[[], bool] = lambda: False,
-        ranks: Ranks = ALONE,
+        self, config: RunConfig, model: LanguageModel, data: TrainingData, state: TrainState, preemption: Preemption
     ):
-        """`intervals`: steps between `log`, `validate` and `checkpoint`. `checkpoint_asked`: whether one is due now."""
         super().__init__()
         self.save_hyperparameters({"run": config.model.name, "seed": config.seed})
         self.config = config
         self.model = model
-        self.batches = batches
-        self.held_out = held_out
-        self.metrics = metrics
-        self.snapshots = snapshots
-        self.intervals = intervals
-        self.on_best = on_best
-        self.on_checkpoint = on_checkpoint
-        self.checkpoint_asked = checkpoint_asked
-        self.ranks = ranks
-        self.carried: State | None = None
-        self.best: float | None = None  # validation nats per word of the best weights so far
-        self.last: Perplexity | None = None
-        self.interval_loss = torch.zeros((), dtype=torch.float64)  # nats since the last log point
-        self.interval_tokens = 0
+        self.data = data
+        self.batches = data.batches
+        self.state = state
+        self.preemption = preemption
+        self.intervals = step_intervals(config.recipe, data.batches)
         self.checked = 0  # steps up to here were finite
-        self._generators: dict[str, Any] | None = None
 
     @property
     def total_steps(self) -> int:
@@ -84,20 +61,11 @@ class LanguageModelling(L.LightningModule):
         self.recent[self._place(self.global_step), 1] = norm
 
     def on_train_start(self) -> None:
-        """Put the random generators back where the checkpoint left them: from here on only dropout draws from them."""
-        self.metrics.forget_after(self.global_step)
-        if self.ranks.first:
-            self.snapshots.go_on_after(self.global_step)
+        self.state.resume_at(self.global_step, self.device)
         # Loss in nats per token and norm of the gradient since the last log point, kept where they are computed.
         self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
         self.checked = self.global_step
         self.model.train()
-        if self.carried is not None:  # a checkpoint is read before the model is on its device
-            self.carried = tuple(part.to(self.device) for part in self.carried)
-        if self._generators is not None:
-            torch.set_rng_state(self._generators["cpu"])
-            if self._generators["cuda"] and self.device.type == "cuda":
-                torch.cuda.set_rng_state(self._generators["cuda"][0], self.device)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         rate = scheduled_rate(self.config.recipe, self.global_step, self.total_steps)
@@ -106,14 +74,13 @@ class LanguageModelling(L.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Mean loss of a batch, in nats per token."""
-        if batch.first or self.carried is None:
-            self.carried = self.model.initial_state(batch.inputs.shape[0])
-        hidden, self.carried = self.model(batch.inputs, self.carried)
+        carried = self.state.carried
+        if batch.first or carried is None:
+            carried = self.model.initial_state(batch.inputs.shape[0])
+        hidden, self.state.carried = self.model(batch.inputs, carried)
         targets = batch.targets.reshape(-1)
         total = self.model.loss(hidden.reshape(targets.numel(), -1), targets)
-        # no .item() here: it would make a GPU wait for every step
-        self.interval_loss = self.interval_loss.to(total.device) + total.detach().double()
-        self.interval_tokens += targets.numel()
+        self.state.add_loss(total, targets.numel())
         loss = total / targets.numel()
         self.recent[self._place(self.global_step), 0] = loss.detach()
         return loss
@@ -128,14 +95,46 @@ class LanguageModelling(L.LightningModule):
         if final or step % self.intervals["validate"] == 0:
             self._validate(step)
         self._publish(step)
-        if step in self.snapshots.moments:
+        if step in self.state.snapshots.moments:
             self.check_finite()
-            if self.ranks.first:
-                self.snapshots.write(self.model, step)
-        if final and self.ranks.first:
-            self.metrics.write()  # the run is exported next; a kill before that goes on from an earlier checkpoint
-        elif not final and (step % self.intervals["checkpoint"] == 0 or self.checkpoint_asked()):
-            self.on_checkpoint()
+            if self.state.ranks.first:
+                self.state.snapshots.write(self.model, step)
+        if final and self.state.ranks.first:
+            self.state.metrics.write()  # the run is exported next; a kill before that resumes an earlier checkpoint
+        elif not final and (step % self.intervals["checkpoint"] == 0 or self.preemption.asked(self.trainer)):
+            self.save()
+
+    def save(self) -> None:
+        """Write metrics.csv and a checkpoint, then do what a caught signal wants. Raises as `check_finite` does."""
+        self.check_finite()
+        folder, first = self.state.folder, self.state.ranks.first
+        if first:
+            self.state.metrics.write()
+        self.trainer.save_checkpoint(folder.checkpoint_folder, weights_only=False)
+        if first:
+            folder.update_manifest(wall_s=self.state.wall_s)
+        self.preemption.saved()
+
+    def keep_best(self, step: int) -> bool:
+        """Return True if the validation after `step` steps is the best so far; export=best then writes the model."""
+        state = self.state
+        assert state.last is not None
+        loss = state.last.nats / state.last.words
+        improved = state.best is None or loss < state.best
+        if improved:
+            state.best = loss
+            if state.ranks.first and self.config.recipe.export == "best":
+                self.export(step)
+        return improved
+
+    def export(self, step: int) -> None:
+        """Write the model for scoring, with the validation that was made after `step` steps."""
+        validation = self.state.last
+        assert validation is not None
+        info = {**self.data.digests, "step": step, "words_seen": self.batches.words_seen(step), **validation.metrics()}
+        if validation.stuck and step:
+            info["stuck"] = validation.stuck
+        save_model(self.state.folder, self.model, self.config.model, self.data.corpus.tokenizer, info)
 
     def _place(self, step: int) -> int:
         """Row of `recent` that holds the step after `step` steps."""
@@ -152,16 +151,16 @@ class LanguageModelling(L.LightningModule):
             return
         recent = self.recent[first : first + step - self.checked]
         bad = ~recent.isfinite().all(dim=1)
-        weights = [*self.model.parameters(), *(self.carried or ())]
+        weights = [*self.model.parameters(), *(self.state.carried or ())]
         bad_weights = ~torch.stack([weight.isfinite().all() for weight in weights]).all()
-        if bool(self.ranks.summed((bad.any() | bad_weights).int())):
+        if bool(self.state.ranks.summed((bad.any() | bad_weights).int())):
             at = int(bad.int().argmax()) if bool(bad.any()) else len(recent) - 1
-            self._diverged(*min(self.ranks.gathered((self.checked + at + 1, *recent[at].tolist()))))
+            self._diverged(*min(self.state.ranks.gathered((self.checked + at + 1, *recent[at].tolist()))))
         self.checked = step
 
     def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
-        if self.ranks.first:
-            self.metrics.write()  # up to the last log point: how it came to this
+        if self.state.ranks.first:
+            self.state.metrics.write()  # up to the last log point: how it came to this
         rate = scheduled_rate(self.config.recipe, step - 1, self.total_steps)
         if rate is None:
             rate = self._optimizer.param_groups[0]["lr"]
@@ -172,40 +171,33 @@ class LanguageModelling(L.LightningModule):
         )
 
     def _log_training(self, step: int) -> None:
-        nats = self.ranks.summed(self.interval_loss).item()
-        self.metrics.add(
+        self.state.metrics.add(
             step,
             {
                 "words_seen": self.batches.words_seen(step),
                 "epoch": step / self.batches.steps_per_epoch,
                 "lr": self._optimizer.param_groups[0]["lr"],
-                "train_nats_per_token": nats / max(1, self.interval_tokens * self.ranks.size),
+                "train_nats_per_token": self.state.take_loss(),
             },
         )
-        self.interval_loss = torch.zeros_like(self.interval_loss)
-        self.interval_tokens = 0
 
     def _validate(self, step: int) -> None:
-        self.last = self.ranks.from_first(lambda: evaluate(self.model, self.held_out, self.device))
-        loss = self.last.nats / self.last.words
-        if not math.isfinite(loss):
+        state = self.state
+        state.last = state.ranks.from_first(lambda: evaluate(self.model, self.data.held_out, self.device))
+        if not math.isfinite(loss := state.last.nats / state.last.words):
             raise RunError(
                 f"the validation loss is {loss} after {step:,} steps, though all weights are finite: the run diverged; "
                 "lower recipe.lr"
             )
-        improved = self.best is None or loss < self.best
-        if improved:
-            self.best = loss
-            if self.ranks.first:
-                self.on_best(self.last, step)
-        group = self._optimizer.param_groups[0]
+        improved = self.keep_best(step)
         at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
-        self.metrics.add(step, {**at, **self.last.metrics()})
+        state.metrics.add(step, {**at, **state.last.metrics()})
+        group = self._optimizer.param_groups[0]
         group["lr"] = rate_after_validation(self.config.recipe, group["lr"], improved)
 
     def _publish(self, step: int) -> None:
         """Give what a step recorded to the loggers, as one point."""
-        if values := self.metrics.at(step):
+        if values := self.state.metrics.at(step):
             for logger in self.loggers:
                 # words seen, not steps, are what runs of different batch sizes share
                 logger.log_metrics(values, step=self.batches.words_seen(step))
@@ -215,32 +207,23 @@ class LanguageModelling(L.LightningModule):
         return self.trainer.optimizers[0]
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Called on all ranks, of which the first writes what all of them carry."""
-        # That of its own GPU, whatever others there are: where it goes on there may be fewer.
-        cuda = [torch.cuda.get_rng_state(self.device)] if self.device.type == "cuda" else []
-        own = {
-            "carried": self.carried,
-            "best": self.best,
-            "interval_loss": self.interval_loss,
-            "interval_tokens": self.interval_tokens,
-            "generators": {"cpu": torch.get_rng_state(), "cuda": cuda},
-        }
-        # Tensors go between ranks by way of the CPU.
-        everyone = self.ranks.gathered(own if self.ranks.size == 1 else tree_map_only(Tensor, Tensor.cpu, own))
-        checkpoint["run"] = everyone[0] if len(everyone) == 1 else {"ranks": everyone}
+        checkpoint["run"] = self.state.state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises RunError where another number of devices wrote it: each rank carries the states of its columns."""
-        saved = checkpoint["run"]
-        everyone = saved.get("ranks", [saved])
-        if len(everyone) != self.ranks.size:
-            raise RunError(
-                f"the checkpoint is of trainer.devices={len(everyone)}, this is trainer.devices={self.ranks.size}: "
-                f"go on with {len(everyone)}, or remove the run's folder to start again"
-            )
-        saved = everyone[self.ranks.rank]
-        self.best = saved["best"]
-        self.interval_loss = saved["interval_loss"]
-        self.interval_tokens = saved["interval_tokens"]
-        self._generators = saved["generators"]
-        self.carried = saved["carried"]
+        self.state.load_state_dict(checkpoint["run"])
+
+
+def step_intervals(recipe: RecipeConfig, batches: Batches) -> dict[str, int]:
+    """Return the optimiser steps between two log points ("log"), validations and checkpoints."""
+
+    def steps(words: str | None, key: str, otherwise: int) -> int:
+        if words is None:
+            return otherwise
+        return max(1, round(parse_size(words, key) / batches.words * batches.steps_per_epoch))
+
+    validate = steps(recipe.validate_every, "recipe.validate_every", batches.steps_per_epoch)
+    return {
+        "log": max(1, len(batches) // LOG_POINTS),
+        "validate": validate,
+        "checkpoint": steps(recipe.checkpoint_every, "recipe.checkpoint_every", validate),
+    }

@@ -12,9 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pairscale.files import write_json
-from train.loop.batches import Batches
-from train.loop.module import LanguageModelling
-from train.runs.folder import RunFolder
+from train.loop.state import TrainState
 
 BAR_SECONDS = 0.5
 PLAIN_SECONDS = 30  # between lines where the output is no terminal
@@ -24,22 +22,21 @@ FILE_SECONDS = 5  # between versions of progress.json
 class TrainingProgress(L.Callback):
     """A bar on a terminal, a line every half minute elsewhere; with or without them a file for those who ask."""
 
-    def __init__(self, folder: RunFolder, batches: Batches, show: bool):
-        self.folder = folder
-        self.name = folder.path.name
-        self.batches = batches
+    def __init__(self, state: TrainState, show: bool):
+        self.state = state
+        self.name = state.folder.path.name
+        self.batches = state.batches
         self.show = show
-        self.first_step = 0
         self.started = self.printed = self.noted = time.monotonic()
         self.bar: Progress | None = None
         self.task = TaskID(0)
         self.console = Console(stderr=True, highlight=False, markup=False)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.first_step = trainer.global_step
+        step = trainer.global_step
         self.started = self.printed = self.noted = time.monotonic()
-        if self.first_step:
-            self.console.print(f"resuming {self.name} at {self.batches.words_seen(self.first_step):,} words seen")
+        if step:
+            self.console.print(f"resuming {self.name} at {self.batches.words_seen(step):,} words seen")
         if self.show and self.console.is_terminal:
             self.bar = Progress(
                 TextColumn("{task.description}", style="bold", markup=False),
@@ -50,7 +47,7 @@ class TrainingProgress(L.Callback):
                 TextColumn("{task.fields[state]}", markup=False),
                 console=self.console,
             )
-            self.task = self.bar.add_task(self.name, total=len(self.batches), completed=self.first_step, state="")
+            self.task = self.bar.add_task(self.name, total=len(self.batches), completed=step, state="")
             self.bar.start()
 
     def on_train_batch_end(self, trainer: L.Trainer, pl_module: L.LightningModule, *unused: Any) -> None:
@@ -66,37 +63,36 @@ class TrainingProgress(L.Callback):
             return
         self.printed = time.monotonic()
         if self.bar is not None:
-            self.bar.update(self.task, completed=step, state=self._state(pl_module, step, seconds))
+            self.bar.update(self.task, completed=step, state=self._summary(step, seconds))
         else:
-            left = seconds / (step - self.first_step) * (len(self.batches) - step)
+            left = seconds / (step - self.state.first_step) * (len(self.batches) - step)
             share = step / len(self.batches)
-            self.console.print(f"{self.name} {share:.0%} {self._state(pl_module, step, seconds)}, {left:.0f} s left")
+            self.console.print(f"{self.name} {share:.0%} {self._summary(step, seconds)}, {left:.0f} s left")
 
     def _note(self, step: int, seconds: float) -> None:
         seen = self.batches.words_seen(step)
-        rate = (seen - self.batches.words_seen(self.first_step)) / seconds
+        rate = (seen - self.batches.words_seen(self.state.first_step)) / seconds
         words = {"words_seen": seen, "words": self.batches.words_seen(len(self.batches)), "words_per_s": round(rate)}
-        write_json(self.folder.progress, words | {"at": datetime.now(UTC).isoformat(timespec="seconds")})
+        write_json(self.state.folder.progress, words | {"at": datetime.now(UTC).isoformat(timespec="seconds")})
 
-    def _state(self, module: L.LightningModule, step: int, seconds: float) -> str:
-        assert isinstance(module, LanguageModelling)
-        words = self.batches.words_seen(step) - self.batches.words_seen(self.first_step)
+    def _summary(self, step: int, seconds: float) -> str:
+        """Return speed, training loss and the latest validation as words."""
+        words = self.batches.words_seen(step) - self.batches.words_seen(self.state.first_step)
         text = f"{words / max(seconds, 1e-9):,.0f} words/s"
-        if module.interval_tokens:
-            loss = module.interval_loss.item() / module.interval_tokens
+        if self.state.interval_tokens:
+            loss = self.state.interval_loss.item() / self.state.interval_tokens
             text += f", loss {loss:.3f} nats/token ({math.exp(min(loss, 50)):,.1f})"
-        if module.last is not None:
-            text += f", valid perplexity {module.last.value:,.1f} a word"
+        if self.state.last is not None:
+            text += f", valid perplexity {self.state.last.value:,.1f} a word"
         return text
 
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self._stop()
         if self.show:
             seconds = time.monotonic() - self.started
-            state = self._state(pl_module, trainer.global_step, seconds)
-            self.console.print(f"trained {self.name} in {seconds:.0f} s: {state}")
-            if isinstance(pl_module, LanguageModelling) and pl_module.last is not None and pl_module.last.stuck:
-                self.console.print(f"{self.name}: {pl_module.last.stuck}", markup=False, soft_wrap=True)
+            self.console.print(f"trained {self.name} in {seconds:.0f} s: {self._summary(trainer.global_step, seconds)}")
+            if self.state.last is not None and self.state.last.stuck:
+                self.console.print(f"{self.name}: {self.state.last.stuck}", markup=False, soft_wrap=True)
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         self._stop()

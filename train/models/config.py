@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
@@ -32,8 +32,15 @@ IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
 class ModelConfig:
     """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
 
+    counted: ClassVar[bool] = False  # in one pass over the sample, and not trained by gradients
+
     name: str = MISSING
     seed: int | None = None
+
+    @property
+    def skips_weights(self) -> bool:
+        """True if a training step may leave some weights without a gradient."""
+        return False
 
     def __post_init__(self) -> None:
         check_name("model.name", self.name)
@@ -98,6 +105,11 @@ class TxlConfig(ModelConfig):
     tied_projections: bool = field(default=False, metadata=ADDED_LATER)
 
     @property
+    def skips_weights(self) -> bool:
+        """True for a softmax over clusters, which leaves out those that no word of a step is in."""
+        return self.adaptive
+
+    @property
     def adaptive(self) -> bool:
         """Whether there is more to embeddings and softmax than one table of words as wide as the model."""
         return bool(self.cutoffs) or self.div_val > 1 or self.widths[0] != self.d_model
@@ -132,6 +144,8 @@ class TxlConfig(ModelConfig):
 @dataclass
 class NgramConfig(ModelConfig):
     """An n-gram model with modified, interpolated Kneser-Ney smoothing (Chen & Goodman 1999; Heafield et al. 2013)."""
+
+    counted: ClassVar[bool] = True
 
     order: int = MISSING
     vocabulary: str = MISSING  # closed: the tokenizer's; open: every word of the sample

@@ -1,0 +1,48 @@
+"""What a run reads: the batches of its sample, and held-out text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
+from train.config import RunConfig
+from train.loop.batches import Batches
+from train.loop.ranks import Ranks
+from train.runs.folder import config_digest
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The prepared corpus of a run, its sample, and what one rank trains and validates on."""
+
+    config: RunConfig
+    corpus: Corpus
+    sample: SampleTokens
+    held_out: HeldOut
+    batches: Batches
+
+    @classmethod
+    def prepare(cls, config: RunConfig, ranks: Ranks) -> TrainingData:
+        """Prepare the corpus of `config` unless it is prepared, and draw its sample.
+
+        Raises InputError for text that cannot be read, ConfigError for a sample that is too small for the recipe.
+        """
+        corpus = prepare(config)
+        sample = corpus.sample()
+        held_out = corpus.held_out("valid", config.recipe.validation_words)
+        batches = Batches(sample.tokens, sample.words, config.recipe, (ranks.rank, ranks.size))
+        return cls(config, corpus, sample, held_out, batches)
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.corpus.tokenizer)
+
+    @property
+    def digests(self) -> dict[str, Any]:
+        """What the manifest and the exported model record of the text that the run was trained on."""
+        return {
+            "sample_words": self.sample.words,
+            "sample_digest": self.sample.digest,
+            "config_digest": config_digest(self.config),
+        }

@@ -1,0 +1,184 @@
+"""One training from its configuration to the exported model: build, resume, fit, finish."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.pytorch.strategies import DDPStrategy
+
+from pairscale.errors import RunError
+from pairscale.seeds import derived_seed
+from train.config import RunConfig
+from train.loop.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
+from train.loop.data import TrainingData
+from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
+from train.loop.loggers import loggers
+from train.loop.module import LanguageModelling
+from train.loop.perplexity import evaluate
+from train.loop.preemption import Preemption
+from train.loop.progress import TrainingProgress
+from train.loop.ranks import Ranks
+from train.loop.snapshots import Snapshots
+from train.loop.state import TrainState
+from train.models.build import build_model, parameter_count
+from train.runs.export import KINDS, read_description
+from train.runs.folder import DONE, RunFolder
+from train.runs.provenance import machine
+from train.runs.wandb import Tracker
+
+
+def train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
+    """Train a run as one of its `ranks`, from its newest checkpoint on; the first rank exports it and says "done".
+
+    Raises RunError if the training diverges or its checkpoint cannot be resumed, WriteError if a disk is full, and
+    InputError or ConfigError if the text or the configuration does not allow it.
+    """
+    with quiet_lightning():
+        training = Training(config, folder, tracker, ranks)
+        checkpoint = training.checkpoint()
+        training.record()
+        training.fit(checkpoint)
+        training.finish()
+
+
+class Training:
+    """The parts of a training in one process: data, model, state, Lightning's module and trainer."""
+
+    def __init__(self, config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks):
+        self.config = config
+        self.folder = folder
+        self.ranks = ranks
+        device = device_of(config.trainer, ranks.size)
+        self.data = TrainingData.prepare(config, ranks)
+        self.parameters = parameter_count(config.model, self.data.vocabulary)
+        recorded = folder.read_manifest().get("machine", {}) if folder.checkpoints else {}
+        set_up_cpu(config.trainer, self.parameters, recorded.get("threads"), ranks.size)
+        set_up_gpu(config.precision == "bf16")
+        torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
+        self.model = build_model(config.model, self.data.vocabulary)
+        # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
+        part = "training" if ranks.first else f"training of rank {ranks.rank}"
+        torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
+        snapshots = Snapshots(folder, config.trainer.snapshots, self.data.batches)
+        self.state = TrainState(folder, self.data.batches, snapshots, ranks)
+        self.preemption = Preemption()
+        self.module = LanguageModelling(config, self.model, self.data, self.state, self.preemption)
+        progress = TrainingProgress(self.state, show=config.trainer.progress)
+        artifacts = tracker if "checkpoint" in config.logger.artifacts else None
+        self.trainer = L.Trainer(
+            accelerator=device,
+            devices=ranks.size,
+            strategy=_strategy(config, ranks),
+            precision="bf16-mixed" if config.precision == "bf16" else "32-true",
+            max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
+            logger=loggers(config, folder, tracker) if ranks.first else False,
+            callbacks=[progress, self.preemption] if ranks.first else [self.preemption],
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=folder.path,
+            plugins=[*_environments(ranks), CheckpointFiles(folder, artifacts)],
+        )
+
+    def checkpoint(self) -> Path | None:
+        """Return the newest whole checkpoint, None for a run that starts; RunError if it is of another sample."""
+        path = newest_checkpoint(self.folder, tell=self.ranks.first)
+        sample = self.folder.read_manifest().get("sample_digest")
+        if path and sample not in (None, self.data.sample.digest):
+            raise RunError(f"{path}: of a run on another sample of text; remove the run's folder to start again")
+        return path
+
+    def record(self) -> None:
+        """Note in the manifest what is about to be trained, and on what."""
+        if self.ranks.first:
+            self.folder.update_manifest(
+                **self.data.digests,
+                devices=self.ranks.size,
+                parameters=self.parameters,
+                vocabulary=self.data.vocabulary,
+                tokens=len(self.data.sample.tokens),
+                corpus=self.data.corpus.manifest,
+                machine=machine(str(self.trainer.strategy.root_device), torch.get_num_threads()),
+                steps=len(self.data.batches),
+            )
+
+    def fit(self, checkpoint: Path | None) -> None:
+        """Train from `checkpoint`, or from the start, to the end of the budget; a budget of 0 is only validated."""
+        if self.config.trainer.compile:
+            self.model.compile()
+        self.state.start_clock()
+        try:
+            with enough_memory("trainer.devices=2 shares the columns of a step out, recipe.batch makes fewer of them"):
+                if len(self.data.batches):
+                    self.trainer.fit(self.module, self.data.batches, ckpt_path=checkpoint, weights_only=True)
+                elif self.ranks.first:
+                    self.state.last = evaluate(self.model, self.data.held_out, torch.device("cpu"))
+                    self.module.keep_best(0)
+        except (*UNREADABLE, OSError) as error:
+            if checkpoint and self.trainer.global_step == 0:
+                reason = " ".join(str(error).split())[:300]
+                raise RunError(
+                    f"{checkpoint}: whole, but this code cannot resume from it ({reason}); resume with the versions in "
+                    f"{self.folder.manifest.name}, or remove {self.folder.checkpoint_folder} to start again"
+                ) from error
+            raise
+        except SystemExit as ended:  # Lightning's, without a word
+            if isinstance(ended.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+
+    def finish(self) -> None:
+        """Export the last weights if they are the ones asked for, mark the run as done, and remove its checkpoints."""
+        if not self.ranks.first:
+            return
+        batches, state = self.data.batches, self.state
+        assert state.last is not None
+        if self.config.recipe.export == "last":
+            self.module.export(len(batches))
+        steps = len(batches) - state.first_step
+        self.folder.update_manifest(
+            status=DONE,
+            ended=datetime.now(UTC).isoformat(timespec="seconds"),
+            stuck=read_description(self.folder, KINDS)["info"].get("stuck"),
+            words_seen=batches.words_seen(len(batches)),
+            words_per_s=round(batches.words_seen(steps) / state.attempt_s) if steps else None,
+            wall_s=state.wall_s,
+            export=self.config.recipe.export,
+            last=state.last.metrics(),
+            best_nats_per_word=state.best,
+        )
+        self.folder.progress.unlink(missing_ok=True)
+        self.folder.remove_checkpoints()
+        self.preemption.ended()
+
+
+@contextmanager
+def quiet_lightning() -> Iterator[None]:
+    """Silence Lightning: banners, advice on loaders that these do without on purpose, names that torch deprecates."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        for category in (UserWarning, FutureWarning):
+            warnings.filterwarnings("ignore", category=category, module="lightning")
+        yield
+
+
+def _strategy(config: RunConfig, ranks: Ranks) -> Any:
+    """Return Lightning's strategy; DDP expects a gradient for every weight unless told otherwise."""
+    return "auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights)
+
+
+def _environments(ranks: Ranks) -> list[Any]:
+    if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
+        return [LightningEnvironment()]
+    # The launcher requeues; Lightning doing it too would start the job twice.
+    return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []

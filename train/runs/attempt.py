@@ -1,0 +1,78 @@
+"""An attempt at a run: what config.yaml and manifest.json say from its beginning to its end or failure."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime
+from types import TracebackType
+
+from omegaconf import OmegaConf
+
+from pairscale.errors import ConfigError, InputError, WriteError
+from pairscale.files import write_bytes, write_text
+from train.config import RunConfig
+from train.runs.folder import FAILED, UNFINISHED, RunFolder, config_digest
+from train.runs.grid import is_asked_by_a_sweep
+from train.runs.provenance import git_state, versions
+
+
+class Attempt:
+    """Work on a run, as a context whose folder is locked: begins with "unfinished", ends with "failed" if it raises.
+
+    Bad input that stops it before any work leaves the folder as it was, unless a sweep asked for the run.
+    """
+
+    def __init__(self, config: RunConfig, folder: RunFolder):
+        self.config = config
+        self.folder = folder
+        self._fresh = all(path == folder.lock for path in folder.path.iterdir())
+        self._files = {path: path.read_bytes() if path.exists() else None for path in (folder.config, folder.manifest)}
+
+    def __enter__(self) -> None:
+        """Write config.yaml, and note in the manifest when, by which code and for which time this begins."""
+        folder, git = self.folder, git_state()
+        before = folder.read_manifest()
+        earlier = before.get("git")
+        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(self.config)))
+        folder.update_manifest(
+            status=UNFINISHED,
+            config_digest=config_digest(self.config),
+            started=before.get("started", _now()),
+            attempts=before.get("attempts", 0) + 1,
+            git=git,
+            # Other code that earlier attempts, which this one resumes, were made with.
+            earlier_git=[*before.get("earlier_git", []), *([] if earlier in (None, git) else [earlier])],
+            versions=versions(),
+            reason=None,
+        )
+        self._begun = folder.read_manifest()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not isinstance(error, Exception):
+            return
+        folder = self.folder
+        with contextlib.suppress(WriteError):  # if the disk is full the manifest cannot say so: `error` goes up anyway
+            bad_input = isinstance(error, (ConfigError, InputError)) and folder.read_manifest() == self._begun
+            if not bad_input or is_asked_by_a_sweep(folder):
+                folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
+            else:  # nothing was done: a name mistyped, or a text that is not there
+                self._undo()
+
+    def _undo(self) -> None:
+        """Put the folder back to what it was, or remove it if there was none."""
+        if self._fresh:
+            self.folder.discard()
+            with contextlib.suppress(OSError):  # other runs are in it
+                self.folder.path.parent.rmdir()
+            return
+        for path, data in self._files.items():
+            if data is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_bytes(path, data)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
