@@ -9,7 +9,7 @@ import threading
 
 from pairscale.command.errors import outcome
 from pairscale.errors import PairscaleError
-from train.loop.lightning_import import import_lightning
+from train.lightning_import import import_lightning
 from train.loop.ranks import Ranks
 from train.runs.folder import RunFolder
 

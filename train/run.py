@@ -14,7 +14,7 @@ from corpora.text import text_manifest
 from pairscale.errors import RunError
 from pairscale.sizes import written
 from train.config import RunConfig
-from train.loop.lightning_import import import_lightning
+from train.lightning_import import import_lightning
 from train.runs.attempt import Attempt
 from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
@@ -26,7 +26,7 @@ console = Console(stderr=True, highlight=False)
 def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped.
 
-    `command`: this process is one of our own commands, which starts sooner (train/loop/lightning_import.py). `check` is
+    `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py). `check` is
     called before the work, and raises what would stop whatever comes after training.
 
     Returns its folder, whose manifest says "done". Raises RunError if another process is at work on it or its training

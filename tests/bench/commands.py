@@ -31,7 +31,7 @@ print(sample.words, int(sample.tokens[-1]))
 LIBRARIES = """
 import gc
 gc.set_threshold(50_000, 20, 20)  # as pairscale.command.main.main does, and at its end
-from train.loop.lightning_import import import_lightning
+from train.lightning_import import import_lightning
 import_lightning()
 gc.freeze()
 """

@@ -196,7 +196,7 @@ def test_one_run_tells_its_corpus_its_memory_with_the_program_and_what_stays_on_
 
 def test_a_program_without_a_model_takes_what_is_said_of_it():
     """Within a third: it depends on the machine."""
-    code = "import train.run, eval.run, pandas, train.loop.lightning_import as first; first.import_lightning()\n"
+    code = "import train.run, eval.run, pandas, train.lightning_import as first; first.import_lightning()\n"
     # Not ru_maxrss, which begins with what the process of the tests took when it forked.
     code += (
         "import lightning, train.loop.module, re; print(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1])"

@@ -1,0 +1,27 @@
+"""The import of Lightning that hides packages: the private names that it replaces are there, and are put back."""
+
+import subprocess
+import sys
+
+from lightning_utilities.core import imports
+
+from train.lightning_import import HIDDEN, REPLACED
+
+
+def test_lightning_utilities_has_the_names_that_are_replaced():
+    assert all(callable(getattr(imports, name, None)) for name in REPLACED)
+    assert callable(imports.module_available.cache_clear)
+
+
+def test_lightning_is_imported_without_what_is_hidden_and_the_names_are_put_back():
+    code = f"""
+import sys
+from lightning_utilities.core import imports
+before = [getattr(imports, name) for name in {REPLACED}]
+from train.lightning_import import import_lightning
+import_lightning()
+assert "lightning" in sys.modules and not {set(HIDDEN)} & set(sys.modules)
+assert [getattr(imports, name) for name in {REPLACED}] == before
+assert imports.package_available("scipy")
+"""
+    subprocess.run([sys.executable, "-c", code], timeout=120, check=True)
