@@ -113,6 +113,11 @@ def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
     ]
 
 
+@contributes(10)
+def asked_people(section: Section, report: Report) -> list[Exhibit]:
+    return section.asked.exhibits() if section.asked else []
+
+
 @contributes(20)
 def benchmark(section: Section, report: Report) -> list[Exhibit]:
     people = section.asked.label if section.asked else ""

@@ -12,7 +12,6 @@ from analysis.config import AnalysisConfig
 from analysis.exhibits.exhibit import Exhibit, count
 from analysis.exhibits.sentences.curves import plural
 from analysis.measures.accuracies import PEOPLE
-from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements, is_diagnostic
 from eval.questionnaire.agreement import agreement
@@ -180,8 +179,3 @@ def options(config: AnalysisConfig) -> list[str]:
     paths = config.people[0] if len(config.people) == 1 else f"[{','.join(config.people)}]"
     rules = ("max_failed_checks", "native_only", "threshold")
     return [f"people={paths}", *(f"questionnaire.{name}={getattr(config.questionnaire, name)}" for name in rules)]
-
-
-@contributes(10)
-def asked_people(section: Section, report: Report) -> list[Exhibit]:
-    return section.asked.exhibits() if section.asked else []

@@ -10,18 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import Curves
 from analysis.exhibits.exhibit import Exhibit
+from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
-
-if TYPE_CHECKING:
-    from analysis.sections.people import People
 
 CURVES = "Learning curves on minimal pairs"  # kinds of sections
 MODELS = "Models on minimal pairs"
