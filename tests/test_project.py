@@ -201,18 +201,6 @@ def test_files_stay_short(path):
     assert path.stem not in {"utils", "helpers", "misc", "common"}
 
 
-def test_commands_of_the_readme_name_what_exists():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    experiments = set(re.findall(r"experiment=(\w+)", text))
-    assert experiments
-    assert all((ROOT / "conf" / "experiment" / f"{experiment}.yaml").exists() for experiment in experiments)
-    targets = set(re.findall(r"^make (\w+)", text, flags=re.MULTILINE))
-    makefile = (ROOT / "Makefile").read_text()
-    assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
-    assert all((ROOT / link).exists() for link in links), links
-
-
 @pytest.mark.parametrize(("forbidden", "told"), [("0", "2 skipped"), ("1", "1 skipped, 1 error")])
 def test_only_gpu_tests_may_skip_where_skips_are_forbidden(tmp_path, monkeypatch, forbidden, told):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)

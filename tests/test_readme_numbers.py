@@ -1,4 +1,4 @@
-"""Each result in README is that of a committed table, and no other number stands there."""
+"""The results in README and docs/: those of the committed tables, and no other numbers."""
 
 import re
 
@@ -7,28 +7,32 @@ import pandas as pd
 import pytest
 
 from analysis.exhibits.tables.slopes import slope_table
+from tests.support import PAGES
 from tests.support.committed_results import RESULTS, STUDY, analysed
-from tests.support.readme_blocks import BLOCK, BLOCKS, README, bench_row, with_results
+from tests.support.readme_blocks import BLOCK, BLOCKS, bench_row, with_results
 
-# Decimal numbers that are no results: versions, sections of papers, the level of intervals.
+# Decimals that are not results: versions, sections of papers, the level of intervals.
 NO_RESULT = re.compile(r"3\.1[12]\b|\| 3\.[23] \||section \d\.\d|2024, 3\.2|95% intervals")
 
 
-@pytest.fixture(scope="module")
-def readme():
-    return README.read_text(encoding="utf-8")
+@pytest.fixture(params=PAGES, ids=lambda page: page.name)
+def text(request):
+    return request.param.read_text(encoding="utf-8")
 
 
-def test_results_are_those_of_the_committed_tables(readme):
-    assert {match["name"] for match in BLOCK.finditer(readme)} == set(BLOCKS)
-    assert with_results(readme) == readme, "python -m tests.support.readme_blocks writes them anew"
+def test_results_are_those_of_the_committed_tables(text):
+    assert with_results(text) == text, "python -m tests.support.readme_blocks rewrites them"
 
 
-def test_no_number_stands_outside_of_them(readme):
+def test_every_result_is_shown():
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    assert {match["name"] for text in texts for match in BLOCK.finditer(text)} == set(BLOCKS)
+
+
+def test_no_number_stands_outside_of_them(text):
     """Decimals, factors and shares of results, as "1.4 to 1.7 times" or ".86 to .93"."""
-    text = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", BLOCK.sub("", readme), flags=re.DOTALL)
-    left = [match[0] for match in re.finditer(r"(?<![\w.])\d*\.\d+\b|\d+ ?%|\d times", NO_RESULT.sub("", text))]
-    assert left == []
+    prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", BLOCK.sub("", text), flags=re.DOTALL)
+    assert re.findall(r"(?<![\w.])\d*\.\d+\b|\d+ ?%|\d times", NO_RESULT.sub("", prose)) == []
 
 
 def test_committed_tables_are_those_of_the_committed_accuracies():

@@ -1,6 +1,7 @@
 """Scoring from Python: its examples, and that it says what the command says."""
 
 import doctest
+import re
 
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ from eval.run import add_pretrained, score_run
 from eval.scores.files import read_items, read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
+from tests.support import ROOT
 from tests.support.made_up_pretrained import byte_level, gpt2, made
 
 METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_mix_p3"]
@@ -30,9 +32,20 @@ def folder(tmp_path_factory):
 
 
 def test_the_examples_run(folder):
-    found = doctest.testmod(eval.library, extraglobs={"folder": str(folder)})
-    assert found.attempted >= 8
-    assert found.failed == 0
+    results = doctest.testmod(eval.library, extraglobs={"folder": str(folder)})
+    assert results.attempted >= 8
+    assert results.failed == 0
+
+
+def test_the_examples_of_the_documentation_run(folder):
+    page = ROOT / "docs" / "python.md"
+    results = doctest.testfile(str(page), module_relative=False, globs={"folder": str(folder)}, encoding="utf-8")
+    assert results.attempted >= 7
+    assert results.failed == 0
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    names: dict[str, object] = {}
+    exec(example.replace('"gpt2"', repr(str(folder))), names)
+    assert set(names["rows"]["method"]) == {"lp", "yes_no"}
 
 
 def test_the_plain_policy_is_that_of_the_commands():

@@ -3,3 +3,4 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]  # of the checkout
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]  # of the documentation

@@ -1,9 +1,9 @@
-"""The parts of README.md that hold results: written from committed tables, never typed in.
+"""The results in README.md and docs/, written from committed tables and never typed in.
 
-    python -m tests.support.readme_blocks       writes them anew, between <!-- NAME --> and <!-- end -->
+    python -m tests.support.readme_blocks       rewrites them, between <!-- NAME --> and <!-- end -->
 
-Findings are in the words of the report (analysis/exhibits/sentences/findings.py); speeds are of the tables in
-tests/bench/README.md.
+Findings have the words of the report (analysis/exhibits/sentences/findings.py); speeds come from the tables in
+tests/bench/README.md. Links in a block are relative to docs/.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from analysis.exhibits.sentences.findings import comparisons, findings
 from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
 from eval.sweeps import expected_runs
-from tests.support import ROOT
+from tests.support import PAGES, ROOT
 from tests.support.committed_results import STUDY, analysed, config, judgements_of
 
-README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 124
 
 
 def with_results(text: str) -> str:
-    """README's text with each block written anew. Raises KeyError for a block of another name."""
+    """Return the text of a page with its blocks rewritten. Raises KeyError for an unknown block."""
     return BLOCK.sub(lambda match: f"{match[1]}{BLOCKS[match['name']]()}\n{match[3]}", text)
 
 
 def wrapped(text: str, indent: str = "") -> str:
+    """Return the text in lines of WIDTH characters."""
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def quoted() -> str:
-    """The findings of the committed study, as a quotation."""
+def quotations() -> list[str]:
+    """Return the findings of the committed study, each as a quotation."""
     curves, differences = analysed()
     level = config().confidence
-    told = [*findings(curves, "words", level), *comparisons(differences, curves.slopes, "words", level)]
-    return "\n>\n".join(wrapped(f"**{about}**: {text}", "> ") for about, text in told)
+    sentences = [*findings(curves, "words", level), *comparisons(differences, curves.slopes, "words", level)]
+    return [wrapped(f"**{about}**: {text}", "> ") for about, text in sentences]
 
 
 def beside_published() -> str:
-    """Slopes of the phenomena of which the paper gives one for either model, beside it."""
+    """Return a table of the slopes of phenomena beside those that the paper gives for either model."""
     slopes = analysed()[0].slopes
     slopes = slopes[slopes["level"] == "phenomenon"].set_index(["name", "group"])
     names = slopes.index[slopes["published_slope"].notna()].get_level_values("name")
@@ -66,7 +66,7 @@ def beside_published() -> str:
 
 
 def trained() -> str:
-    """How many runs there are, and how long they trained."""
+    """Return the number of runs and the hours that they trained."""
     runs = judgements_of().runs
     hours = runs["wall_s"].sum() / 3600
     text = (
@@ -77,34 +77,34 @@ def trained() -> str:
 
 
 def bench_row(start: str) -> list[str]:
-    """The cells of the row of a table in tests/bench/README.md that begins so."""
+    """Return the cells of the one row of a table in tests/bench/README.md with this first cell."""
     text = (ROOT / "tests" / "bench" / "README.md").read_text(encoding="utf-8")
     (line,) = [line for line in text.splitlines() if line.startswith(f"| {start} |")]
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def faster(cell: str) -> str:
-    """1.44 of "1.44x (1.31 to 1.83; 1)" """
+    """Return the factor of a cell: "1.44" of "1.44x (1.31 to 1.83; 1)"."""
     return cell.partition("x")[0]
 
 
 def training_speed() -> str:
-    """The published models beside their authors' scripts."""
-    found = {name: faster(bench_row(name)[3]) for name in (
+    """Return the speed of the published models relative to their authors' scripts."""
+    factors = {name: faster(bench_row(name)[3]) for name in (
         "LSTM, fp32", "LSTM, bf16", "Transformer-XL, fp32", "Transformer-XL, bf16"
     )}  # fmt: skip
     text = (
         "On two CPU cores of a shared machine the published LSTM with 50,000 words trained "
-        f"{found['LSTM, fp32']} times as fast as its authors' script and the published Transformer-XL "
-        f"{found['Transformer-XL, fp32']} times; in bf16 (`precision=bf16`) {found['LSTM, bf16']} and "
-        f"{found['Transformer-XL, bf16']} times as fast as the scripts in fp32 (medians of five turns). `make bench` "
-        "measures yours, and [tests/bench](tests/bench/README.md) has the ranges, the machine and the project's goals."
+        f"{factors['LSTM, fp32']} times as fast as its authors' script and the published Transformer-XL "
+        f"{factors['Transformer-XL, fp32']} times; in bf16 (`precision=bf16`) {factors['LSTM, bf16']} and "
+        f"{factors['Transformer-XL, bf16']} times as fast as the scripts in fp32 (medians of five turns). `make bench` "
+        "measures yours; [tests/bench](../tests/bench/README.md) has the ranges, the machine and the project's goals."
     )
-    return wrapped(f"**Speed.** {text}")
+    return wrapped(text)
 
 
 def scoring_speed() -> str:
-    """Sums and speed beside the libraries that score the same pairs."""
+    """Return the speed and the agreement of scores relative to libraries that score the same pairs."""
     ours, bf16 = (float(bench_row(f"pairscale, {name}")[2].split()[0]) for name in ("fp32", "bf16"))
     peers = [bench_row(name) for name in ("minicons 0.3.39", "lm-evaluation-harness 0.4.13")]
     minicons, harness = (float(row[2].split()[0]) for row in peers)
@@ -112,32 +112,32 @@ def scoring_speed() -> str:
     bert = re.search(r"([\d.]+)x", bench_row("original")[3])
     assert bert is not None
     text = (
-        "Texts that begin alike (the sentences of a pair and of a paradigm, prompts) are read together, what they "
-        "share once. A GPT-2 of 124M weights scored six paradigms of BLiMP on two cores "
+        "Texts with the same beginning (the sentences of a pair and of a paradigm, prompts) are read together, and "
+        "what they share is read once. A GPT-2 of 124M weights scored six paradigms of BLiMP on two cores "
         f"{ours / minicons:.1f} times as fast as minicons and {ours / harness:.1f} times as fast as "
         f"lm-evaluation-harness, in bf16 {bf16 / minicons:.1f} and {bf16 / harness:.1f} times, and a BERT of 110M "
         f"{bert[1]} times as fast as minicons; in fp32 the sums of all three agree to {differ} "
-        "([tests/bench](tests/bench/README.md))."
+        "([tests/bench](../tests/bench/README.md))."
     )
     return wrapped(text)
 
 
 def reproduced() -> str:
-    """How many statements of the papers follow from their published accuracies."""
+    """Return the number of the papers' statements that follow from their published accuracies."""
     checks = pd.concat([paper.checks for paper in reproduce()])
     agrees = checks["agrees"].astype(bool)
     text = (
-        "`python -m analysis published=true` makes the source papers' own tables and figures again from their "
-        "published accuracies, with the functions that analyse your studies, and says beside each number that a paper "
-        f"states whether it follows: {agrees.sum()} of {len(checks)} do, "
-        f"{(agrees & checks['chosen'].astype(bool)).sum()} of them by our choice of paradigms that the paper does not "
-        "name; the others are listed with both numbers."
+        "`python -m analysis published=true` reproduces the papers' own tables and figures from their published "
+        "accuracies, with the functions that analyse your studies, and states for each number in a paper whether it "
+        f"follows: {agrees.sum()} of {len(checks)} do, {(agrees & checks['chosen'].astype(bool)).sum()} of them by our "
+        "choice of paradigms that the paper does not name. The others are listed with both numbers."
     )
     return wrapped(text)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "findings of blimp_cpu": quoted,
+    "first finding of blimp_cpu": lambda: quotations()[0],
+    "findings of blimp_cpu": lambda: "\n>\n".join(quotations()),
     "slopes of blimp_cpu": beside_published,
     "training of blimp_cpu": trained,
     "speed of training": training_speed,
@@ -146,4 +146,5 @@ BLOCKS: dict[str, Callable[[], str]] = {
 }
 
 if __name__ == "__main__":
-    README.write_text(with_results(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(with_results(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,69 @@
+"""The documentation: the commands in its shell blocks compose, its links lead somewhere."""
+
+import re
+import shlex
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from pairscale import COMMANDS
+from pairscale.command.compose import compose
+from tests.support import PAGES, ROOT
+
+MODULES = {module: command for command, module in COMMANDS.items()}
+WITH_COMMANDS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "slurm" / "README.md"]
+
+
+def page_name(path):
+    return str(path.relative_to(ROOT))
+
+
+def commands(text):
+    """Yield (command, overrides) of each line `python -m MODULE ...` and `slurm/submit ...` in a shell block."""
+    for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            match shlex.split(line, comments=True):
+                case ["python", "-m", module, *words]:
+                    yield MODULES[module], [word for word in words if word != "-m"]
+                case ["slurm/submit", *words]:
+                    yield "eval", ["hydra/launcher=slurm", *words]
+
+
+def first_of_sweep(override):
+    """Return an override with the first value of its axis, as one run of the sweep gets it."""
+    if not override.is_sweep_override():
+        return override.input_line
+    return f"{override.key_or_group}={next(override.sweep_string_iterator())}"
+
+
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=page_name)
+def test_commands_compose(path, monkeypatch):
+    monkeypatch.setenv("PAIRSCALE_DATA", "/path/to/data")
+    for command, overrides in commands(path.read_text(encoding="utf-8")):
+        if command != "lmplz":
+            named = [word.replace("experiment=NAME", "experiment=demo") for word in overrides]
+            parsed = OverridesParser.create().parse_overrides(named)
+            compose(command, [first_of_sweep(one) for one in parsed])
+
+
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=page_name)
+def test_experiments_targets_and_links_exist(path):
+    text = path.read_text(encoding="utf-8")
+    experiments = set(re.findall(r"experiment=([a-z]\w*)", text))
+    assert not [one for one in experiments if not (ROOT / "conf" / "experiment" / f"{one}.yaml").exists()]
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, flags=re.MULTILINE))
+    assert not [target for target in targets if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE)]
+    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]
+    assert not [link for link in links if not (path.parent / link).exists()]
+
+
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=page_name)
+def test_links_into_pages_name_a_heading(path):
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text(encoding="utf-8")):
+        text = (path.parent / target if target else path).read_text(encoding="utf-8")
+        headings = [
+            re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+            for heading in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+        ]
+        assert anchor in headings
