@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST, CorporaConfig
+from eval.benchmarks.forms.form import forms
 from eval.questionnaire.config import QuestionnaireConfig
 from pairscale.command.schemas import store_schemas
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
@@ -27,26 +29,6 @@ PREFIX_SPANS = ("sum", "first", "last", "as_published")
 QUOTES = ("as_published", "straight")
 PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 
-# What the fields of a benchmark are for: the form of its files, and the fields that a reader of that form looks at.
-FORMS = {
-    "pairs": (
-        "path",
-        "dataset",
-        "revision",
-        "subset",
-        "split",
-        "files",
-        "delimiter",
-        "header",
-        "quotes",
-        "columns",
-        "labels",
-    ),
-    "blimp": ("path", "dataset", "revision"),
-    "climp": ("path",),
-    "toy": ("seed", "per_paradigm"),
-    "generated": ("seed", "vocabulary", "min_count", "balance"),
-}
 GENERATED_LANGUAGES = ("en", "zh")
 # Of each paradigm that is generated; BLiMP has as many pairs. Not told in folders' names.
 USUAL_PAIRS, USUAL_SEED, USUAL_MIN_COUNT = 1000, 1, 5
@@ -109,9 +91,7 @@ class PretrainedConfig(ModelConfig):
 
 @dataclass
 class ColumnsConfig:
-    """Which column of a table holds what. null: one of the usual names, if it is there (eval/benchmarks/forms.py); "":
-    none.
-    """
+    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/forms/pairs.py); "": none."""
 
     good: str | None = None
     bad: str | None = None
@@ -154,10 +134,8 @@ class ColumnsConfig:
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
-    forms: ClassVar[dict[str, tuple[str, ...]]] = FORMS
-
     name: str = MISSING
-    form: str | None = None  # one of FORMS; null: that of its name, or else pairs
+    form: str | None = None  # one of eval/benchmarks/forms/; null: that of its name, or else pairs
     path: str | None = None  # a local folder, or a file
     dataset: str | None = None  # or a data set of the Hugging Face hub
     revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
@@ -179,12 +157,14 @@ class BenchmarkConfig:
     language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
     def __post_init__(self) -> None:
+        fields = self._fields_of_forms()
         if self.form is None:
-            self.form = self.name if self.name in self.forms else "pairs"
-        check_choice("benchmark.form", self.form, self.forms)
+            self.form = self.name if self.name in fields else "pairs"
+        check_choice("benchmark.form", self.form, fields)
         check_name("benchmark.name", self.name)
         usual = BenchmarkConfig.__dataclass_fields__
-        for name in sorted({name for fields in FORMS.values() for name in fields} - set(self.forms[self.form])):
+        of_any_form = {name for form in forms().values() for name in form.fields}
+        for name in sorted(of_any_form - set(fields[self.form])):
             if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
                 raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
         if self.paradigms == []:
@@ -203,6 +183,10 @@ class BenchmarkConfig:
         if self.language is not None and not _LANGUAGE.fullmatch(self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
 
+    def _fields_of_forms(self) -> Mapping[str, tuple[str, ...]]:
+        """Form -> the fields that it reads."""
+        return {name: form.fields for name, form in forms().items()}
+
     def _check_generated(self) -> None:
         check_choice("benchmark.language", str(self.language), GENERATED_LANGUAGES)
         if self.pairs is None or self.seed is None:
@@ -217,8 +201,6 @@ class BenchmarkConfig:
 @dataclass
 class DiagnosticConfig(BenchmarkConfig):
     """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
-
-    forms: ClassVar[dict[str, tuple[str, ...]]] = dict(DIAGNOSTICS)
 
     shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
     quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
@@ -238,6 +220,9 @@ class DiagnosticConfig(BenchmarkConfig):
                 raise ConfigError(
                     f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder"
                 )
+
+    def _fields_of_forms(self) -> Mapping[str, tuple[str, ...]]:
+        return DIAGNOSTICS
 
 
 @dataclass

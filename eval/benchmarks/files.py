@@ -1,6 +1,6 @@
 """Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, and data sets of the hub; YAML.
 
-Nothing here knows what a pair is: eval/benchmarks/forms.py makes pairs of the rows.
+Nothing here knows what a pair is: eval/benchmarks/forms/ makes pairs of the rows.
 """
 
 from __future__ import annotations

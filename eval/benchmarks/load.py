@@ -1,7 +1,7 @@
 """Benchmarks as tables of minimal pairs, from local files, the Hugging Face hub, or the built-in grammar.
 
-A benchmark is a file in conf/benchmark/; eval/benchmarks/forms.py says how the rows of its form are pairs,
-eval/benchmarks/files.py how rows come out of files and data sets.
+A benchmark is a file in conf/benchmark/; eval/benchmarks/forms/ makes pairs of rows, eval/benchmarks/files.py
+reads rows from files and data sets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eval.benchmarks.forms import FLAGS, FORM_READERS, Found, generated
+from eval.benchmarks.forms.form import FLAGS, Found, GeneratedPairs, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.config import BenchmarkConfig
 from eval.scores.files import ITEMS
@@ -56,11 +56,11 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     not exist.
     """
     assert config.form is not None  # set from the name at the latest
-    if config.form == "generated":
-        found, made = generated(config)
-        frame = _frame(found)
-        return Benchmark(config.name, frame, _digest(frame), made.told, made.unavailable)
-    whole = _frame(list(FORM_READERS[config.form](config)))
+    source = forms()[config.form].read(config)
+    if isinstance(source, GeneratedPairs):
+        frame = _frame(source.pairs)
+        return Benchmark(config.name, frame, _digest(frame), source.made, source.unavailable)
+    whole = _frame(list(source))
     pairs = _selected(whole, config)
     notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), _same_note(config.name, pairs)]
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))

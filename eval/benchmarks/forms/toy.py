@@ -1,0 +1,24 @@
+"""The form `toy`: pairs from the grammar of the built-in language (eval/benchmarks/toy)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eval.benchmarks.forms.blimp import blimp_pair
+from eval.benchmarks.forms.form import Found, form
+from eval.config import BenchmarkConfig
+from pairscale.errors import ConfigError
+
+
+@form("toy", ("seed", "per_paradigm"))
+def toy(config: BenchmarkConfig) -> Iterator[Found]:
+    """Yield `per_paradigm` pairs of each template, drawn from `seed`."""
+    from eval.benchmarks.toy import pairs  # here, as a command starts sooner without the grammar
+
+    if config.seed is None or config.per_paradigm is None:
+        raise ConfigError(
+            f"benchmark=toy: seed={config.seed} and per_paradigm={config.per_paradigm}: both must be numbers"
+        )
+    for number, row in enumerate(pairs(config.seed, config.per_paradigm), start=1):
+        where = f"toy: pair {number}"
+        yield where, blimp_pair(row, where)
