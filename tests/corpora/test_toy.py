@@ -394,7 +394,6 @@ def test_a_template_that_runs_out_says_so() -> None:
 
 
 def test_errors_in_a_table(tmp_path: Path) -> None:
-    table = tmp_path / "noun.tsv"
-    table.write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
+    (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"noun.tsv:3: must hold 2 cells \(singular, plural\), got \['girl'\]"):
         read_table(table)
