@@ -11,7 +11,7 @@ from pairscale.command.compose import compose
 from tests.support import PAGES, ROOT
 
 MODULES = {module: command for command, module in COMMANDS.items()}
-WITH_COMMANDS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "slurm" / "README.md"]
+DOCUMENTS = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "slurm/README.md", "tests/bench/README.md"))]
 
 
 def page_name(path):
@@ -36,7 +36,7 @@ def first_of_sweep(override):
     return f"{override.key_or_group}={next(override.sweep_string_iterator())}"
 
 
-@pytest.mark.parametrize("path", WITH_COMMANDS, ids=page_name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=page_name)
 def test_commands_compose(path, monkeypatch):
     monkeypatch.setenv("PAIRSCALE_DATA", "/path/to/data")
     for command, overrides in commands(path.read_text(encoding="utf-8")):
@@ -46,7 +46,7 @@ def test_commands_compose(path, monkeypatch):
             compose(command, [first_of_sweep(one) for one in parsed])
 
 
-@pytest.mark.parametrize("path", WITH_COMMANDS, ids=page_name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=page_name)
 def test_experiments_targets_and_links_exist(path):
     text = path.read_text(encoding="utf-8")
     experiments = set(re.findall(r"experiment=([a-z]\w*)", text))
@@ -58,7 +58,7 @@ def test_experiments_targets_and_links_exist(path):
     assert not [link for link in links if not (path.parent / link).exists()]
 
 
-@pytest.mark.parametrize("path", WITH_COMMANDS, ids=page_name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=page_name)
 def test_links_into_pages_name_a_heading(path):
     for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text(encoding="utf-8")):
         text = (path.parent / target if target else path).read_text(encoding="utf-8")
