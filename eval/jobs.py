@@ -14,8 +14,9 @@ from pairscale.command.launchers.jobs import Job, Work
 from pairscale.errors import PairscaleError
 from pairscale.files import sha256_json
 from pairscale.sizes import parse_size
-from train.config import RunConfig, UntrainedConfig
+from train.config import RunConfig
 from train.loop.device import takes_gpu
+from train.recipes import UntrainedConfig
 from train.runs.folder import RunFolder
 
 

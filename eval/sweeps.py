@@ -26,7 +26,8 @@ from pairscale.command.launchers.jobs import Job
 from pairscale.command.line import check_whole_sweep
 from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, check_name
-from train.config import RunConfig, UntrainedConfig
+from train.config import RunConfig
+from train.recipes import UntrainedConfig
 from train.runs.folder import NO_STUDY, RunFolder, run_id
 from train.runs.grid import Asked, keep_grid, read_grid
 

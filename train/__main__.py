@@ -2,8 +2,9 @@
 
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
-from train.config import RunConfig, UntrainedConfig
+from train.config import RunConfig
 from train.plan import Plan, Planned
+from train.recipes import UntrainedConfig
 
 
 def run(config: RunConfig) -> None:

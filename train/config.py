@@ -11,127 +11,20 @@ from corpora.config import NOT_IN_DIGEST, CorporaConfig
 from pairscale.command.schemas import store_schemas
 from pairscale.errors import (
     ConfigError,
-    check_above,
     check_between,
     check_choice,
     check_name,
-    check_seed,
 )
 from pairscale.sizes import parse_size
-from train.models.config import MAX_WIDTH, ModelConfig
+from train.models.config import ModelConfig
+from train.recipes import CountedConfig, RecipeConfig
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
-EXPORTS = ("best", "last")
 LOGGERS = ("csv", "wandb", "tensorboard")
 WANDB_MODES = ("online", "offline", "disabled")
 ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; last.ckpt, each time that it is written
-MAX_EPOCHS = 1_000_000
 MAX_SNAPSHOTS = 1_000
-
-
-@dataclass
-class BudgetConfig:
-    """How long to train: exactly one of the two."""
-
-    epochs: float | None = None
-    words: str | None = None  # words seen, "2M"; with repeats
-
-    def __post_init__(self) -> None:
-        if (self.epochs is None) == (self.words is None):
-            raise ConfigError(
-                f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words})"
-            )
-        check_between("recipe.budget.epochs", self.epochs, 0, MAX_EPOCHS)
-        if self.words is not None:
-            parse_size(self.words, "recipe.budget.words")
-
-
-@dataclass
-class RecipeConfig:
-    """Optimiser, schedule and budget. `seed` draws dropout (null: derived from the run's seed)."""
-
-    name: str = MISSING
-    seed: int | None = None
-    budget: BudgetConfig = MISSING
-    batch: int = MISSING  # columns of the token stream
-    bptt: int = MISSING  # tokens a step per column
-    lr: float = MISSING
-    clip: float = MISSING  # L2 norm of the whole gradient
-    export: str = MISSING  # which weights are kept for scoring
-    validate_every: str | None = None  # words seen between validations; null: at the end of an epoch
-    validation_words: int = MISSING
-    checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
-
-    def __post_init__(self) -> None:
-        check_choice("recipe.export", self.export, EXPORTS)
-        check_seed("recipe.seed", self.seed)
-        for name in ("batch", "bptt"):
-            check_between(f"recipe.{name}", getattr(self, name), 1, MAX_WIDTH)
-        check_between("recipe.validation_words", self.validation_words, 1, 10**12)
-        for name in ("lr", "clip"):
-            check_above(f"recipe.{name}", getattr(self, name), 0)
-        for name in ("validate_every", "checkpoint_every"):
-            if (size := getattr(self, name)) is not None:
-                parse_size(size, f"recipe.{name}")
-
-
-@dataclass
-class SgdPlateauConfig(RecipeConfig):
-    """Plain SGD whose rate is divided after each validation that is not better (Gulordava et al. 2018)."""
-
-    divide_by: float = MISSING
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_above("recipe.divide_by", self.divide_by, 1)
-
-
-@dataclass
-class AdamCosineConfig(RecipeConfig):
-    """Adam with linear warm-up and cosine decay over the run's own steps (Dai et al. 2019)."""
-
-    warmup: float = MISSING  # share of the steps
-    min_lr: float = MISSING
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.warmup < 1:
-            raise ConfigError(f"recipe.warmup={self.warmup}: must be a share of the steps, 0 or more and below 1")
-        check_between("recipe.min_lr", self.min_lr, 0, self.lr)
-
-
-@dataclass
-class UntrainedConfig(RecipeConfig):
-    """The recipe of a model that comes trained: there is none."""
-
-    budget: BudgetConfig = field(default_factory=lambda: BudgetConfig(epochs=0))
-    batch: int = 0
-    bptt: int = 0
-    lr: float = 0.0
-    clip: float = 0.0
-    export: str = "last"
-    validation_words: int = 0
-
-    def __post_init__(self) -> None:
-        """Nothing to check: nothing is trained."""
-
-
-@dataclass
-class CountedConfig(RecipeConfig):
-    """The recipe of a model that is counted, not trained: it reads its sample once, and `validation_words` after it.
-
-    What a study says of budgets, batches and rates is for its other models: here it is put aside, so that it neither
-    stands in a run's configuration as if it had been followed nor makes another run.
-    """
-
-    def __post_init__(self) -> None:
-        self.budget = BudgetConfig(epochs=1.0)
-        self.batch = self.bptt = 0
-        self.lr = self.clip = 0.0
-        self.export = "last"
-        self.validate_every = self.checkpoint_every = None
-        check_above("recipe.validation_words", self.validation_words, 0)
 
 
 @dataclass
@@ -222,11 +115,4 @@ class RunConfig(CorporaConfig):
             raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
 
 
-store_schemas(
-    "recipe",
-    sgd_plateau_schema=SgdPlateauConfig,
-    adam_cosine_schema=AdamCosineConfig,
-    counted_schema=CountedConfig,
-    untrained_schema=UntrainedConfig,
-)
 store_schemas("logger", logger_schema=LoggerConfig)

@@ -19,13 +19,12 @@ from corpora.sources.read import check_source
 from pairscale.errors import PairscaleError
 from pairscale.progress import working
 from pairscale.sizes import clock
-from train.config import AdamCosineConfig, RunConfig
+from train.config import RunConfig
 from train.loop.batches import Batches
 from train.loop.device import set_up_cpu, set_up_gpu
-from train.loop.recipes import build_optimizer
 from train.loop.snapshots import moments
 from train.models.build import build_model, parameter_count
-from train.models.config import NgramConfig, TxlConfig
+from train.models.config import NgramConfig
 from train.models.loss import chunk_bytes
 from train.runs.folder import RunFolder, run_id
 
@@ -112,8 +111,7 @@ def estimate(config: RunConfig) -> Estimate:
         return _ngram_estimate(config, config.model, words, tokens, vocabulary, per_word, sizes is None)
     batches = Batches(np.zeros(tokens, np.uint16), words, config.recipe)
     parameters = parameter_count(config.model, vocabulary)
-    # weights, gradients, and Adam's two moments
-    copies = 4 if isinstance(config.recipe, AdamCosineConfig) else 2
+    copies = 2 + config.recipe.moments  # weights, gradients, and what the optimiser keeps
     given = given_words_per_s(config)
     if given is None:
         speed = measured_speed(config, vocabulary)
@@ -210,9 +208,7 @@ def activation_bytes(config: RunConfig, vocabulary: int) -> int:
     Within a tenth of what a process grows by on a CPU; bf16 keeps less.
     """
     batch, bptt = config.recipe.batch, config.recipe.bptt
-    shape = config.model
-    if isinstance(shape, TxlConfig) and shape.adaptive:  # what it looks up depends on the tokens: as if it were plain
-        shape = dataclasses.replace(shape, embedding=None, cutoffs=[], div_val=1, tied_projections=False)
+    shape = config.model.of_fixed_shape()
     key = repr((shape, batch, bptt, vocabulary))
     if key in _activation_bytes:
         return _activation_bytes[key]
@@ -257,7 +253,7 @@ def _measure(config: RunConfig, vocabulary: int) -> Speed:
     use_gpu = config.trainer.accelerator != "cpu" and torch.cuda.is_available()
     device = torch.device("cuda" if use_gpu else "cpu")
     model = build_model(config.model, vocabulary).to(device)
-    optimizer = build_optimizer(config.recipe, model.parameters())
+    optimizer = config.recipe.optimizer(model.parameters())
     # Word frequencies matter little for speed, but equal tokens would make the softmax too easy.
     tokens = torch.randint(vocabulary, (batch, bptt), device=device)
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=config.precision == "bf16")

@@ -16,7 +16,6 @@ from tests.bench.limit import products_alone
 from tests.bench.references import AUTHORS
 from tests.bench.turns import OURS, Case, Way, repeated
 from train.loop.device import set_up_gpu
-from train.loop.recipes import build_optimizer
 from train.models.build import build_model
 
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -63,7 +62,7 @@ def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(1)
     net = build_model(config.model, vocabulary).to(device)
-    optimizer = build_optimizer(config.recipe, net.parameters())
+    optimizer = config.recipe.optimizer(net.parameters())
     batch, bptt = batch or config.recipe.batch, config.recipe.bptt
     tokens = torch.from_numpy(zipf(vocabulary, np.random.default_rng(1), (batch, bptt + 1))).to(device)
     state = net.initial_state(batch)

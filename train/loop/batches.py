@@ -14,7 +14,7 @@ from torch import Tensor
 from corpora.tokenizers import EOS
 from pairscale.errors import ConfigError
 from pairscale.sizes import parse_size
-from train.config import BudgetConfig, RecipeConfig
+from train.recipes import BudgetConfig, RecipeConfig
 
 
 @dataclass

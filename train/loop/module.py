@@ -11,14 +11,14 @@ from torch import Tensor
 
 from pairscale.errors import RunError
 from pairscale.sizes import parse_size
-from train.config import RecipeConfig, RunConfig
+from train.config import RunConfig
 from train.loop.batches import Batch, Batches
 from train.loop.data import TrainingData
 from train.loop.perplexity import evaluate
 from train.loop.preemption import Preemption
-from train.loop.recipes import build_optimizer, rate_after_validation, scheduled_rate
 from train.loop.state import TrainState
 from train.models.base import LanguageModel
+from train.recipes import RecipeConfig
 from train.runs.export import save_model
 
 LOG_POINTS = 200  # of the training loss over a run
@@ -50,7 +50,7 @@ class LanguageModelling(L.LightningModule):
         return len(self.batches)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return build_optimizer(self.config.recipe, self.model.parameters())
+        return self.config.recipe.optimizer(self.model.parameters())
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
         """Clip here, as Lightning clips no gradient of a fused optimiser under autocast: that one might unscale them.
@@ -68,7 +68,7 @@ class LanguageModelling(L.LightningModule):
         self.model.train()
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        rate = scheduled_rate(self.config.recipe, self.global_step, self.total_steps)
+        rate = self.config.recipe.scheduled_rate(self.global_step, self.total_steps)
         if rate is not None:
             self._optimizer.param_groups[0]["lr"] = rate
 
@@ -161,7 +161,7 @@ class LanguageModelling(L.LightningModule):
     def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
         if self.state.ranks.first:
             self.state.metrics.write()  # up to the last log point: how it came to this
-        rate = scheduled_rate(self.config.recipe, step - 1, self.total_steps)
+        rate = self.config.recipe.scheduled_rate(step - 1, self.total_steps)
         if rate is None:
             rate = self._optimizer.param_groups[0]["lr"]
         raise RunError(
@@ -193,7 +193,7 @@ class LanguageModelling(L.LightningModule):
         at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
         state.metrics.add(step, {**at, **state.last.metrics()})
         group = self._optimizer.param_groups[0]
-        group["lr"] = rate_after_validation(self.config.recipe, group["lr"], improved)
+        group["lr"] = self.config.recipe.rate_after_validation(group["lr"], improved)
 
     def _publish(self, step: int) -> None:
         """Give what a step recorded to the loggers, as one point."""

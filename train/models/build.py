@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 import torch
 
 from pairscale.errors import ConfigError
 from train.models.base import LanguageModel
-from train.models.config import LstmConfig, ModelConfig, TxlConfig
+from train.models.config import ARCHITECTURES, ModelConfig, kind_of
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
-    """A new model, its weights drawn from torch's global generator. Raises ConfigError where they are too many."""
-    from train.models.lstm import LstmLanguageModel  # here, because both architectures extend the class above
-    from train.models.txl import TransformerXL
-
+    """Return a new model, its weights drawn from torch's global generator. Raises ConfigError if they are too many."""
     if torch.get_default_device().type != "meta":
         check_memory(config, vocabulary)
-    match config:
-        case LstmConfig():
-            return LstmLanguageModel(config, vocabulary)
-        case TxlConfig():
-            return TransformerXL(config, vocabulary)
-        case _:
-            raise TypeError(f"no model for {type(config).__name__}")
+    module, _, name = ARCHITECTURES[kind_of(config)].module.partition(":")
+    model: LanguageModel = getattr(import_module(module), name)(config, vocabulary)
+    return model
 
 
 def check_memory(config: ModelConfig, vocabulary: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,10 @@ class ModelConfig:
     def skips_weights(self) -> bool:
         """True if a training step may leave some weights without a gradient."""
         return False
+
+    def of_fixed_shape(self) -> ModelConfig:
+        """Return a model about as large whose tensors have the same shapes whatever the tokens are."""
+        return self
 
     def __post_init__(self) -> None:
         check_name("model.name", self.name)
@@ -108,6 +113,9 @@ class TxlConfig(ModelConfig):
     def skips_weights(self) -> bool:
         """True for a softmax over clusters, which leaves out those that no word of a step is in."""
         return self.adaptive
+
+    def of_fixed_shape(self) -> TxlConfig:
+        return dataclasses.replace(self, embedding=None, cutoffs=[], div_val=1, tied_projections=False)
 
     @property
     def adaptive(self) -> bool:
@@ -204,6 +212,34 @@ class ImportedConfig(ModelConfig):
         return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
 
 
-store_schemas(
-    "model", lstm_schema=LstmConfig, txl_schema=TxlConfig, ngram_schema=NgramConfig, imported_schema=ImportedConfig
-)
+@dataclass(frozen=True)
+class Architecture:
+    """A configuration class, and the train.models.base.LanguageModel that it describes as "package.module:Class"."""
+
+    config: type[ModelConfig]
+    module: str
+
+
+ARCHITECTURES: dict[str, Architecture] = {}  # by kind, the name in model.json
+
+
+def register_architecture(kind: str, config: type[ModelConfig], module: str) -> None:
+    """Make an architecture known: its values refer to its schema as `KIND_schema`.
+
+    `module` is imported when a model is built, and calls its class with (configuration, size of the vocabulary).
+    """
+    ARCHITECTURES[kind] = Architecture(config, module)
+    store_schemas("model", **{f"{kind}_schema": config})
+
+
+def kind_of(config: ModelConfig) -> str:
+    """Return the kind of architecture of a configuration. Raises TypeError if none is registered."""
+    for kind, architecture in ARCHITECTURES.items():
+        if architecture.config is type(config):
+            return kind
+    raise TypeError(f"no architecture for {type(config).__name__}; registered: {', '.join(ARCHITECTURES)}")
+
+
+register_architecture("lstm", LstmConfig, "train.models.lstm:LstmLanguageModel")
+register_architecture("txl", TxlConfig, "train.models.txl:TransformerXL")
+store_schemas("model", ngram_schema=NgramConfig, imported_schema=ImportedConfig)

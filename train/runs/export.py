@@ -27,12 +27,11 @@ from pairscale.files import sha256_file, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive, checked, read_json
 from train.models.base import LanguageModel
 from train.models.build import build_model
-from train.models.config import LstmConfig, ModelConfig, TxlConfig
+from train.models.config import ARCHITECTURES, ModelConfig, kind_of
 from train.runs.folder import AGAIN, RunFolder
 
 MODEL_VERSION = 1
 ABOUT = "pairscale"  # key of a safetensors header
-KINDS: dict[str, type[ModelConfig]] = {"lstm": LstmConfig, "txl": TxlConfig}
 
 
 class _Info(TypedDict, total=False):
@@ -46,7 +45,7 @@ class Description(TypedDict):
     """Schema of model.json."""
 
     kind: str
-    config: dict[str, Any]  # of the class that KINDS names
+    config: dict[str, Any]  # of the class that ARCHITECTURES names
     vocabulary: Positive
     info: _Info  # what `save_model` was given, with keys of its own
     digest: Digest  # of the weights' file
@@ -75,7 +74,7 @@ def save_model(
     write_bytes(folder.weights, data)
     description = {
         "version": MODEL_VERSION,
-        "kind": next(kind for kind, schema in KINDS.items() if isinstance(config, schema)),
+        "kind": kind_of(config),
         "config": dataclasses.asdict(config),
         "vocabulary": len(tokenizer),
         "tokenizer": tokenizer_digest(folder.tokenizer),
@@ -94,7 +93,7 @@ def weights_of(model: LanguageModel, about: dict[str, Any] | None = None) -> byt
 
 def load_model(folder: RunFolder) -> LoadedModel:
     """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
-    description = read_description(folder, KINDS)
+    description = read_description(folder, ARCHITECTURES)
     if not folder.weights.is_file():
         raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; {AGAIN}")
     digest = sha256_file(folder.weights)
@@ -112,7 +111,9 @@ def described_model(
     """The model that `description` (of model.json) tells of, with the weights in a file; errors as of `load_model`."""
     tokenizer = load_tokenizer(folder.tokenizer)
     check_tokenizer(folder, description, len(tokenizer))
-    config = checked(description["config"], KINDS[description["kind"]], folder.model, RunError, AGAIN, root="$.config")
+    config = checked(
+        description["config"], ARCHITECTURES[description["kind"]].config, folder.model, RunError, AGAIN, root="$.config"
+    )
     with torch.device("meta"):  # the weights are replaced at once: draw none
         model = build_model(config, description["vocabulary"])
     try:

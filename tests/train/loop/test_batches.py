@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from corpora.tokenizers import EOS
 from pairscale.errors import ConfigError
-from train.config import BudgetConfig, RecipeConfig
 from train.loop.batches import Batches
+from train.recipes import BudgetConfig, RecipeConfig
 
 
 def recipe(batch=3, bptt=4, **budget):

@@ -14,11 +14,11 @@ from eval.scores.files import read_metadata, read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
-from train.config import BudgetConfig, RecipeConfig
 from train.estimate import estimate
 from train.loop.batches import Batches
 from train.loop.module import LanguageModelling
 from train.loop.snapshots import Snapshots, load_snapshot, moments
+from train.recipes import BudgetConfig, RecipeConfig
 from train.run import train_run
 from train.runs.export import load_model
 from train.runs.folder import RunFolder, run_id

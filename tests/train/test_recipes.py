@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pairscale.command.compose import compose
-from train.loop.recipes import build_optimizer, rate_after_validation, scheduled_rate
 
 
 def test_cosine_is_torchs_cosine_over_the_runs_own_steps():
@@ -12,29 +11,29 @@ def test_cosine_is_torchs_cosine_over_the_runs_own_steps():
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=2.5e-4)
     reference = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=50)
     for step in range(50):
-        assert scheduled_rate(config, step, 50) == pytest.approx(reference.get_last_lr()[0], rel=1e-9)
+        assert config.scheduled_rate(step, 50) == pytest.approx(reference.get_last_lr()[0], rel=1e-9)
         optimizer.step()
         reference.step()
 
 
 def test_warm_up_rises_in_equal_steps_to_the_full_rate():
     config = compose("train", ["model=lstm_tiny", "recipe.warmup=0.1", "recipe.lr=1.0"]).recipe
-    rates = [scheduled_rate(config, step, 100) for step in range(11)]
+    rates = [config.scheduled_rate(step, 100) for step in range(11)]
     assert rates == pytest.approx([n / 11 for n in range(1, 11)] + [1.0])
 
 
 def test_plateau_divides_by_four_only_without_a_better_loss():
     config = compose("train", ["model=lstm_blimp"]).recipe
-    assert scheduled_rate(config, 7, 10) is None
-    assert rate_after_validation(config, 20.0, improved=True) == 20.0
-    assert rate_after_validation(config, 20.0, improved=False) == 5.0
+    assert config.scheduled_rate(7, 10) is None
+    assert config.rate_after_validation(20.0, improved=True) == 20.0
+    assert config.rate_after_validation(20.0, improved=False) == 5.0
 
 
 def test_published_recipes_of_the_two_models_of_the_curves():
     lstm = compose("train", ["model=lstm_blimp"])
-    assert isinstance(build_optimizer(lstm.recipe, [torch.zeros(1, requires_grad=True)]), torch.optim.SGD)
+    assert isinstance(lstm.recipe.optimizer([torch.zeros(1, requires_grad=True)]), torch.optim.SGD)
     assert (lstm.recipe.batch, lstm.recipe.bptt, lstm.recipe.lr, lstm.recipe.clip) == (128, 35, 20.0, 0.25)
     assert lstm.recipe.budget.epochs == 60
     txl = compose("train", ["model=txl"])
-    assert isinstance(build_optimizer(txl.recipe, [torch.zeros(1, requires_grad=True)]), torch.optim.Adam)
+    assert isinstance(txl.recipe.optimizer([torch.zeros(1, requires_grad=True)]), torch.optim.Adam)
     assert (txl.recipe.batch, txl.recipe.bptt, txl.recipe.lr, txl.recipe.clip) == (60, 150, 2.5e-4, 0.25)
