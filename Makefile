@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast test-slurm lint check peers bench coverage faults lmplz system clean
+.PHONY: help venv demo test test-slow test-slurm lint check peers bench coverage faults lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,11 +31,11 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 	$(BIN)/python -m eval -m experiment=demo
 	$(BIN)/python -m analysis study=demo
 
-test: venv  ## the tests
-	$(PYTEST) -n 2 --dist worksteal -m "not slurm"
-
-test-fast: venv  ## the tests but the slow ones, for while one works: some minutes on two cores
+test: venv  ## the tests but the slow ones and those on a SLURM
 	$(PYTEST) -n 2 --dist worksteal -m "not slurm and not slow"
+
+test-slow: venv  ## the tests that take ten seconds and more: whole commands, kills and resumes, the report in a browser
+	$(PYTEST) -n 2 --dist worksteal -m "slow and not slurm"
 
 test-slurm: venv  ## the tests on a SLURM of this machine, which mostly wait for its jobs (root; make system)
 	$(PYTEST) -m slurm
@@ -45,7 +45,7 @@ lint: venv  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: lint test test-slurm  ## lint, then all tests
+check: lint test test-slow test-slurm  ## lint, then all tests
 
 $(VENV)/.peers: $(VENV)/.installed
 	$(PIP) -e ".[peers]"

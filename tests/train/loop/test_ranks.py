@@ -18,6 +18,7 @@ from train.run import train_run
 from train.runs.folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
+
 STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.bptt=20", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
 
 

@@ -1,0 +1,114 @@
+"""Files of commit c7fa46c: today's code reads them, and computes the same numbers from them."""
+
+import tarfile
+from io import StringIO
+
+import pandas as pd
+import pytest
+from safetensors.torch import load_file
+
+from analysis.curves.fit import fit_curves
+from analysis.exhibits.tables.slopes import slope_table
+from analysis.status.states import run_states
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from eval.run import score_run
+from eval.scores.files import read_items, read_scores, score_path
+from pairscale.command.compose import compose
+from tests.support import ROOT
+from train.run import train_run
+from train.runs.folder import RunFolder, run_id
+
+LABEL = "toy+seed-1+per_paradigm-12+paradigms-1d19f079"
+QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]
+CORPUS = ["corpus=toy", "corpus.words=12000", "corpus.split.valid=0.05", "corpus.split.test=0.05"]
+CORPUS += ["tokenizer=word", "tokenizer.vocab_size=200", "recipe.validation_words=300"]
+STEPS = ["recipe.batch=8", "recipe.bptt=20"]
+LSTM = ["model=lstm_tiny", "model.embedding=8", "model.hidden=8", *STEPS, "recipe.budget.epochs=3"]
+LSTM += ["recipe.checkpoint_every=1k", "trainer.snapshots=[1k]", "recipe.warmup=0.05"]  # the default was .05 then
+TXL = ["model=txl_tiny", "model.layers=1", "model.d_model=8", "model.heads=2", "model.d_head=4", "model.d_inner=16"]
+TXL += ["model.memory=16", *STEPS, "recipe.budget.epochs=1"]
+NGRAM = ["model=ngram", "model.order=3"]
+PARADIGMS = "anaphor_gender_agreement,principle_A_c_command,principle_A_domain_2,distractor_agreement_relational_noun"
+BENCHMARK = ["benchmark=toy", "benchmark.per_paradigm=12", f"benchmark.paradigms=[{PARADIGMS}]"]
+SCORED = [*BENCHMARK, "method=[lp,one_prefix]", "scoring.token_pairs=2"]
+RUNS = {
+    "lstm_tiny-toy-word-1k-s1-c8ecc8b9": [*LSTM, "sample.size=1k"],
+    "lstm_tiny-toy-word-2k-s1-bd5b36a7": [*LSTM, "sample.size=2k"],
+    "txl_tiny-toy-word-2k-s1-38c291a7": [*TXL, "sample.size=2k"],
+    "ngram-toy-word-2k-s1-77c98032": [*NGRAM, "sample.size=2k"],
+}
+RANKED = {"r2", "rank", "note"}  # two sizes are ranked no more, which the note says
+ADDED = {"published_model", "published_slope", "scores", "ties", "benchmark_digest"}  # where tables are written
+RESUMED = "lstm_tiny-toy-word-2k-s1-bd5b36a7"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Folder of runs, store and tables of the analysis, which tests/support/old_runs.sh made."""
+    folder = tmp_path_factory.mktemp("old")
+    with tarfile.open(ROOT / "tests" / "support" / "old_runs.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def configured(files, command, study, *overrides):
+    paths = [f"paths.runs={files}/runs", f"paths.store={files}/store", f"study={study}"]
+    return compose(command, [*QUIET, *CORPUS, *paths, *overrides])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_overrides_name_the_same_run(files, name):
+    assert run_id(configured(files, "train", "old", *RUNS[name])) == name
+    assert (files / "runs" / "old" / name).is_dir()
+
+
+def test_status(files):
+    states = {state.run: state for state in run_states(files / "runs" / "old", {})}
+    assert states.keys() == RUNS.keys()
+    assert {(state.state, state.scored_on) for state in states.values()} == {("scored", (LABEL,))}
+    (stopped,) = run_states(files / "runs" / "interrupted", {})
+    assert stopped.state == "stopped"
+
+
+def test_curves(files):
+    judged = judgements(collect(files / "runs", "old"), LABEL, "lp", "wrong")
+    curves = fit_curves(judged, compose("analysis", ["study=old"]).analysis)
+    tables = {"slopes": slope_table(curves), "accuracies": curves.accuracies}
+    for name, table in tables.items():
+        written = pd.read_csv(files / "tables" / f"{LABEL}-{name}.csv")
+        columns = [column for column in written if column in table and column not in RANKED]
+        assert set(written) - set(columns) <= ADDED | RANKED
+        computed = pd.read_csv(StringIO(table[columns].to_csv(index=False)))
+        pd.testing.assert_frame_equal(computed, written[columns], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_scoring_again_gives_the_same_scores(files, name):
+    config = configured(files, "eval", "old", *RUNS[name], *SCORED)
+    run = RunFolder.of(config)
+    folder = run.scores(LABEL)
+    kept = folder.with_name("kept")
+    folder.rename(kept)
+    score_run(run, config)
+    for method in ("lp", "one_prefix"):
+        paths = [score_path(where, method) for where in (folder, kept)]
+        pd.testing.assert_frame_equal(*(read_scores(path)[0] for path in paths), check_exact=True)
+    pd.testing.assert_frame_equal(read_items(folder)[0], read_items(kept)[0])
+
+
+def test_an_interrupted_run_resumes_on_the_store_as_it_is(files):
+    """To the weights, metrics and snapshots of the run that was never interrupted, bit for bit."""
+
+    def changed():
+        return {path: path.stat().st_mtime_ns for path in (files / "store").rglob("*") if path.is_file()}
+
+    before = changed()
+    resumed = train_run(configured(files, "train", "interrupted", *RUNS[RESUMED]))
+    whole = RunFolder(files / "runs" / "old" / RESUMED)
+    assert resumed.read_manifest()["attempts"] == 2
+    assert changed() == before
+    weights, expected = load_file(resumed.weights), load_file(whole.weights)
+    assert weights.keys() == expected.keys()
+    assert all(weights[name].equal(expected[name]) for name in expected)
+    assert [path.name for path in resumed.snapshots.values()] == [path.name for path in whole.snapshots.values()]
