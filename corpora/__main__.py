@@ -1,12 +1,12 @@
-"""`python -m corpora`: prepare a corpus and say what is in it."""
+"""The corpora command: prepare a corpus and print its sizes."""
 
 from corpora.config import CorporaConfig
 from pairscale.command.main import main
 
 
 def run(config: CorporaConfig) -> None:
-    """Prepare the corpus that `config` describes."""
-    from corpora.run import prepare_corpus  # here, so that --help starts at once
+    """Prepare the corpus of a configuration."""
+    from corpora.run import prepare_corpus  # deferred: --help starts at once
 
     prepare_corpus(config)
 

@@ -1,6 +1,6 @@
-"""The types of the configuration groups `corpus`, `sample`, `tokenizer` and `paths` (values: conf/).
+"""Schemas of the configuration groups `corpus`, `sample`, `tokenizer` and `paths`, whose values are in conf/.
 
-A field whose metadata say `digest=False` cannot change a number: it is left out of the run's digest.
+A field with `digest=False` in its metadata cannot change a number and is left out of the run's digest.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ FIT_ON = ("train", "sample")
 ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
 
 NOT_IN_DIGEST = {"digest": False}
-# Of a field that joined when there were runs already: they keep their identity, as it is left out at its default.
+# A field that is newer than the first runs: left out of the digest at its default, so that older runs keep their ids.
 ADDED_LATER = {"added": True}
-NOT_IN_TEXT = {"text": False}  # of a corpus: it changes samples, and leaves the prepared text as it is
+NOT_IN_TEXT = {"text": False}  # a field of a corpus that changes samples, but not the prepared text
 
 MAX_VOCABULARY = 10**7
 
 
 @dataclass
 class SplitConfig:
-    """Shares of documents, per source, that go to validation and test, by a seeded hash."""
+    """Shares of each source's documents that go to validation and test, drawn by a seeded hash."""
 
     seed: int = MISSING
     valid: float = MISSING
@@ -41,7 +41,7 @@ class SplitConfig:
         check_seed("corpus.split.seed", self.seed)
         if not (0 < self.valid < 1 and 0 <= self.test < 1 and self.valid + self.test < 1):
             raise ConfigError(
-                f"corpus.split: valid={self.valid}, test={self.test}: shares above 0 whose sum is below 1"
+                f"corpus.split: valid={self.valid}, test={self.test}: must be shares, valid above 0, their sum below 1"
             )
 
 
@@ -52,13 +52,13 @@ class CorpusConfig:
     name: str = MISSING
     reference: str = MISSING  # the tokenizer that defines a word, whatever the model uses: REFERENCES
     split: SplitConfig = MISSING
-    # A regular expression: sentences of the train split that match it are in no sample (corpora/filters.py).
+    # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
     filter: str | None = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)
 
     def __post_init__(self) -> None:
         check_choice("corpus.reference", self.reference, REFERENCES)
         if self.filter is not None:
-            import regex  # takes a moment, and most runs have no filter
+            import regex  # slow to import, and most runs have no filter
 
             try:
                 regex.compile(self.filter)
@@ -69,12 +69,12 @@ class CorpusConfig:
 
 @dataclass
 class NoCorpusConfig(CorpusConfig):
-    """No corpus: for models that come trained, and for commands that read no text."""
+    """No corpus: for pretrained models, and for commands that read no text."""
 
 
 @dataclass
 class ToyCorpusConfig(CorpusConfig):
-    """The built-in small English, written by a seeded grammar."""
+    """The built-in toy English, written by a seeded grammar."""
 
     words: int = MISSING  # reference words to write, over all splits
     seed: int = MISSING
@@ -87,12 +87,12 @@ class ToyCorpusConfig(CorpusConfig):
 
 @dataclass
 class LocalCorpusConfig(CorpusConfig):
-    """Files of the user's own."""
+    """The user's own files."""
 
     path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, or a list of files
     text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
-    split_sentences: bool = MISSING  # true: running text; false: one sentence a line, empty line = new document
-    document_sentences: int | None = None  # cut documents to so many sentences (a text without empty lines is one)
+    split_sentences: bool = MISSING  # true: running text; false: one sentence per line, empty lines between documents
+    document_sentences: int | None = None  # cut documents into parts of at most this many sentences
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,17 +101,17 @@ class LocalCorpusConfig(CorpusConfig):
 
 @dataclass
 class HubCorpusConfig(CorpusConfig):
-    """A data set of the Hugging Face hub, or a local copy of it."""
+    """A data set of the Hugging Face Hub, or a local copy of it."""
 
     dataset: str = MISSING
     subset: str | None = None
     revision: str | None = None
     text_field: str = MISSING
-    rows: str = MISSING  # what a row of the data set is: ROWS
+    rows: str = MISSING  # the content of a row: ROWS
     split_sentences: bool = MISSING
-    document_sentences: int | None = None  # cut documents to so many sentences
-    published_splits: bool = MISSING  # true: keep the data set's own train/validation/test
-    path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local copy (save_to_disk folder)
+    document_sentences: int | None = None  # cut documents into parts of at most this many sentences
+    published_splits: bool = MISSING  # true: keep the data set's own train, validation and test splits
+    path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local copy: a folder of save_to_disk
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,12 +125,12 @@ class GulordavaCorpusConfig(CorpusConfig):
 
     url: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a folder with the three files
-    document_sentences: int | None = None  # the published text is shuffled by sentence: so many make a document
+    document_sentences: int | None = None  # sentences per document: the published text is shuffled and has none
 
 
 @dataclass
 class SampleConfig:
-    """A random part of the train split (drawn without replacement, cut to exactly `size`)."""
+    """A random part of the train split, drawn without replacement and cut to exactly `size`."""
 
     size: str = MISSING  # "125k", "1/8M", ... in units of `count`
     count: str = MISSING
@@ -152,13 +152,13 @@ class SampleConfig:
 
 @dataclass
 class TokenizerConfig:
-    """How a model cuts text into tokens, and on what text that is fitted."""
+    """A tokenizer, and the text that it is fitted on."""
 
     name: str = MISSING
     kind: str = MISSING
-    vocab_size: int | None = MISSING  # words or characters beside <eos> and <unk>, null: all; unigram, bpe: all pieces
+    vocab_size: int | None = MISSING  # without <eos> and <unk>, null: no limit; unigram, bpe: with all special pieces
     fit_on: str = MISSING
-    fit_sentences: int = MISSING  # SentencePiece sees at most this many, drawn at random
+    fit_sentences: int = MISSING  # SentencePiece is fitted on at most this many, drawn at random
     character_coverage: float = MISSING  # SentencePiece only
 
     def __post_init__(self) -> None:
@@ -171,16 +171,16 @@ class TokenizerConfig:
 
 
 def check_chosen(corpus: CorpusConfig) -> None:
-    """Raise NoCorpus where none is chosen."""
+    """Raise NoCorpus if no corpus is chosen."""
     if isinstance(corpus, NoCorpusConfig):
-        raise NoCorpus("corpus: none is chosen, and it has no default; give corpus=NAME")
+        raise NoCorpus("corpus: not set, and has no default; give corpus=NAME")
 
 
 @dataclass
 class PathsConfig:
-    """Where things lie. None of it can change a number."""
+    """Folders for input and output. None of them can change a number."""
 
-    data: str | None = None  # only read
+    data: str | None = None  # read-only
     store: str = MISSING
     runs: str = MISSING
     reports: str = MISSING
@@ -188,7 +188,7 @@ class PathsConfig:
 
 @dataclass
 class CorporaConfig:
-    """What `python -m corpora` reads."""
+    """The configuration of `python -m corpora`."""
 
     corpus: CorpusConfig = MISSING
     sample: SampleConfig = MISSING
@@ -201,7 +201,7 @@ class CorporaConfig:
         check_seed("seed", self.seed)
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
-                f"tokenizer=word: would cut the words of the pretokenised corpus={self.corpus.name} again, <unk> "
+                f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "
                 "among them; give tokenizer=whitespace"
             )
 

@@ -1,4 +1,4 @@
-"""What every source of text gives."""
+"""Documents, as every source of text yields them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Document:
     """Sentences that belong together, each without line breaks.
 
-    source: where it comes from; splits are drawn within each source.
-    split: "train", "valid" or "test" where the source publishes its splits, else None.
+    source: the source's name; splits are drawn within each source.
+    split: "train", "valid" or "test" if the source publishes its splits, else None.
     """
 
     source: str

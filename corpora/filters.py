@@ -1,14 +1,14 @@
-"""Filtered corpora: which sentences of the train split match a pattern, found once for each corpus and pattern.
+"""Filters: the sentences of a train split that match a pattern, computed once for each corpus and pattern.
 
     store/<corpus>/filter-<digest>/
-        matches.npy         one boolean for each sentence of the text; false outside the train split
-        manifest.json       written last: pattern, digests, and how much matches
+        matches.npy         one boolean per sentence of the text; false outside the train split
+        manifest.json       written last: pattern, digests, numbers of matching sentences and words
 
-The text stays whole: a sample passes over what matches (corpora/samples.py), and so holds as many words as one without
-a filter. That one is also what filtered-corpus studies compare with (Patil et al. 2024; Misra and Mahowald 2024): they
-take as much text out at random, which sampling does anyway.
+The text stays whole: a sample skips matching sentences (corpora/samples.py) and has as many words as one without a
+filter. The unfiltered sample is also the control of filtered-corpus studies (Patil et al. 2024; Misra and Mahowald
+2024), which remove as much text at random: sampling does that anyway.
 
-Patterns are those of the `regex` package, which takes all that Python's `re` does, and which can give up in time.
+Patterns are those of the `regex` package, a superset of Python's `re` with a time limit.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from corpora.text import TextStore, read_manifest
-from pairscale.errors import ConfigError, StoreError
-from pairscale.files import sha256_file, write_array, write_json
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest
+from pairscale.errors import ConfigError
+from pairscale.files import sha256_file, sha256_json, write_array, write_json
 from pairscale.progress import with_progress
 from pairscale.schema import Count, Digest, Positive
 
 FILTER_VERSION = 1
-LINE_SECONDS = 1.0  # that a pattern may take for one sentence
+LINE_SECONDS = 1.0  # time limit of a pattern for one sentence
 BATCH = 1_000
 
 
@@ -44,34 +44,35 @@ class FilterManifest(TypedDict):
 
 
 class Filter:
-    """The sentences of a text that match a pattern. `sentences` and `words` of the train split, of `of_words`."""
+    """The sentences of a text that match a pattern: `matches`, booleans (sentences,)."""
 
     def __init__(self, folder: Path, text: TextStore, pattern: str):
-        """Open what `write_filter` wrote. Raises StoreError in one line where it is damaged or of another text."""
+        """Open a filter. Raises StoreError if it is damaged or belongs to another text or pattern."""
         self.manifest = filter_manifest(folder)
         path = folder / "matches.npy"
-        found = {"text": text.digest, "pattern": pattern, "digest": sha256_file(path) if path.exists() else None}
-        for name, value in found.items():
-            if value != self.manifest[name]:
-                raise StoreError(f"{folder}: its {name} is not the one in its manifest; remove it to prepare it again")
-        self.pattern = pattern
+        check_recorded(folder, self.manifest, {"text": text.digest, "pattern": pattern, "digest": file_digest(path)})
         self.matches: npt.NDArray[np.bool_] = np.load(path)
 
     def describe(self) -> dict[str, Any]:
-        """What a run's manifest says of it."""
+        """Return the filter's entry in a run's manifest."""
         return {name: self.manifest[name] for name in ("pattern", "sentences", "words", "digest")}
 
 
+def filter_folder(corpus: Path, pattern: str) -> Path:
+    """Return store/<corpus>/filter-<digest of the pattern>; `corpus` is the folder store/<corpus>."""
+    return corpus / f"filter-{sha256_json(pattern)[:16]}"
+
+
 def filter_manifest(folder: Path) -> dict[str, Any]:
-    """manifest.json of a filter. Raises StoreError in one line."""
+    """Read manifest.json of a filter (FilterManifest). Raises StoreError."""
     return read_manifest(folder, FILTER_VERSION, FilterManifest)
 
 
 def write_filter(folder: Path, text: TextStore, pattern: str) -> None:
-    """Look for a pattern in each sentence of the train split.
+    """Search each sentence of the train split for a pattern and write the matches.
 
-    Raises ConfigError where it takes longer than LINE_SECONDS for a sentence or matches none, and StoreError for a
-    damaged text.
+    Raises ConfigError if the pattern takes longer than LINE_SECONDS for a sentence or matches none, and StoreError if
+    the text is damaged.
     """
     text.verify()
     search = regex.compile(pattern).search
@@ -86,13 +87,13 @@ def write_filter(folder: Path, text: TextStore, pattern: str) -> None:
             except TimeoutError:
                 raise ConfigError(
                     f"corpus.filter={pattern}: takes more than {LINE_SECONDS:.0f} s for one sentence of "
-                    f"{len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}); avoid repetitions of "
-                    "repetitions, such as (a+)+"
+                    f"{len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}); avoid nested "
+                    "repetitions such as (a+)+"
                 ) from None
     if not matches.any():
         raise ConfigError(
-            f"corpus.filter={pattern}: matches no sentence of the train split of {text.folder.parent.name}; it is "
-            "taken as it stands here, as on the command line in 'corpus.filter=\"\\bever\\b\"'"
+            f"corpus.filter={pattern}: matches no sentence of the train split of {text.folder.parent.name}; quote a "
+            "pattern on the command line as in 'corpus.filter=\"\\bever\\b\"'"
         )
     write_array(folder / "matches.npy", matches)
     manifest = {

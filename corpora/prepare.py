@@ -1,4 +1,4 @@
-"""From a configuration to text, tokenizer and ids that training reads; prepares what lacks, opens what is there."""
+"""Corpora as a configuration describes them: text, tokenizer and ids, prepared once and then opened from the store."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import CorporaConfig, check_chosen
-from corpora.filters import Filter, filter_manifest, write_filter
-from corpora.samples import Sample, beginning, check_available, describe, draw_sample
+from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
+from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
 from corpora.sources.gulordava import published_vocabulary
 from corpora.sources.read import describe_source, documents, source_bytes
 from corpora.store import (
@@ -46,13 +46,13 @@ from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
 MANIFEST = "manifest.json"  # of a store, written last
-TOKEN_BYTES = 2.6  # of a store, for each word: ids and offsets
-SMALL_SHARE = 0.05  # of the train split: a smaller sample is encoded by itself where there is no store
+TOKEN_BYTES = 2.6  # of a token store per word: ids and offsets
+SMALL_SHARE = 0.05  # of the train split: a smaller sample is encoded alone if there is no token store
 
 
 @dataclass(frozen=True)
 class SampleTokens:
-    """A sample as a model reads it: ids of its sentences, each followed by `<eos>`."""
+    """A sample as a model reads it: the ids of its sentences, each followed by `<eos>`."""
 
     tokens: Tokens
     words: int
@@ -63,16 +63,16 @@ class SampleTokens:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out text as a model reads it; `unk` of its tokens are unknown."""
+    """Held-out text as a model reads it."""
 
     tokens: Tokens
     words: int
     sentences: int
-    unk: int
+    unk: int  # number of unknown tokens
 
 
 class Corpus:
-    """A prepared corpus, for one configuration."""
+    """A prepared corpus under one configuration."""
 
     def __init__(self, config: CorporaConfig, text: TextStore):
         self.config = config
@@ -86,11 +86,11 @@ class Corpus:
 
     @cached_property
     def filter(self) -> Filter | None:
-        """What samples pass over; None where the configuration has no filter."""
+        """The filter, prepared if it is missing; None if the configuration has none."""
         pattern = self.config.corpus.filter
         if pattern is None:
             return None
-        folder = filter_folder(self.config, pattern)
+        folder = filter_folder(corpus_folder(self.config), pattern)
         with _prepared_once(folder) as missing:
             if missing:
                 write_filter(folder, self.text, pattern)
@@ -98,10 +98,10 @@ class Corpus:
 
     @cached_property
     def store(self) -> TokenStore | None:
-        """Ids of the whole corpus, prepared unless it is there.
+        """The token store, prepared if it is missing.
 
-        None where the tokenizer is fitted on the sample alone, and where there is no store yet and the sample is a
-        small part of the text: its own sentences are encoded sooner than all.
+        None if the tokenizer is fitted on the sample, or if the store is missing and the sample is a small part of the
+        text: encoding only its sentences is quicker.
         """
         if self.config.tokenizer.fit_on == "sample":
             return None
@@ -111,7 +111,7 @@ class Corpus:
         return self.prepare_store()
 
     def prepare_store(self) -> TokenStore:
-        """Ids of the whole corpus under a tokenizer that is fitted on the train split, prepared unless it is there."""
+        """Return the token store of a tokenizer that is fitted on the train split, prepared if it is missing."""
         folder = tokenizer_folder(self.config)
         tokenizer = None if _is_there(folder) else self._fitted_on_train(folder)
         with _prepared_once(folder) as missing:
@@ -123,10 +123,10 @@ class Corpus:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, fitted on the train split or on the sample."""
-        if self.config.tokenizer.fit_on == "train":  # so it does not depend on the sample, not even on there being one
+        if self.config.tokenizer.fit_on == "train":  # no sample is drawn, which need not exist
             if _is_there(tokenizer_folder(self.config)):
                 return self.prepare_store().tokenizer
-            self.text.verify()  # what a store is checked for by its own digests
+            self.text.verify()  # a token store would check its own digests
             return self._fitted_on_train(tokenizer_folder(self.config))
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
         with only_process(_lock(folder.parent), folder, wait=None):
@@ -135,9 +135,9 @@ class Corpus:
         return load_tokenizer(folder)
 
     def _fitted_on_train(self, folder: Path) -> Tokenizer:
-        """The tokenizer of a store that need not be there, fitted unless that was done before.
+        """Return the tokenizer of a token store that need not exist, fitted if it is missing.
 
-        Raises StoreError where it was fitted on another text.
+        Raises StoreError if it was fitted on another text.
         """
         with _prepared_once(folder, FITTED) as missing:
             if missing:
@@ -156,39 +156,33 @@ class Corpus:
 
         count = len(indices) + (cut is not None)
         if cut is None and (chosen := fitting_sentences(self.config.tokenizer, count)) is not None:
-            indices, count = indices[chosen], len(chosen)  # sooner than to read all and leave most of them out
+            indices, count = indices[chosen], len(chosen)  # quicker than to read all and leave out most
 
-        def sentences() -> Iterator[tuple[int, str]]:
-            for sentence in self.text.sentences(indices):
-                yield 1, sentence
-            if cut is not None:
-                last, end = cut
-                yield 1, self.text.sentence(last)[:end]
-
-        shown = with_progress(sentences(), f"fitting {name}", count, "sentences")
-        return fit_tokenizer(self.config.tokenizer, shown, count)
+        counted = ((1, sentence) for sentence in read_sentences(self.text, indices, cut))
+        sentences = with_progress(counted, f"fitting {name}", count, "sentences")
+        return fit_tokenizer(self.config.tokenizer, sentences, count)
 
     def _encode(self, indices: npt.NDArray[np.int64]) -> Tokens:
         if self.store is not None:
             return self.store.gather(indices)
         ids = self.tokenizer.encode_batch(list(self.text.sentences(indices)))[0]
-        # Of a tokenizer that is fitted on all of the text, the type that the store of all of it has.
+        # The type that a token store has; it exists only for tokenizers that are fitted on the train split.
         return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))
 
     def sample(self) -> SampleTokens:
-        """Ids of the sample."""
+        """Return the ids of the sample."""
         drawn = self.drawn
         tokens = self._encode(drawn.indices)
         if drawn.cut is not None:
             last, end = drawn.cut
-            ids = [*beginning(self.tokenizer, self.text.sentence(last), end), EOS]
+            ids = [*encode_beginning(self.tokenizer, self.text.sentence(last), end), EOS]
             tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest)
 
     def held_out(self, split: str, words: int) -> HeldOut:
-        """Whole sentences of at most `words` reference words, drawn over the split, the same for every run.
+        """Return whole sentences of at most `words` reference words, drawn over the split, the same for every run.
 
-        Raises InputError when the split is empty.
+        Raises InputError if the split is empty.
         """
         available = self.text.split_sentences(split)
         if not len(available):
@@ -204,11 +198,11 @@ class Corpus:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What a run's manifest says of its corpus: digests, sizes, the sample and its expected overlap."""
-        vocabulary = len(self.tokenizer)  # fitted by now
-        fitted_on = self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None
-        folder = tokenizer_folder(self.config, fitted_on)
-        told = {
+        """The corpus's entry in a run's manifest: digests, sizes, the sample and its expected overlap."""
+        vocabulary = len(self.tokenizer)  # before the folder is read: fits the tokenizer if it is missing
+        sample_digest = self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None
+        folder = tokenizer_folder(self.config, sample_digest)
+        entry = {
             "name": self.config.corpus.name,
             "text": self.text.digest,
             "source": self.text.manifest["source"],
@@ -216,19 +210,19 @@ class Corpus:
             "splits": self.text.manifest["splits"],
             "tokenizer": tokenizer_digest(folder / "tokenizer"),
             "vocabulary": vocabulary,
-            "sample": describe(self.drawn),
+            "sample": self.drawn.describe(),
         }
         if self.filter is not None:
-            passed = {"sentences": self.drawn.passed_sentences, "words": self.drawn.passed_words}
-            told["filter"] = self.filter.describe() | {"sample": passed}
-        return told
+            skipped = {"sentences": self.drawn.skipped_sentences, "words": self.drawn.skipped_words}
+            entry["filter"] = self.filter.describe() | {"sample": skipped}
+        return entry
 
 
 def prepare(config: CorporaConfig) -> Corpus:
-    """The corpus of a configuration; its text is prepared unless it is there, its ids when they are first asked for.
+    """Return the corpus of a configuration; its text is prepared if it is missing, its ids on first use.
 
-    Safe to call from many processes at once. Raises NoCorpus where none is chosen, InputError for text that cannot be
-    used and StoreError for a store that is damaged or was prepared from something else.
+    Safe to call from many processes at once. Raises NoCorpus if no corpus is chosen, InputError for text that cannot
+    be used, and StoreError for a store that is damaged or was prepared from another source.
     """
     check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
@@ -237,40 +231,38 @@ def prepare(config: CorporaConfig) -> Corpus:
     with _prepared_once(folder) as missing:
         if missing:
             share = Share()
-            found = ((len(document.sentences), document) for document in documents(config.corpus, share))
-            shown = with_progress(found, f"reading {config.corpus.name}", share, "sentences")
-            write_text_store(folder, shown, config.corpus.reference, config.corpus.split, description)
+            counted = ((len(document.sentences), document) for document in documents(config.corpus, share))
+            stream = with_progress(counted, f"reading {config.corpus.name}", share, "sentences")
+            write_text_store(folder, stream, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
     for key, value in description.items():
         if text.manifest.get(key) != value:
             raise StoreError(
-                f"{folder} was prepared with {key}={text.manifest.get(key)}, now it is {value}: "
-                f"give the other text its own corpus.name, or remove {folder.parent}"
+                f"{folder}: prepared with {key}={text.manifest.get(key)}, now {value}; give the other text its own "
+                f"corpus.name, or remove {folder.parent}"
             )
     return Corpus(config, text)
 
 
 def corpus_folder(config: CorporaConfig) -> Path:
-    """store/<corpus>."""
+    """Return store/<corpus>."""
     return Path(config.paths.store) / config.corpus.name
 
 
 def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
-    """store/<corpus>/<tokenizer>, a readable name and 8 hex digits of all that the tokenizer depends on."""
-    described = {**dataclasses.asdict(config.tokenizer), "sample": sample}
-    return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(described)[:8]}"
+    """Return store/<corpus>/<tokenizer>: a name and 8 hex digits of the tokenizer's configuration.
 
-
-def filter_folder(config: CorporaConfig, pattern: str) -> Path:
-    """store/<corpus>/filter-<digest of the pattern>."""
-    return corpus_folder(config) / f"filter-{sha256_json(pattern)[:16]}"
+    sample: digest of the sample that the tokenizer is fitted on; None if it is fitted on the train split.
+    """
+    description = {**dataclasses.asdict(config.tokenizer), "sample": sample}
+    return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(description)[:8]}"
 
 
 @contextmanager
 def _prepared_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
-    """Whether a store must be written, decided under a lock when it seems so: of many processes only one writes it.
+    """Yield true if a store must be written, and then hold its lock: only one of many processes writes it.
 
-    `last`: the file that is written last.
+    last: the file that is written last.
     """
     if _is_there(folder, last):
         yield False
@@ -288,35 +280,34 @@ def _is_there(folder: Path, last: str = MANIFEST) -> bool:
 
 
 def is_prepared(config: CorporaConfig) -> bool:
-    """True if the text of a configuration's corpus is in the store."""
+    """Return true if the text of a configuration's corpus is in the store."""
     return _is_there(corpus_folder(config) / "text")
 
 
 def store_bytes(config: CorporaConfig) -> tuple[int, int]:
-    """Bytes of a corpus's store that are there, and about how many preparing it would add; 0 where that is unknown.
-
-    Ids take two bytes a word or so, the text of an English word six; compressed files hold about four times their size.
-    """
-    there = sum(file.stat().st_size for file in corpus_folder(config).rglob("*") if file.is_file())
-    if is_prepared(config):
-        text = text_manifest(corpus_folder(config) / "text")
-        small = config.sample.number / text["splits"]["train"][config.sample.count] < SMALL_SHARE
-        known = _is_there(tokenizer_folder(config)) or small or config.tokenizer.fit_on == "sample"
-        return there, 0 if known else round(TOKEN_BYTES * sum(split["words"] for split in text["splits"].values()))
-    return there, round(source_bytes(config.corpus))
+    """Return the bytes of a corpus's store, and an estimate of those that preparing it adds; 0 if that is unknown."""
+    existing = sum(file.stat().st_size for file in corpus_folder(config).rglob("*") if file.is_file())
+    if not is_prepared(config):
+        return existing, round(source_bytes(config.corpus))
+    splits = text_manifest(corpus_folder(config) / "text")["splits"]
+    small = config.sample.number / splits["train"][config.sample.count] < SMALL_SHARE
+    if _is_there(tokenizer_folder(config)) or small or config.tokenizer.fit_on == "sample":
+        return existing, 0
+    return existing, round(TOKEN_BYTES * sum(split["words"] for split in splits.values()))
 
 
 def known_filter(config: CorporaConfig) -> dict[str, Any] | None:
-    """How much the filter of a configuration matches (corpora.filters.FilterManifest); None where nobody looked yet."""
+    """Return the manifest of a configuration's filter (FilterManifest); None if it has none or it is not prepared."""
     try:
-        return filter_manifest(filter_folder(config, config.corpus.filter)) if config.corpus.filter else None
+        pattern = config.corpus.filter
+        return filter_manifest(filter_folder(corpus_folder(config), pattern)) if pattern else None
     except StoreError:
         return None
 
 
 @dataclass(frozen=True)
 class KnownSizes:
-    """Sizes that are known without preparing anything."""
+    """Sizes of a prepared corpus."""
 
     vocabulary: int
     tokens_per_word: float
@@ -324,9 +315,9 @@ class KnownSizes:
 
 
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
-    """Sizes read from the stores of a configuration; None where they are not prepared or fitted on the sample.
+    """Read sizes from the stores of a configuration; None if they are missing or the tokenizer fits on the sample.
 
-    Raises ConfigError where the text is prepared and holds less than the sample.
+    Raises ConfigError if the text is prepared and has less than the sample.
     """
     try:
         train = text_manifest(corpus_folder(config) / "text")["splits"]["train"]

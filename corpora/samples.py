@@ -1,14 +1,14 @@
-"""Samples: a random part of the train split, cut to exactly the asked size.
+"""Samples: random parts of the train split, cut to exactly the requested size.
 
-Reproducible from the text's digest, unit, count, size, seed, nesting and filter alone: a seeded permutation of the
-units, without replacement, kept in permuted order, its last unit cut. A filter changes nothing but that the sentences
-which match it are passed over, within documents too: with it and without, samples of a seed share the rest of their
-text, in the same order.
+A sample depends on the text's digest, unit, count, size, seed, nesting and filter alone. It is a seeded permutation of
+the units, without replacement and in permuted order, with its last unit cut. A filter only skips the sentences that
+match it, within documents too: with and without it, samples of one seed share the rest of their text in the same order.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,27 +27,49 @@ from pairscale.seeds import derived_seed, permutation
 class Sample:
     """Sentences of the train split, in the order of training."""
 
-    indices: npt.NDArray[np.int64]  # sentences, the cut one left out
-    cut: tuple[int, int] | None  # the last sentence and how many of its characters are kept, if the size ends in it
+    indices: npt.NDArray[np.int64]  # whole sentences
+    cut: tuple[int, int] | None  # index and number of characters of a last, shortened sentence
     words: int
     characters: int
     digest: str
-    available: int  # size of the train split, in the unit of `count`
+    available: int  # size of the train split, in units of `count`
     share: float  # of the train split; the expected overlap of two independent samples of this size
-    passed_sentences: int = 0  # that match the filter, and would have come before the sample's end
-    passed_words: int = 0
+    skipped_sentences: int = 0  # that match the filter and come before the sample's end
+    skipped_words: int = 0
 
     @property
     def sentences(self) -> int:
+        """Number of sentences, a shortened one included."""
         return len(self.indices) + (self.cut is not None)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the sample's entry in a run's manifest."""
+        return {
+            "sentences": self.sentences,
+            "words": self.words,
+            "characters": self.characters,
+            "digest": self.digest,
+            "available": self.available,
+            "overlap": self.share,
+        }
+
+
+def read_sentences(
+    text: TextStore, indices: npt.NDArray[np.int64], cut: tuple[int, int] | None = None
+) -> Iterator[str]:
+    """Yield the sentences of `indices`, and after them the shortened one of `cut`."""
+    yield from text.sentences(indices)
+    if cut is not None:
+        index, end = cut
+        yield text.sentence(index)[:end]
 
 
 def check_available(config: SampleConfig, corpus: str, available: int, filtered: bool = False) -> None:
-    """Raise ConfigError where a train split that holds `available` units is smaller than the sample."""
+    """Raise ConfigError if the train split, of `available` units, is smaller than the sample."""
     if config.number > available:
-        beside = " beside the sentences that match corpus.filter" if filtered else ""
+        unmatched = " without the sentences that match corpus.filter" if filtered else ""
         raise ConfigError(
-            f"sample.size={config.size}: more {config.count} than the train split of {corpus} holds{beside} "
+            f"sample.size={config.size}: more {config.count} than the train split of {corpus} has{unmatched} "
             f"({available:,})"
         )
 
@@ -55,12 +77,12 @@ def check_available(config: SampleConfig, corpus: str, available: int, filtered:
 def draw_sample(
     text: TextStore, config: SampleConfig, seed: int, filtered: npt.NDArray[np.bool_] | None = None
 ) -> Sample:
-    """Draw the sample that `config` describes, for the run's `seed`; `filtered` (sentences,) are passed over.
+    """Draw the sample of a run with `seed`, skipping sentences that are true in `filtered` (sentences,).
 
-    Raises ConfigError when the train split is smaller than the size.
+    Raises ConfigError if the train split is smaller than the sample.
     """
     own = derived_seed(config.seed, seed, "sample")
-    # Nested samples share one permutation over all sizes, independent ones have one each.
+    # Nested samples of all sizes share one permutation, independent ones have one each.
     seeds = [own] if config.nested else [own, config.number]
     if config.unit == "document":
         documents = text.split_documents("train")
@@ -76,15 +98,15 @@ def draw_sample(
     available = int(ends[-1]) if len(ends) else 0
     check_available(config, text.folder.parent.name, available, filtered is not None)
     whole = int(np.searchsorted(ends, config.number, side="right"))
-    left = config.number - (int(ends[whole - 1]) if whole else 0)
+    remainder = config.number - (int(ends[whole - 1]) if whole else 0)
     indices = order[:whole]
     words, characters = int(text.words[indices].sum()), int(text.characters[indices].sum())
     cut = None
-    if left:
+    if remainder:
         last = int(order[whole])
         sentence = text.sentence(last)
         spans = word_spans(sentence, text.manifest["reference"])
-        end = spans[left - 1][1] if config.count == "words" else _end_of_character(sentence, left)
+        end = spans[remainder - 1][1] if config.count == "words" else _end_of_character(sentence, remainder)
         cut = last, end
         words += sum(start < end for start, _ in spans)
         characters += count_characters(sentence[:end])
@@ -93,47 +115,35 @@ def draw_sample(
     if filtered is None:
         return sample
     end = np.flatnonzero(everything == order[whole + (cut is not None) - 1])[0]
-    passed = everything[:end][filtered[everything[:end]]]
-    return replace(sample, passed_sentences=len(passed), passed_words=int(text.words[passed].sum()))
+    skipped = everything[:end][filtered[everything[:end]]]
+    return replace(sample, skipped_sentences=len(skipped), skipped_words=int(text.words[skipped].sum()))
 
 
 def _sentences_of(text: TextStore, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Sentences of documents, each document's in its order."""
+    """Return the sentences of documents, in the order of `documents` and of the text within each."""
     first = np.asarray(text.documents)
     return ranges(first[documents].astype(np.int64), first[documents + 1].astype(np.int64))
 
 
 def ranges(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The whole numbers of [start, end) for each pair, end to end."""
+    """Return the integers of each range [start, end), concatenated."""
     lengths = ends - starts
     steps = np.arange(int(lengths.sum()), dtype=np.int64)
     return steps + np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
 
 
 def _end_of_character(sentence: str, number: int) -> int:
-    """Where the `number`th character that is not white space ends."""
-    visible = [at for at, character in enumerate(sentence) if not character.isspace()]
+    """Return the end of the `number`th character that is not white space."""
+    visible = [position for position, character in enumerate(sentence) if not character.isspace()]
     return visible[number - 1] + 1
 
 
-def beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
-    """Ids of the first `end` characters of a sentence.
+def encode_beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
+    """Return the ids of a sentence's first `end` characters.
 
-    Where a token ends there they are those of the whole sentence, so that "Mr." stays one word where the cut makes it
-    the last; else the beginning is encoded for itself.
+    If a token of the whole sentence ends there, its ids are used, so that a final "Mr." stays one word; otherwise the
+    beginning is encoded alone.
     """
     ids, spans = tokenizer.encode_spans(sentence)
     ends = [stop for _, stop in spans]
     return ids[: ends.index(end) + 1] if end in ends else tokenizer.encode(sentence[:end])
-
-
-def describe(sample: Sample) -> dict[str, Any]:
-    """What the run's manifest says of its sample."""
-    return {
-        "sentences": sample.sentences,
-        "words": sample.words,
-        "characters": sample.characters,
-        "digest": sample.digest,
-        "available": sample.available,
-        "overlap": sample.share,
-    }

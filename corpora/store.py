@@ -1,13 +1,13 @@
-"""Token stores: the ids of every sentence of a corpus under one tokenizer, in flat memory-mapped arrays.
+"""Token stores: the ids of all sentences of a corpus under one tokenizer, in flat memory-mapped arrays.
 
 store/<corpus>/<tokenizer>/
-    tokens.bin       ids, each sentence followed by <eos>; the smallest unsigned type that fits
-    offsets.npy      first id of each sentence, and the end of the last
+    tokens.bin       ids, each sentence followed by <eos>, in the smallest unsigned type that fits
+    offsets.npy      index of each sentence's first id, and the end of the last
     tokenizer/       the fitted tokenizer
-    fitted.json      written after it: the text that it was fitted on, and how many tokens a word it makes
+    fitted.json      written after it: digest of the text that it was fitted on, tokens per word
     manifest.json    written last: sizes, digests of text, tokenizer and tokens
 
-Where all samples were small parts of the text there are only tokenizer/ and fitted.json: each was encoded by itself.
+If all samples so far are small parts of the text, only tokenizer/ and fitted.json exist: each sample is encoded alone.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.samples import ranges
-from corpora.text import TextStore, read_manifest
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
 from pairscale.errors import StoreError
-from pairscale.files import atomic_path, sha256_file, write_array, write_json
+from pairscale.files import atomic_path, write_array, write_json
 from pairscale.progress import with_progress
 from pairscale.schema import Digest, NonNegative, Positive, read_json
 
 STORE_VERSION = 1
-BATCH = 20_000  # sentences that are encoded at a time
+BATCH = 20_000  # sentences to encode at a time
+GATHERED = 100_000  # sentences to gather at a time
 FITTED = "fitted.json"
 FITTED_VERSION = 1
-COUNTED = 2_000  # sentences from which tokens a word are known where the whole text is not encoded
+COUNTED = 2_000  # sentences from which tokens per word are estimated before the whole text is encoded
 
 
 class Fitted(TypedDict):
@@ -45,40 +46,40 @@ class Fitted(TypedDict):
 
 
 def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
-    """The smallest unsigned type that holds a tokenizer's ids."""
+    """Return the smallest unsigned type that holds a tokenizer's ids."""
     return np.min_scalar_type(len(tokenizer) - 1)
 
 
 def write_fitted(folder: Path, text: TextStore, tokenizer: Tokenizer) -> None:
-    """Write fitted.json beside a tokenizer that is saved in `folder` and was fitted on the train split of `text`.
+    """Write fitted.json for the tokenizer saved in `folder`, which was fitted on the train split of `text`.
 
-    Raises StoreError for a text without a word.
+    Raises StoreError for a text without words.
     """
     _check_words(text)
     train = text.split_sentences("train")
-    some = train[:: max(1, len(train) // COUNTED)]
-    ids, _ = tokenizer.encode_batch(list(text.sentences(some)))
+    subset = train[:: max(1, len(train) // COUNTED)]
+    ids, _ = tokenizer.encode_batch(list(text.sentences(subset)))
     fitted = Fitted(
         version=FITTED_VERSION,
         text=text.digest,
         tokenizer=tokenizer_digest(folder / "tokenizer"),
         vocabulary=len(tokenizer),
-        tokens_per_word=(len(ids) - len(some)) / int(text.words[some].sum()),
+        tokens_per_word=(len(ids) - len(subset)) / int(text.words[subset].sum()),
     )
     write_json(folder / FITTED, fitted)
 
 
 def fitted_manifest(folder: Path) -> Fitted:
-    """fitted.json of a folder. Raises StoreError in one line."""
+    """Read fitted.json of a folder. Raises StoreError."""
     return read_json(folder / FITTED, Fitted, StoreError, f"remove {folder} to fit it again", FITTED_VERSION)
 
 
 def check_fitted(folder: Path, text: TextStore) -> None:
-    """Raise StoreError unless the tokenizer in `folder` is the one that was fitted on `text`."""
+    """Raise StoreError unless the tokenizer in `folder` was fitted on `text`."""
     fitted = fitted_manifest(folder)
     for name, digest in (("text", text.digest), ("tokenizer", tokenizer_digest(folder / "tokenizer"))):
         if fitted[name] != digest:  # type: ignore[literal-required]
-            raise StoreError(f"{folder}: the digest of its {name} is not that of {FITTED}; remove it to fit it again")
+            raise StoreError(f"{folder}: its {name} is not the one in {FITTED}; remove it to fit it again")
 
 
 class _Digests(TypedDict):
@@ -89,7 +90,7 @@ class _Digests(TypedDict):
 
 
 class StoreManifest(TypedDict):
-    """Schema of manifest.json: what is read back of it."""
+    """Schema of manifest.json, as far as it is read back."""
 
     digests: _Digests
     dtype: Literal["uint8", "uint16", "uint32"]
@@ -99,54 +100,52 @@ class StoreManifest(TypedDict):
 
 
 def store_manifest(folder: Path) -> dict[str, Any]:
-    """manifest.json of a token store. Raises StoreError in one line."""
+    """Read manifest.json of a token store (StoreManifest). Raises StoreError."""
     return read_manifest(folder, STORE_VERSION, StoreManifest)
 
 
 class TokenStore:
-    """The ids of a corpus."""
+    """The ids of all sentences of a corpus."""
 
     def __init__(self, folder: Path, text: TextStore):
-        """Open a store. Raises StoreError in one line when it is damaged or belongs to another text or tokenizer."""
+        """Open a store. Raises StoreError if it is damaged or belongs to another text or tokenizer."""
         self.folder = folder
         self.manifest = store_manifest(folder)
         self.tokenizer = load_tokenizer(folder / "tokenizer")
-        tokens = folder / "tokens.bin"
-        found = {
-            "text": text.digest,
-            "tokenizer": tokenizer_digest(folder / "tokenizer"),
-            "tokens": sha256_file(tokens) if tokens.exists() else None,
-            "offsets": sha256_file(folder / "offsets.npy") if (folder / "offsets.npy").exists() else None,
-        }
-        for name, digest in found.items():
-            if digest != self.manifest["digests"][name]:
-                raise StoreError(
-                    f"{folder}: the digest of its {name} is not the one in its manifest; remove it to prepare it again"
-                )
-        self.tokens: npt.NDArray[Any] = np.memmap(tokens, self.manifest["dtype"], "r")
+        check_recorded(folder, self.manifest["digests"], _digests(folder, text))
+        self.tokens: npt.NDArray[Any] = np.memmap(folder / "tokens.bin", self.manifest["dtype"], "r")
         self.offsets: npt.NDArray[Any] = np.load(folder / "offsets.npy", mmap_mode="r")
 
     def gather(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Ids of sentences, each followed by `<eos>`, end to end, in the order of `indices`."""
+        """Return the ids of sentences end to end, each followed by `<eos>`, in the order of `indices`."""
         starts, ends = self.offsets[indices].astype(np.int64), self.offsets[indices + 1].astype(np.int64)
         result = np.empty(int((ends - starts).sum()), self.tokens.dtype)
-        at = 0
-        for part in np.array_split(np.arange(len(indices)), max(1, len(indices) // 100_000)):
-            found = self.tokens[ranges(starts[part], ends[part])]
-            result[at : at + len(found)] = found
-            at += len(found)
+        position = 0
+        for part in np.array_split(np.arange(len(indices)), max(1, len(indices) // GATHERED)):
+            ids = self.tokens[ranges(starts[part], ends[part])]
+            result[position : position + len(ids)] = ids
+            position += len(ids)
         return result
+
+
+def _digests(folder: Path, text: TextStore) -> dict[str, str | None]:
+    return {
+        "text": text.digest,
+        "tokenizer": tokenizer_digest(folder / "tokenizer"),
+        "tokens": file_digest(folder / "tokens.bin"),
+        "offsets": file_digest(folder / "offsets.npy"),
+    }
 
 
 def _check_words(text: TextStore) -> None:
     if not len(text) or not text.words.any():
-        raise StoreError(f"{text.folder}: holds no word of text, so there is nothing to encode; prepare it again")
+        raise StoreError(f"{text.folder}: has no words to encode; remove it to prepare it again")
 
 
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
-    """Encode every sentence of a text by the tokenizer saved beside; `description` goes into the manifest.
+    """Encode every sentence of a text with the tokenizer saved in `folder`; `description` goes into the manifest.
 
-    Raises StoreError for a text without a word.
+    Raises StoreError for a text without words.
     """
     _check_words(text)
     dtype = dtype_of(tokenizer)
@@ -168,12 +167,7 @@ def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, descr
         "tokens": int(offsets[-1]),
         "tokens_per_word": (int(offsets[-1]) - len(text)) / int(text.words.sum()),
         "unknown": unknown,
-        "digests": {
-            "text": text.digest,
-            "tokenizer": tokenizer_digest(folder / "tokenizer"),
-            "tokens": sha256_file(folder / "tokens.bin"),
-            "offsets": sha256_file(folder / "offsets.npy"),
-        },
+        "digests": _digests(folder, text),
     }
     write_json(folder / "manifest.json", manifest)
 

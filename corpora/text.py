@@ -1,12 +1,12 @@
-"""The text store: a corpus's text read once, as UTF-8 sentences with the sizes that sampling needs.
+"""The text store: the sentences of a corpus, UTF-8, with the sizes that sampling needs.
 
     store/<corpus>/text/
         text.txt            one sentence a line
         offsets.npy         byte offset of each sentence, and the end of the last
-        words.npy           reference words of each sentence
-        characters.npy      characters of each sentence that are not white space
-        documents.npy       first sentence of each document, and the end of the last
-        splits.npy          split of each document: index into SPLITS
+        words.npy           number of reference words of each sentence
+        characters.npy      number of characters of each sentence, without white space
+        documents.npy       index of each document's first sentence, and the end of the last
+        splits.npy          split of each document, an index into SPLITS
         manifest.json       written last
 
 All arrays are memory-mapped.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -33,8 +33,8 @@ from pairscale.schema import Count, Digest, Positive, read_json
 
 SPLITS = ("train", "valid", "test")
 TEXT_VERSION = 1
-OFFSETS_AT_A_TIME = 100_000  # that are taken out of their map: one by one takes longer than the text
-ENOUGH_DOCUMENTS = 500  # for a share of .02 to hold some of them almost certainly
+OFFSETS_AT_A_TIME = 100_000  # copied out of their memory map: one by one takes longer than reading the text
+ENOUGH_DOCUMENTS = 500  # a share of .02 of them is almost certainly not empty
 
 
 class _Split(TypedDict):
@@ -50,7 +50,7 @@ class _Splits(TypedDict):
     test: _Split
 
 
-# Schema of manifest.json: what is read back of it. "corpus.path" is of local files: what each was
+# Schema of manifest.json, as far as it is read back. "corpus.path": digests of local files by name
 # (corpora/sources/read.py).
 TextManifest = TypedDict(
     "TextManifest",
@@ -66,9 +66,9 @@ TextManifest = TypedDict(
 
 
 def split_of(document: Document, config: SplitConfig) -> str:
-    """Split of a document: its published one, else by a seeded hash of its source and text.
+    """Return the split of a document: the published one, else one drawn by a seeded hash of its source and text.
 
-    The hash makes the split of a document independent of all others, so that adding text moves none of them.
+    The hash makes a document's split independent of all others: more text moves no document to another split.
     """
     if document.split is not None:
         return document.split
@@ -83,7 +83,7 @@ class TextStore:
     """A prepared text, read through memory maps."""
 
     def __init__(self, folder: Path):
-        """Open a store. Raises StoreError in one line when it is incomplete, damaged or of another version."""
+        """Open a store. Raises StoreError if it is incomplete, damaged or of another version."""
         self.folder = folder
         self.manifest = text_manifest(folder)
         arrays = {
@@ -93,21 +93,21 @@ class TextStore:
         self.documents, self.splits = arrays["documents"], arrays["splits"]
         path = folder / "text.txt"
         if not path.exists() or path.stat().st_size != int(self.offsets[-1]) or len(self) != self.manifest["sentences"]:
-            raise StoreError(f"{path}: not the size that its manifest gives; remove {folder} to prepare it again")
+            raise StoreError(f"{path}: not of the size in its manifest; remove {folder} to prepare it again")
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:
-        """Number of sentences."""
+        """Return the number of sentences."""
         return len(self.offsets) - 1
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text, its sentences, documents and splits, and its sizes in words and characters."""
+        """SHA-256 of the text, of its sentences, documents and splits, and of their sizes in words and characters."""
         return str(self.manifest["digest"])
 
     def verify(self) -> None:
-        """Raise StoreError unless the text is the one that was written."""
+        """Raise StoreError if the text has changed since it was written."""
         path = self.folder / "text.txt"
         if sha256_file(path) != self.manifest["text_digest"]:
             raise StoreError(
@@ -115,28 +115,28 @@ class TextStore:
             )
 
     def sentence(self, index: int) -> str:
-        """One sentence."""
+        """Return one sentence."""
         start, end = int(self.offsets[index]), int(self.offsets[index + 1])
         return self._bytes[start : end - 1].decode()
 
     def sentences(self, indices: npt.ArrayLike) -> Iterator[str]:
-        """Sentences in the order of `indices`."""
+        """Yield sentences in the order of `indices`."""
         chosen = np.asarray(indices, np.int64)
         for part in np.array_split(chosen, max(1, len(chosen) // OFFSETS_AT_A_TIME)):
             for start, end in zip(self.offsets[part].tolist(), self.offsets[part + 1].tolist(), strict=True):
                 yield self._bytes[start : end - 1].decode()
 
     def split_documents(self, split: str) -> npt.NDArray[np.int64]:
-        """Documents of a split."""
+        """Return the indices of a split's documents."""
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
     def split_sentences(self, split: str) -> npt.NDArray[np.int64]:
-        """Sentences of a split, in the order of the text."""
+        """Return the indices of a split's sentences, in the order of the text."""
         of_sentence = np.repeat(self.splits, np.diff(self.documents))
         return np.flatnonzero(of_sentence == SPLITS.index(split))
 
     def units(self, count: str) -> npt.NDArray[Any]:
-        """Size of each sentence in words, characters or sentences."""
+        """Return the size of each sentence (sentences,) in words, characters or sentences."""
         match count:
             case "words":
                 return self.words
@@ -149,9 +149,9 @@ class TextStore:
 def write_text_store(
     folder: Path, documents: Iterable[Document], reference: str, split: SplitConfig, description: dict[str, Any]
 ) -> None:
-    """Write a text store; `description` (where the text came from) goes into the manifest.
+    """Write a text store; `description`, the text's source, goes into the manifest.
 
-    Raises InputError when there is no sentence in the train split, or none to validate with.
+    Raises InputError if the train or valid split is empty.
     """
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
     first, splits = array("Q", [0]), array("B")
@@ -185,8 +185,8 @@ def write_text_store(
         if not totals[name]["sentences"]:
             shorter = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS)
             raise InputError(
-                f"{description.get('source', folder)}: no text for {use} among {len(splits)} documents, of which "
-                f"shares are drawn (corpus.split.valid={split.valid:g}, test={split.test:g}); "
+                f"{description.get('source', folder)}: no text for {use} among {len(splits)} documents "
+                f"(corpus.split.valid={split.valid:g}, test={split.test:g}); "
                 f"corpus.document_sentences={shorter} cuts them into more, corpus.split.valid=0.2 takes a larger share"
             )
     digest = text_digest.copy()
@@ -210,18 +210,30 @@ def write_text_store(
 
 
 def text_manifest(folder: Path) -> dict[str, Any]:
-    """manifest.json of a text store. Raises StoreError in one line."""
+    """Read manifest.json of a text store (TextManifest). Raises StoreError."""
     return read_manifest(folder, TEXT_VERSION, TextManifest)
 
 
 def read_manifest(folder: Path, version: int, schema: type[Any]) -> dict[str, Any]:
-    """manifest.json of a store, of a TypedDict `schema`. Raises StoreError in one line."""
+    """Read manifest.json of a store, checked against a TypedDict. Raises StoreError."""
     remedy = f"remove {folder} to prepare it again"
     return dict(read_json(folder / "manifest.json", schema, StoreError, remedy, version))
 
 
+def check_recorded(folder: Path, recorded: Mapping[str, Any], actual: Mapping[str, Any]) -> None:
+    """Raise StoreError if a value of a store is not the one that its manifest has recorded under the same name."""
+    for name, value in actual.items():
+        if value != recorded[name]:
+            raise StoreError(f"{folder}: its {name} is not the one in its manifest; remove it to prepare it again")
+
+
+def file_digest(path: Path) -> str | None:
+    """Return the SHA-256 of a file; None if it does not exist."""
+    return sha256_file(path) if path.exists() else None
+
+
 def _map(path: Path) -> npt.NDArray[Any]:
     try:
-        return np.asarray(np.load(path, mmap_mode="r"))  # a plain view of the map: its class makes each index slow
+        return np.asarray(np.load(path, mmap_mode="r"))  # a plain view: indexing a memmap object is slow
     except (OSError, ValueError) as error:
         raise StoreError(f"{path}: cannot be read ({error}); remove {path.parent} to prepare it again") from None

@@ -1,6 +1,6 @@
-"""How often words occur in the sample that a run was trained on, drawn again from the text store as training drew it.
+"""Frequencies of reference words (corpora/words.py) in the sample that a run was trained on, whatever its tokenizer.
 
-Words are reference words (corpora/words.py), whatever tokens a model reads.
+The sample is drawn again from the text store, as training drew it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +16,29 @@ import numpy as np
 import pandas as pd
 
 from corpora.config import SampleConfig
-from corpora.filters import Filter
-from corpora.samples import draw_sample
+from corpora.filters import Filter, filter_folder
+from corpora.samples import draw_sample, read_sentences
 from corpora.text import TextStore
 from corpora.words import words
 from pairscale.errors import StoreError
-from pairscale.files import sha256_json
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each word occurs in the `sentences` (of `words`) of a sample that were counted, of `of_sentences`."""
+    """Frequencies of words in a sample or its beginning."""
 
     of: Counter[str]
-    words: int
-    sentences: int
-    of_sentences: int
+    words: int  # counted, with repeats
+    sentences: int  # counted
+    of_sentences: int  # sentences of the sample
 
     def per_million(self, word: str) -> float:
-        """Occurrences per million words, half of one added, so that a word that does not occur has a logarithm."""
+        """Return occurrences per million words, plus half an occurrence so that absent words have a logarithm."""
         return (self.of[word] + 0.5) / self.words * 1e6
 
     @property
     def ranks(self) -> dict[str, int]:
-        """Rank of each word that occurs, 1 the most frequent; equally frequent ones share the mean of theirs, as a
-        share of a tie would be an accident of the order."""
+        """Rank of each word that occurs, 1 for the most frequent; ties share their mean rank, rounded up."""
         table = pd.Series(self.of, dtype="int64").rank(ascending=False, method="average")
         return {str(word): int(np.ceil(rank)) for word, rank in table.items()}
 
@@ -51,25 +50,23 @@ def sample_counts(
     reference: str,
     most: int | None = None,
 ) -> Counts:
-    """Count the reference words of a run's own sample, or of its first `most` sentences.
+    """Count the reference words of a run's sample, or of its first `most` sentences.
 
-    `config`: of the run folder, or of a run that is yet to be; `manifest`: of the run folder, where there is one;
-    `store`: paths.store. Raises StoreError where the text is not in the store, or is another one, so that the sample
-    drawn from it is not the run's.
+    config: the run's configuration as plain data.
+    manifest: the run's manifest; None for a run that has not been trained.
+    store: paths.store.
+
+    Raises StoreError if the text is not in the store, or is not the one that the run was trained on.
     """
     corpus = store / str(config["corpus"]["name"])
     text = TextStore(corpus / "text")
     pattern = config["corpus"].get("filter")
-    folder = corpus / f"filter-{sha256_json(pattern)[:16]}"
-    filtered = Filter(folder, text, pattern).matches if pattern is not None else None
-    drawn = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered)
-    if manifest is not None and drawn.digest != manifest["corpus"]["sample"]["digest"]:
+    filtered = Filter(filter_folder(corpus, pattern), text, pattern).matches if pattern is not None else None
+    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered)
+    if manifest is not None and sample.digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
-    counted: Counter[str] = Counter()
-    for sentence in text.sentences(drawn.indices[:most].tolist()):
-        counted.update(words(sentence, reference))
-    if drawn.cut is not None and (most is None or len(drawn.indices) < most):
-        last, end = drawn.cut
-        counted.update(words(text.sentence(last)[:end], reference))
-    looked_at = drawn.sentences if most is None else min(most, drawn.sentences)
-    return Counts(counted, counted.total(), looked_at, drawn.sentences)
+    counts: Counter[str] = Counter()
+    for sentence in islice(read_sentences(text, sample.indices, sample.cut), most):
+        counts.update(words(sentence, reference))
+    counted = sample.sentences if most is None else min(most, sample.sentences)
+    return Counts(counts, counts.total(), counted, sample.sentences)

@@ -90,8 +90,8 @@ def test_no_training_sentence_matches_and_the_size_is_exact(file, pattern, size,
         assert chosen == kept[: len(chosen)]
         last = origin(everything).index(chosen[-1])
         passed = [i for i in origin(everything)[:last] if re.search(pattern, prepared.text.sentence(i))]
-        assert drawn.passed_sentences == len(passed)
-        assert drawn.passed_words == sum(count_words(prepared.text.sentence(i), "treebank") for i in passed)
+        assert drawn.skipped_sentences == len(passed)
+        assert drawn.skipped_words == sum(count_words(prepared.text.sentence(i), "treebank") for i in passed)
 
 
 @given(sizes=st.lists(st.integers(1, 900), min_size=2, max_size=4), unit=st.sampled_from(["sentence", "document"]))
@@ -142,11 +142,11 @@ def test_the_manifest_says_what_was_taken_out(file):
 def test_a_size_that_no_longer_fits_is_one_line(file):
     available = corpus(file, EVER, size="1").drawn.available
     assert corpus(file, EVER, size=str(available)).drawn.words == available
-    beside = rf"beside the sentences that match corpus\.filter \({available:,}\)"
+    beside = rf"without the sentences that match corpus\.filter \({available:,}\)"
     told = rf"sample\.size={available + 1}: more words than .* {beside}"
     with pytest.raises(ConfigError, match=told):
         _ = corpus(file, EVER, size=str(available + 1)).drawn
-    with pytest.raises(ConfigError, match=r"beside the sentences that match corpus\.filter \(0\)"):
+    with pytest.raises(ConfigError, match=r"without the sentences that match corpus\.filter \(0\)"):
         _ = corpus(file, ".", size="1").drawn
 
 

@@ -109,7 +109,7 @@ def test_documents_keep_their_order(text):
 def test_a_sample_larger_than_the_corpus_says_what_there_is(text):
     available = text.manifest["splits"]["train"]["words"]
     assert sample(text, available).words == available
-    with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than .* holds \({available:,}\)"):
+    with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than .* has \({available:,}\)"):
         sample(text, 1_000_000)
 
 

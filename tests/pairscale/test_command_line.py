@@ -47,14 +47,14 @@ def test_what_needs_a_corpus_asks_for_one_in_one_line(ended, tmp_path, command, 
     begun, code, _, err = ended(command, "model=lstm_tiny", *more)
     assert (begun, code) == ([], 2)
     assert err.count("\n") == 1
-    assert "corpus: none is chosen, and it has no default; give corpus=NAME; available: babylm, gulordava_en" in err
+    assert "corpus: not set, and has no default; give corpus=NAME; available: babylm, gulordava_en" in err
     assert "none," not in err.partition("there are")[2]
     assert not list(tmp_path.glob("runs/*/*"))
 
 
 def test_no_corpus_is_neither_prepared_nor_planned():
     for command, work in (("corpora", prepare), ("train", estimate)):
-        with pytest.raises(NoCorpus, match="corpus: none is chosen"):
+        with pytest.raises(NoCorpus, match="corpus: not set"):
             work(compose(command, ["tokenizer=char"]))
 
 

@@ -125,7 +125,7 @@ def test_each_model_has_the_recipe_of_its_name():
         ("recipe.budget.words=1M", "recipe.budget: give exactly one of epochs"),
         ("policy.context=text", "policy.context=text and policy.context_text belong together"),
         ("corpus.split.valid=0", "corpus.split: valid=0.0"),
-        ("corpus=gulordava_en", "tokenizer=word: would cut the words of the pretokenised corpus=gulordava_en again"),
+        ("corpus=gulordava_en", "tokenizer=word: would split the words of the pretokenised corpus=gulordava_en again"),
         ("model.layers=0", "model.layers=0: must be from 1 to 1000"),
         ("model.dropout=1.5", "model.dropout=1.5: must be 0 or more and below 1"),
         ("model=txl model.attention_dropout=-0.1", "model.attention_dropout=-0.1: must be 0 or more and below 1"),
