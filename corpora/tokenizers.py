@@ -1,6 +1,6 @@
-"""How a model cuts text into tokens. Every tokenizer has `<eos>` as id 0 and `<unk>` as id 1.
+"""Tokenizers: text to ids and back. In each, id 0 is `<eos>` and id 1 is `<unk>`.
 
-A tokenizer is saved as a folder: tokenizer.json (its configuration and kind) and vocab.txt or model.spm.
+A tokenizer is saved as a folder: tokenizer.json (configuration and digest) and vocab.txt or model.spm.
 """
 
 from __future__ import annotations
@@ -35,56 +35,56 @@ EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"
 TOKENIZER_VERSION = 1
 PIECE_KINDS = ("unigram", "bpe")
 WORD_KINDS = ("word", "jieba", "whitespace")
-FIT_SEED = 0  # draws the sentences that SentencePiece sees
+FIT_SEED = 0  # draws the sentences that SentencePiece is fitted on
 
 Ids = npt.NDArray[np.uint32]
 
 
 class Tokenizer(ABC):
-    """Text to ids and back."""
+    """A tokenizer, by the `kind` of its configuration."""
 
     def __init__(self, config: TokenizerConfig):
         self.config = config
 
     @abstractmethod
     def __len__(self) -> int:
-        """Size of the vocabulary, `<eos>` and `<unk>` included."""
+        """Return the size of the vocabulary, `<eos>` and `<unk>` included."""
 
     @abstractmethod
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Ids of a text, without `<eos>`, and each token's character offsets in it (increasing, not overlapping)."""
+        """Return the ids of a text, without `<eos>`, and the tokens' increasing, disjoint character offsets."""
 
     def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """`encode_spans` of a text as people write it, such as a benchmark's, though training text may be tokenised."""
+        """Encode plain text, such as a benchmark's, even if the training text is pretokenised; as `encode_spans`."""
         return self.encode_spans(text)
 
     @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """Ids of many texts end to end, each followed by `<eos>`, and the number of ids of each."""
+        """Return the ids of many texts end to end, each followed by `<eos>`, and the number of ids of each."""
 
     @abstractmethod
     def token(self, index: int) -> str:
-        """The token of an id."""
+        """Return the token of an id."""
 
     @abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids: the original where the tokenizer keeps it (pieces, characters), words and spaces else."""
+        """Return the text of ids: the original for pieces and characters, words joined by spaces otherwise."""
 
     @abstractmethod
     def _save_vocabulary(self, folder: Path) -> Path:
-        """Write the file that holds the vocabulary."""
+        """Write the vocabulary to a file in `folder` and return its path."""
 
     @property
     def word_level(self) -> bool:
-        """Whether tokens are words, with unknown ones among them; such models score `<eos>` by default."""
+        """True if tokens are words, some of them unknown; models over words score `<eos>` by default."""
         return self.config.kind in WORD_KINDS
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text, without `<eos>`."""
+        """Return the ids of a text, without `<eos>`."""
         return self.encode_spans(text)[0]
 
     def save(self, folder: Path) -> None:
-        """Write the folder; tokenizer.json, with the vocabulary's digest, comes last."""
+        """Write the tokenizer to a folder; tokenizer.json, with the vocabulary's digest, is written last."""
         folder.mkdir(parents=True, exist_ok=True)
         vocabulary = self._save_vocabulary(folder)
         description = {
@@ -97,15 +97,16 @@ class Tokenizer(ABC):
 
 
 class ListTokenizer(Tokenizer):
-    """Words, characters: whatever a list of known tokens holds, the rest is `<unk>`."""
+    """A tokenizer over a list of words or characters; all others are `<unk>`.
+
+    tokens: by id from 2, without the special tokens.
+    """
 
     def __init__(self, config: TokenizerConfig, tokens: Sequence[str]):
-        """`tokens` without the two special ones, by id from 2."""
         super().__init__(config)
         self.tokens = [EOS_TEXT, UNK_TEXT, *tokens]
         self.ids = {token: index for index, token in enumerate(self.tokens)}
-        # Text that spells a special token is not one.
-        for special in (EOS_TEXT, UNK_TEXT):
+        for special in (EOS_TEXT, UNK_TEXT):  # their spelling in a text is an unknown word
             self.ids[special] = UNK
         self._chunks: dict[str, tuple[int, ...]] = {}
         self._final_chunks: dict[str, tuple[int, ...]] = {}
@@ -120,7 +121,7 @@ class ListTokenizer(Tokenizer):
         return self._encoded(text, split(self.config.kind)(text))
 
     def encode_raw(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Pretokenised corpora split off punctuation and contractions: so does this, where spaces alone would not."""
+        """Encode plain text; in place of white space, Treebank rules split it as the pretokenised corpora were."""
         kind = "word" if self.config.kind == "whitespace" else self.config.kind
         return self._encoded(text, split(kind)(text))
 
@@ -143,19 +144,19 @@ class ListTokenizer(Tokenizer):
         return [ids.get(piece, UNK) for piece in split(self.config.kind)(text)]
 
     def _treebank_ids(self, text: str) -> list[int]:
-        """The same as `_ids`, with the ids of each whitespace-separated chunk remembered."""
+        """Return the same as `_ids`, remembering the ids of each whitespace-separated chunk."""
         chunks, last = treebank_chunks(text)
         known = self._chunks
         result: list[int] = []
         for chunk in chunks:
-            found = known.get(chunk)
-            if found is None:
-                found = known[chunk] = self._chunk_ids(chunk, False)
-            result.extend(found)
-        final = self._final_chunks.get(last)
-        if final is None:
-            final = self._final_chunks[last] = self._chunk_ids(last, True)
-        result.extend(final)
+            ids = known.get(chunk)
+            if ids is None:
+                ids = known[chunk] = self._chunk_ids(chunk, False)
+            result.extend(ids)
+        final_ids = self._final_chunks.get(last)
+        if final_ids is None:
+            final_ids = self._final_chunks[last] = self._chunk_ids(last, True)
+        result.extend(final_ids)
         return result
 
     def _chunk_ids(self, chunk: str, final: bool) -> tuple[int, ...]:
@@ -170,8 +171,8 @@ class ListTokenizer(Tokenizer):
 
 
 def split(kind: str) -> Callable[[str], list[str]]:
-    """The function that cuts a text into the tokens of a `ListTokenizer`."""
-    # NO-BREAK SPACE and its like are spaces to str.split, so words are; characters keep every space but a line's end.
+    """Return the function that cuts a text into the tokens of a `ListTokenizer` of a kind."""
+    # Words are cut at all that str.split takes for a space, NO-BREAK SPACE included; characters keep every space.
     if kind == "char":
         return list
     reference = {"word": "treebank", "jieba": "jieba", "whitespace": "whitespace"}[kind]
@@ -179,9 +180,9 @@ def split(kind: str) -> Callable[[str], list[str]]:
 
 
 class PieceTokenizer(Tokenizer):
-    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, over the text as it is: no normalisation.
+    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, over unnormalised text.
 
-    A text's first word gets the "▁" that all others have, so that a name is one token wherever it stands.
+    A text's first word gets the "▁" that all others have, so that a name is the same token in every position.
     """
 
     def __init__(self, config: TokenizerConfig, model: bytes):
@@ -201,7 +202,7 @@ class PieceTokenizer(Tokenizer):
         return list(self.processor.encode(text))
 
     def encode_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        # Of the bytes of a character without a piece, the last spans it; the others are empty, before it.
+        # A character without a piece is encoded as bytes: the last one spans it, the others are empty and before it.
         encoded = self.processor.encode(text, return_type="offset_mapping")
         return list(encoded["ids"]), list(encoded["offsets"])
 
@@ -221,13 +222,13 @@ class PieceTokenizer(Tokenizer):
 
 
 def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
-    """Fit a tokenizer on `count` sentences. Raises ConfigError when they hold too few different pieces for its size."""
+    """Fit a tokenizer on `count` sentences. Raises ConfigError if they have too few distinct pieces for its size."""
     if config.kind in PIECE_KINDS:
         return _fit_pieces(config, sentences, count)
     counts = _count_treebank(sentences) if config.kind == "word" else _count(sentences, split(config.kind))
     for special in (EOS_TEXT, UNK_TEXT, "\n"):
         counts.pop(special, None)
-    # By falling frequency, then by spelling: the order of the text must not matter.
+    # By falling frequency, then by spelling, so that the order of the text does not matter.
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
     return ListTokenizer(config, ranked[: config.vocab_size])
 
@@ -240,7 +241,7 @@ def _count(sentences: Iterable[str], pieces: Callable[[str], list[str]]) -> Coun
 
 
 def _count_treebank(sentences: Iterable[str]) -> Counter[str]:
-    """Count chunks first, and cut each different one only once."""
+    """Count words by counting chunks first, so that each distinct chunk is cut only once."""
     chunks: Counter[str] = Counter()
     final: Counter[str] = Counter()
     for sentence in sentences:
@@ -248,8 +249,8 @@ def _count_treebank(sentences: Iterable[str]) -> Counter[str]:
         chunks.update(inner)
         final[last] += 1
     counts: Counter[str] = Counter()
-    for counted, is_final in ((chunks, False), (final, True)):
-        for chunk, times in counted.items():
+    for chunk_counts, is_final in ((chunks, False), (final, True)):
+        for chunk, times in chunk_counts.items():
             for word in chunk_words(chunk, is_final) if chunk else ():
                 counts[word] += times
     return counts
@@ -262,18 +263,17 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
         raise ConfigError("tokenizer.vocab_size=null: unigram and bpe need a number, such as 8000")
     model = io.BytesIO()
     chosen = fitting_sentences(config, count)
-    told = (
-        f"fitting {config.kind}: {config.vocab_size:,} pieces to {count if chosen is None else len(chosen):,} sentences"
-    )
+    fitted = count if chosen is None else len(chosen)
+    message = f"fitting {config.kind}: {config.vocab_size:,} pieces to {fitted:,} sentences"
     try:
         with ExitStack() as stack:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_then(_drawn(sentences, chosen), lambda: stack.enter_context(working(told))),
+                sentence_iterator=_then(_chosen(sentences, chosen), lambda: stack.enter_context(working(message))),
                 model_writer=model,
                 model_type=config.kind,
                 vocab_size=config.vocab_size,
                 character_coverage=config.character_coverage,
-                byte_fallback=True,  # so that nothing is unknown
+                byte_fallback=True,  # nothing is unknown
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 add_dummy_prefix=True,
@@ -283,7 +283,7 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
                 pad_id=-1,
                 eos_piece=EOS_TEXT,
                 unk_piece=UNK_TEXT,
-                num_threads=1,  # part of the model's bytes
+                num_threads=1,  # recorded in the model's bytes
                 max_sentence_length=1 << 16,
                 minloglevel=2,
             )
@@ -294,27 +294,27 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
 
 
 def _then(values: Iterable[str], begin: Callable[[], object]) -> Iterator[str]:
-    """Pass on all values, then call `begin`: what reads them begins its own work."""
+    """Yield all values, then call `begin`: their consumer begins its own work."""
     yield from values
     begin()
 
 
 def fitting_sentences(config: TokenizerConfig, count: int) -> npt.NDArray[np.int64] | None:
-    """Which of `count` sentences a tokenizer is fitted on, in their order: SentencePiece takes some; None: all."""
-    if config.kind not in ("unigram", "bpe") or count <= config.fit_sentences:
+    """Return the indices, increasing, of the sentences that a tokenizer is fitted on; None: all `count`."""
+    if config.kind not in PIECE_KINDS or count <= config.fit_sentences:
         return None
     return np.sort(np.random.default_rng(FIT_SEED).choice(count, config.fit_sentences, replace=False))
 
 
-def _drawn(sentences: Iterable[str], chosen: npt.NDArray[np.int64] | None) -> Iterator[str]:
-    """The sentences of the places `chosen`; None: all."""
+def _chosen(sentences: Iterable[str], chosen: npt.NDArray[np.int64] | None) -> Iterator[str]:
+    """Yield the sentences of the increasing indices `chosen`; None: all."""
     if chosen is None:
         yield from sentences
         return
-    at, stream = 0, iter(sentences)
+    position, stream = 0, iter(sentences)
     for index in chosen.tolist():
-        yield from islice(stream, index - at, index - at + 1)
-        at = index + 1
+        yield from islice(stream, index - position, index - position + 1)
+        position = index + 1
 
 
 class _Description(msgspec.Struct):
@@ -333,7 +333,7 @@ def _description(folder: Path) -> _Description:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Read a saved tokenizer. Raises StoreError in one line when it is missing, damaged or of another version."""
+    """Read a saved tokenizer. Raises StoreError if it is missing, damaged or of another version."""
     description = _description(folder)
     path, config = folder / description.vocabulary, description.config
     try:
@@ -347,17 +347,17 @@ def load_tokenizer(folder: Path) -> Tokenizer:
             raise ValueError(f"no vocabulary of kind {config.kind}")
         if config.kind in PIECE_KINDS:
             pieces = PieceTokenizer(config, vocabulary)
-            if not pieces.encode(string.ascii_letters):  # ours normalise nothing
+            if not pieces.encode(string.ascii_letters):  # no normalisation: letters stay
                 raise ValueError("its normalizer removes letters")
             return pieces
         tokens = vocabulary.decode().removesuffix("\n").split("\n")  # "\r" may be a token
         if tokens[:2] != [EOS_TEXT, UNK_TEXT] or len(set(tokens)) != len(tokens):
-            raise ValueError(f"must begin with {EOS_TEXT} and {UNK_TEXT}, and hold no token twice")
+            raise ValueError(f"must begin with {EOS_TEXT} and {UNK_TEXT}, and have no token twice")
         return ListTokenizer(config, tokens[2:])
-    except (ValueError, RuntimeError) as error:  # the latter is SentencePiece's
+    except (ValueError, RuntimeError) as error:  # RuntimeError: SentencePiece
         raise StoreError(f"{path}: not a vocabulary ({' '.join(str(error).split())}); {_REMOVE}") from None
 
 
 def tokenizer_digest(folder: Path) -> str:
-    """SHA-256 of the vocabulary of a saved tokenizer. Raises StoreError."""
+    """Return the SHA-256 of a saved tokenizer's vocabulary. Raises StoreError."""
     return _description(folder).digest

@@ -1,14 +1,14 @@
-"""Reference words: what counts as a word of a corpus, whatever the tokenizer of a model makes of the text.
+"""Reference words: the words of a corpus by its reference tokenizer, whatever tokenizer a model uses.
 
 treebank    NLTK's `word_tokenize` for one sentence (Penn Treebank rules: contractions and punctuation are split off,
-            the full stop only at the sentence's end), except that words are slices of the text: a double quote stays
-            one, where NLTK writes `` or ''.
-characters  every character that is not white space.
-jieba       Chinese words with jieba's dictionary and hidden Markov model.
-whitespace  what stands between white space (pretokenised text).
+            the full stop only at the sentence's end), except that words are slices of the text: a double quote is not
+            rewritten as `` or ''.
+characters  characters that are not white space.
+jieba       Chinese words by jieba's dictionary and hidden Markov model.
+whitespace  words between white space, for pretokenised text.
 
-Jieba's algorithm is taken from `rjieba`, its Rust port, rather than from `jieba`: seven times faster, kept up, no
-warnings under Python 3.12, and no pickled dictionary read from a folder that anyone can write to.
+Jieba's algorithm comes from `rjieba`, its Rust port: seven times faster than `jieba`, maintained, without warnings
+under Python 3.12, and without a pickled dictionary in a folder that anyone can write to.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 from corpora.config import REFERENCES
 from pairscale.errors import check_choice
 
-CACHED = 1 << 19  # chunks whose words are remembered; a natural text repeats nearly all of them
+CACHED = 1 << 19  # chunks whose words are remembered; natural text repeats nearly all chunks
 
-# What may follow the full stop that ends a sentence: NLTK then still splits that full stop off.
+# Marks after the full stop that ends a sentence: NLTK splits off the full stop in front of them.
 _CLOSING = "])}>\"'»”’"
-# The rules of NLTK that most chunks need, in one expression that is some fifty times faster: where its matches make up
-# the whole chunk they are NLTK's words. What it leaves out (n't, quotes of one stroke, --, ...) is left to NLTK.
+# The rules of NLTK that most chunks need, in one expression that is some fifty times faster: if its matches cover a
+# chunk, they are NLTK's words. All other chunks (n't, single quotes, --, ...) go to NLTK.
 _MARKS = r"""—–‒―"“”„‘’«»()\[\]{}<>;?!&%$#@*"""
 _TOKEN = re.compile(
     rf"""\.{{2,}}
@@ -41,14 +41,14 @@ _FINAL_STOP = re.compile(r"""(.*[^.])(\.)([\])}>"»”’]*)""")
 
 @lru_cache(maxsize=1)
 def _nltk() -> Any:
-    # Imported late: NLTK takes half a second, and most corpora are read from a store.
+    # Deferred: importing NLTK takes half a second, and most corpora are read from a store.
     from nltk.tokenize.destructive import NLTKWordTokenizer
 
     return NLTKWordTokenizer()
 
 
 def _slices(chunk: str, tokens: list[str]) -> tuple[str, ...]:
-    """NLTK's tokens of a chunk as they stand in it: only double quotes can differ."""
+    """Return NLTK's tokens of a chunk as slices of it: only double quotes can differ."""
     words = []
     start = 0
     for token in tokens:
@@ -62,35 +62,35 @@ def _slices(chunk: str, tokens: list[str]) -> tuple[str, ...]:
 
 
 def _by_expression(chunk: str) -> list[str] | None:
-    """Words of a chunk that does not end its sentence; None where only NLTK can tell."""
+    """Return the words of a chunk that does not end its sentence; None if it needs NLTK."""
     words = _TOKEN.findall(chunk)
     return words if sum(map(len, words)) == len(chunk) and not _CONTRACTION.search(chunk) else None
 
 
 @lru_cache(maxsize=CACHED)
 def _inner_words(chunk: str) -> tuple[str, ...]:
-    """Words of a chunk without spaces that does not end its sentence."""
-    found = _by_expression(chunk)
-    return tuple(found) if found else _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
+    """Return the words of a chunk without spaces that does not end its sentence."""
+    words = _by_expression(chunk)
+    return tuple(words) if words else _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
 
 
 @lru_cache(maxsize=CACHED // 4)
 def _last_words(chunk: str) -> tuple[str, ...]:
-    """Words of what ends a sentence."""
+    """Return the words of the chunk that ends a sentence."""
     stop = _FINAL_STOP.fullmatch(chunk)
-    found = _by_expression(stop[1] if stop else chunk)
-    if found:
-        return (*found, *stop[2], *stop[3]) if stop else tuple(found)
+    words = _by_expression(stop[1] if stop else chunk)
+    if words:
+        return (*words, *stop[2], *stop[3]) if stop else tuple(words)
     return _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
 
 
 def chunk_words(chunk: str, final: bool) -> tuple[str, ...]:
-    """Treebank words of what stands between two spaces; `final`: it ends its sentence. See `treebank_chunks`."""
+    """Return the Treebank words of a chunk of `treebank_chunks`; final: the chunk ends its sentence."""
     return _last_words(chunk) if final else _inner_words(chunk)
 
 
 def treebank_chunks(text: str) -> tuple[list[str], str]:
-    """The chunks of a sentence whose words do not depend on each other, the one that ends it apart ("" for none)."""
+    """Return the chunks of a sentence whose words are independent of each other, and the final one ("" if empty)."""
     chunks = text.split()
     if not chunks:
         return chunks, ""
@@ -101,7 +101,7 @@ def treebank_chunks(text: str) -> tuple[list[str], str]:
 
 
 def _treebank(text: str) -> list[str]:
-    # NLTK's rules look no further than the white space around them, but for the full stop at the sentence's end. So a
+    # NLTK's rules look no further than the nearest white space, except for the full stop at the sentence's end. So a
     # sentence can be cut into chunks at white space, and the words of each chunk remembered.
     chunks, last = treebank_chunks(text)
     words = list(chain.from_iterable(map(_inner_words, chunks)))
@@ -110,9 +110,9 @@ def _treebank(text: str) -> list[str]:
 
 
 def words(text: str, reference: str) -> list[str]:
-    """The reference words of one sentence, in order; each is a slice of `text`, and only white space lies between.
+    """Return the reference words of one sentence in order: slices of `text` with only white space between them.
 
-    Raises ConfigError for a reference that is none of REFERENCES.
+    Raises ConfigError if `reference` is not one of REFERENCES.
     """
     match reference:
         case "treebank":
@@ -130,7 +130,7 @@ def words(text: str, reference: str) -> list[str]:
 
 
 def spans_of(text: str, pieces: list[str]) -> list[tuple[int, int]]:
-    """Character offsets of `pieces`, slices of `text` in order with only white space between them."""
+    """Return the character offsets of `pieces`: slices of `text` in order, with only white space between them."""
     spans = []
     end = 0
     for piece in pieces:
@@ -141,18 +141,18 @@ def spans_of(text: str, pieces: list[str]) -> list[tuple[int, int]]:
 
 
 def word_spans(text: str, reference: str) -> list[tuple[int, int]]:
-    """Character offsets of the reference words of one sentence. Raises ConfigError for an unknown reference."""
+    """Return the character offsets of a sentence's reference words. Raises ConfigError as `words` does."""
     return spans_of(text, words(text, reference))
 
 
 def count_words(text: str, reference: str) -> int:
-    """Number of reference words of one sentence. Raises ConfigError for an unknown reference."""
-    if reference == "treebank":  # without a list of the words, for whole corpora
+    """Return the number of a sentence's reference words. Raises ConfigError as `words` does."""
+    if reference == "treebank":  # without a list of the words: quicker, for whole corpora
         chunks, last = treebank_chunks(text)
         return sum(map(len, map(_inner_words, chunks))) + len(_last_words(last) if last else ())
     return len(words(text, reference))
 
 
 def count_characters(text: str) -> int:
-    """Number of characters that are not white space."""
+    """Return the number of characters that are not white space."""
     return len("".join(text.split()))

@@ -1,22 +1,22 @@
-"""The engine: tables of words and a weighted phrase-structure grammar with features, from readable files.
+"""A weighted phrase-structure grammar with features, over tables of words, from readable files.
 
-corpora/grammar/symbols.py has the notation. Phrases are compiled once for each combination of their features' values
-into weighted choices without features, so drawing is only walking through them; only a line with labels is filled as it
-is drawn, since what may stand in it depends on the rows that are drawn first.
+corpora/grammar/symbols.py defines the notation. Each phrase is compiled once for each combination of its features'
+values into a weighted choice without features, so that drawing is a walk through choices. Only a line with labels is
+filled as it is drawn, since its later words depend on the rows that are drawn first.
 
     grammar.yaml
-      variables      letter: the values that it stands for
-      phrases        Heading[features]: {line: weight}; of a heading all that fit are used, a literal feature where it
-                     shares a value with what is asked for
-      zipf           of tables without a column `weight`: the r-th row that fits has the weight
-                     (r + shift) ** -exponent; null: all rows alike
-      length         of a sentence in words with the final mark, least and most; absent: any
-      document       sentences of a document, least and most, where the language writes text
+      variables      letter: its values
+      phrases        Heading[features]: {line: weight}; all headings that match a phrase are used, a literal feature if
+                     it shares a value with the phrase's
+      zipf           weights of tables without a column `weight`: the r-th matching row has
+                     (r + shift) ** -exponent; null: equal weights
+      length         of a sentence in words, the final mark included: minimum and maximum; absent: any
+      document       sentences per document, minimum and maximum, if the language writes text
       spelling       english | mandarin
       vowel_sound    words that begin with a vowel's sound, but not its letter: [hour]; consonant_sound: [university]
-      distinct       tables of which two places of a pair never get the same row, but by a label
-      aliases        table: {form: column}, other names of its columns: {verb: {singular: third}}
-      macros         name: texts; a skeleton that holds $name stands for as many skeletons, one with each text
+      distinct       tables whose rows occur once in a pair, except through a label
+      aliases        table: {form: column}, further names of columns: {verb: {singular: third}}
+      macros         name: texts; a skeleton with $name stands for several skeletons, one with each text
 """
 
 from __future__ import annotations
@@ -37,18 +37,20 @@ from corpora.grammar.spelling import spelling_of
 from corpora.grammar.symbols import Binding, Symbol, parse_symbol, parse_symbols
 from pairscale.errors import InputError
 
-_NEEDED = ("variables", "phrases", "zipf")
+_REQUIRED = ("variables", "phrases", "zipf")
 _KEYS = (
-    *_NEEDED, "length", "document", "spelling", "vowel_sound", "consonant_sound", "distinct", "aliases", "macros"
+    *_REQUIRED, "length", "document", "spelling", "vowel_sound", "consonant_sound", "distinct", "aliases", "macros"
 )  # fmt: skip
 
-Rows = tuple[list[Row], list[float]]  # that fit, and their cumulated weights
+Rows = tuple[list[Row], list[float]]  # matching rows, and their cumulative weights
 
 
 @dataclass(slots=True, eq=False)
 class Choice:
-    """Alternatives, each a word, a sequence (last first, as a stack takes them) or a line with labels; their shares
-    cumulated."""
+    """Alternatives, each a word, a sequence (last part first, as for a stack) or a line with labels.
+
+    shares: their cumulative probabilities.
+    """
 
     shares: list[float]
     alternatives: list[str | tuple[str | Choice, ...] | Frame]
@@ -56,10 +58,10 @@ class Choice:
 
 @dataclass(slots=True, eq=False)
 class Draw:
-    """What is drawn once for a line: a row of a table that has all `forms`, or a phrase.
+    """One draw of a line: a row of a table that has all `forms`, or a phrase.
 
-    needs: what stands in the symbol for the cell of a row drawn before: its text, number of that draw, column.
-    sources: by those cells, what is drawn from.
+    needs: references in the symbol to cells of rows that are drawn before: text, number of that draw, column.
+    sources: the rows or choice to draw from, by those cells.
     """
 
     symbol: Symbol
@@ -69,7 +71,7 @@ class Draw:
 
 
 class Part(NamedTuple):
-    """A draw's place in a sentence; `form`: of a table's row."""
+    """A draw's place in a sentence; form: of a table's row, None for a phrase."""
 
     draw: int
     form: str | None
@@ -77,27 +79,29 @@ class Part(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """A line, or the two sides of a template, without variables: what is drawn, in order, and where it stands."""
+    """A line, or the two sides of a template, without variables: its draws in order, and their places on each side."""
 
     draws: list[Draw]
     sides: list[list[Part]]
 
 
 class Line(NamedTuple):
+    """One line of a phrase in grammar.yaml."""
+
     heading: Symbol
     symbols: list[Symbol]
     weight: float
 
 
 class _Option(NamedTuple):
-    """An alternative of a phrase that is being compiled; its line's weight is shared out over the line's options."""
+    """An alternative of a phrase that is being compiled; the options of a line share the line's weight."""
 
     alternative: str | tuple[str | Choice, ...] | Frame
     line: int
     weight: float
 
     def choices(self) -> Iterator[Choice]:
-        """All that must have something to draw from."""
+        """Yield the choices that must have alternatives for this option to be drawable."""
         if isinstance(self.alternative, Frame):
             sources = (source for draw in self.alternative.draws for source in draw.sources.values())
             yield from (source for source in sources if isinstance(source, Choice))
@@ -106,7 +110,12 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """Tables of words (name to rows) and phrases, compiled as they are asked for; `knows` as for a Lexicon."""
+    """A grammar over tables of words (name to rows), whose phrases are compiled on first use.
+
+    description: the content of grammar.yaml. knows: as for a Lexicon.
+
+    Raises InputError if description and tables do not fit together.
+    """
 
     def __init__(
         self,
@@ -114,9 +123,10 @@ class Grammar:
         tables: Mapping[str, list[Row]],
         knows: Callable[[str], bool] | None = None,
     ):
-        unknown = sorted(set(description) - set(_KEYS))
-        if unknown or not set(_NEEDED) <= set(description):
-            raise InputError(f"grammar.yaml: has {', '.join(unknown) or 'not all it needs'}; keys: {', '.join(_KEYS)}")
+        if unknown := sorted(set(description) - set(_KEYS)):
+            raise InputError(f"grammar.yaml: unknown key {unknown[0]}; allowed: {', '.join(_KEYS)}")
+        if missing := [key for key in _REQUIRED if key not in description]:
+            raise InputError(f"grammar.yaml: no key {missing[0]}; required: {', '.join(_REQUIRED)}")
         self.variables: dict[str, list[str]] = description["variables"]
         self.length = _range(description.get("length"))
         self.document = _range(description.get("document"))
@@ -134,30 +144,30 @@ class Grammar:
                 line = Line(left, parse_symbols(text, f"grammar.yaml: {heading}: {text}"), weight)
                 self._lines.setdefault(left.name, []).append(line)
         self._compiled: dict[Symbol, Choice] = {}
-        self._reasons: dict[Symbol, str] = {}  # why there is nothing to draw
+        self._reasons: dict[Symbol, str] = {}  # why a symbol has nothing to draw
 
-    def bindings(self, symbols: Iterable[Symbol], given: Binding) -> list[Binding]:
-        """All ways to give values to the variables of `symbols`, those of `given` as they are.
+    def bindings(self, symbols: Iterable[Symbol], fixed: Binding) -> list[Binding]:
+        """Return all assignments of values to the variables of `symbols` that agree with `fixed`.
 
         Raises InputError for a variable that grammar.yaml does not declare.
         """
         names = sorted(set().union(*(symbol.variables() for symbol in symbols)))
-        base = sorted({name.lstrip("-") for name in names} - set(given))
+        base = sorted({name.lstrip("-") for name in names} - set(fixed))
         if undeclared := [name for name in base if name not in self.variables]:
-            raise InputError(f"'{undeclared[0]}' is no variable of grammar.yaml: {', '.join(self.variables)}")
+            raise InputError(f"'{undeclared[0]}': no such variable in grammar.yaml: {', '.join(self.variables)}")
         others = [name for name in names if name.startswith("-")]
-        found: list[Binding] = []
+        bindings: list[Binding] = []
         for values in itertools.product(*(self.variables[name] for name in base)):
-            bound = {**given, **dict(zip(base, values, strict=True))}
+            bound = {**fixed, **dict(zip(base, values, strict=True))}
             other_values = [
                 [value for value in self.variables[x[1:]] if value not in bound[x[1:]].split("|")] for x in others
             ]
             for rest in itertools.product(*other_values):
-                found.append({**bound, **dict(zip(others, rest, strict=True))})
-        return found
+                bindings.append({**bound, **dict(zip(others, rest, strict=True))})
+        return bindings
 
     def choice(self, symbol: Symbol) -> Choice:
-        """A symbol without variables as a choice. Raises NothingFits, saying why, where nothing can be drawn."""
+        """Return a symbol without variables as a choice. Raises NothingFits, with the reason, if it has none."""
         if symbol not in self._compiled:
             fresh: dict[Symbol, list[_Option]] = {}
             self._expand(symbol, fresh)
@@ -167,10 +177,10 @@ class Grammar:
         return self._compiled[symbol]
 
     def _expand(self, symbol: Symbol, fresh: dict[Symbol, list[_Option]]) -> Choice:
-        """The choice of a symbol, still without alternatives: those are collected in `fresh`."""
+        """Return the choice of a symbol, whose alternatives are collected in `fresh` if it is new."""
         if symbol in self._compiled:
             return self._compiled[symbol]
-        self._compiled[symbol] = made = Choice([], [])  # before its parts: phrases may contain themselves
+        self._compiled[symbol] = choice = Choice([], [])  # before its parts: phrases may contain themselves
         fresh[symbol] = []
         try:
             if symbol.kind == "word":
@@ -186,7 +196,7 @@ class Grammar:
             for unfinished in fresh:
                 self._compiled.pop(unfinished, None)
             raise
-        return made
+        return choice
 
     def _entries(self, symbol: Symbol) -> Iterator[_Option]:
         assert symbol.form is not None
@@ -194,12 +204,12 @@ class Grammar:
             yield _Option(self.lexicon.entry(symbol, row, symbol.form), number, weight)
 
     def _alternatives(self, symbol: Symbol, fresh: dict[Symbol, list[_Option]]) -> Iterator[_Option]:
-        matched = [(line, self._match(line.heading, symbol)) for line in self._lines.get(symbol.name, [])]
-        if all(given is None for _, given in matched):
-            error = NothingFits if MISSING_FORM in symbol.arguments else InputError  # a row without an object, say
+        lines = [(line, self._match(line.heading, symbol)) for line in self._lines.get(symbol.name, [])]
+        if all(match is None for _, match in lines):
+            error = NothingFits if MISSING_FORM in symbol.arguments else InputError  # such as a row without an object
             raise error(f"grammar.yaml: no heading fits {symbol}")
-        for number, (line, given) in enumerate(matched):
-            for binding in self.bindings(line.symbols, given) if given is not None else ():
+        for number, (line, match) in enumerate(lines):
+            for binding in self.bindings(line.symbols, match) if match is not None else ():
                 parts = [part.bind(binding) for part in line.symbols]
                 try:
                     if any(part.label for part in parts):
@@ -220,39 +230,40 @@ class Grammar:
         return tuple(reversed(nodes))
 
     def _match(self, heading: Symbol, symbol: Symbol) -> Binding | None:
+        """Return the values of a heading's variables in a phrase; None if the phrase does not match it."""
         if len(heading.arguments) != len(symbol.arguments):
-            raise InputError(f"grammar.yaml: {symbol} has not as many features as {heading}")
-        given: dict[str, str] = {}
+            raise InputError(f"grammar.yaml: {symbol}: must have as many features as {heading}")
+        binding: dict[str, str] = {}
         for pattern, value in zip(heading.arguments, symbol.arguments, strict=True):
             allowed = self.variables.get(pattern, pattern.split("|"))
             shared = "|".join(one for one in value.split("|") if one in allowed)
-            if not shared or (pattern in self.variables and given.setdefault(pattern, shared) != shared):
+            if not shared or (pattern in self.variables and binding.setdefault(pattern, shared) != shared):
                 return None
-        return given
+        return binding
 
     def _settle(self, fresh: dict[Symbol, list[_Option]]) -> None:
-        """Give the choices of `fresh` their alternatives, those left out of which nothing can be drawn."""
+        """Set the alternatives of the choices of `fresh`, without those that cannot be drawn."""
         alive: set[int] = set()
 
         def drawable(option: _Option) -> bool:
             return all(choice.alternatives or id(choice) in alive for choice in option.choices())
 
-        found = True
-        while found:  # a phrase that contains itself lives by its other lines
+        changed = True
+        while changed:  # a phrase that contains itself lives by its other lines
             dead = [symbol for symbol in fresh if id(self._compiled[symbol]) not in alive]
-            found = False
+            changed = False
             for symbol in dead:
                 if any(map(drawable, fresh[symbol])):
                     alive.add(id(self._compiled[symbol]))
-                    found = True
-        kept = {symbol: [option for option in options if drawable(option)] for symbol, options in fresh.items()}
-        for symbol, options in kept.items():
+                    changed = True
+        remaining = {symbol: list(filter(drawable, options)) for symbol, options in fresh.items()}
+        for symbol, options in remaining.items():
             sharing = Counter(option.line for option in options)
             weights = [option.weight / sharing[option.line] for option in options]
-            made, total = self._compiled[symbol], sum(weights)
-            made.alternatives = [option.alternative for option in options]
-            made.shares = [share / total for share in itertools.accumulate(weights)]
-            made.shares[-1:] = [1.0] if options else []
+            choice, total = self._compiled[symbol], sum(weights)
+            choice.alternatives = [option.alternative for option in options]
+            choice.shares = [share / total for share in itertools.accumulate(weights)]
+            choice.shares[-1:] = [1.0] if options else []
         symbols = {id(choice): symbol for symbol, choice in self._compiled.items()} if dead else {}
         for symbol in reversed(dead):  # parts come after what they are parts of
             parts = (choice for option in fresh[symbol] for choice in option.choices() if not choice.alternatives)
@@ -262,9 +273,9 @@ class Grammar:
     def frame(
         self, sides: Sequence[Sequence[tuple[Hashable, Symbol]]], expand: Callable[[Symbol], Choice] | None = None
     ) -> Frame:
-        """Symbols without variables, each with a key, as a frame; the same key, such as a label, is the same draw.
+        """Return symbols without variables, each with a key, as a frame; the same key, such as a label, is one draw.
 
-        Raises InputError for labels that do not fit together, NothingFits where nothing can be drawn for a symbol.
+        Raises InputError for labels that do not fit together, NothingFits if nothing can be drawn for a symbol.
         """
         kinds: dict[Hashable, Symbol] = {}  # without form and label
         forms: dict[Hashable, dict[str, None]] = {}
@@ -293,7 +304,7 @@ class Grammar:
         return Frame(draws, [[Part(order[key], symbol.form) for key, symbol in side] for side in sides])
 
     def _check_dependents(self, draws: Sequence[Draw]) -> None:
-        """Raise NothingFits for a draw that no row of the one draw that it refers to leaves anything for."""
+        """Raise NothingFits for a draw that refers to one other draw, no row of which leaves anything to draw."""
         for draw in draws:
             referents = {number for _, number, _ in draw.needs}
             source = draws[referents.pop()].sources.get(()) if len(referents) == 1 else None
@@ -307,11 +318,11 @@ class Grammar:
                             raise
 
     def _order(self, kinds: Mapping[Hashable, Symbol], forms: Mapping[Hashable, Any]) -> dict[Hashable, int]:
-        """Number of each draw: in order of writing, but that of a row after those that it refers to."""
+        """Number the draws in the order of the line, but each after those that it refers to."""
         for kind in kinds.values():
             for text, (label, column) in kind.references().items():
                 if label not in forms:
-                    raise InputError(f"{kind}: {text}: there is no row '{label}:table.form' in the line")
+                    raise InputError(f"{kind}: {text}: no row '{label}:table.form' in the line")
                 self.lexicon.check_columns(kinds[label], [column])
         order: dict[Hashable, int] = {}
         while len(order) < len(kinds):
@@ -319,7 +330,7 @@ class Grammar:
             needed = {key: [label for label, _ in kinds[key].references().values()] for key in waiting}
             ready = next((key for key in waiting if all(label in order for label in needed[key])), None)
             if ready is None:
-                raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels that wait for each other")
+                raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels refer to each other")
             order[ready] = len(order)
         return order
 
@@ -332,8 +343,10 @@ class Grammar:
         return rows, list(itertools.accumulate(weights))
 
     def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
-        """What is drawn for a frame: rows of tables, words of phrases. Raises NothingFits where rows drawn first leave
-        nothing for a later one."""
+        """Draw for a frame: a row of a table or the words of a phrase, for each of its draws.
+
+        Raises NothingFits if earlier rows leave nothing for a later draw.
+        """
         contents: list[Row | list[str]] = []
         for draw in frame.draws:
             cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
@@ -343,33 +356,33 @@ class Grammar:
             if isinstance(source, Choice):
                 contents.append(self._walk(source, rng))
             else:
-                rows, cumulated = source
-                contents.append(rows[bisect(cumulated, rng.random() * cumulated[-1])])
+                rows, weights = source
+                contents.append(rows[bisect(weights, rng.random() * weights[-1])])
         return contents
 
     def _line(self, frame: Frame, rng: random.Random) -> list[str]:
         contents = self.fill(frame, rng)
         words: list[str] = []
-        told = set()
+        seen = set()
         for number, form in frame.sides[0]:
             content = contents[number]
             if isinstance(content, list):
                 words += content
             else:
-                assert form is not None, "a row of a table is always asked for in a form"
-                again = number in told  # by its label, which is no second row
+                assert form is not None, "a part with a row has a form"
+                again = number in seen  # through its label: the same row, so no second entry
                 words.append(content[form] if again else self.lexicon.entry(frame.draws[number].symbol, content, form))
-                told.add(number)
+                seen.add(number)
         return words
 
     def draw(self, symbol: Symbol, rng: random.Random) -> list[str]:
-        """Words of a symbol without variables. Raises NothingFits where there are none."""
+        """Draw the words of a symbol without variables. Raises NothingFits if there are none."""
         return self._walk(self.choice(symbol), rng)
 
     def _walk(self, choice: Choice, rng: random.Random) -> list[str]:
         words: list[str] = []
         stack: list[str | Choice] = [choice]
-        uniform = rng.random  # of all of random's methods, the one whose numbers no version of Python may change
+        uniform = rng.random  # the one method of random whose numbers are the same in all versions of Python
         while stack:
             node = stack.pop()
             if isinstance(node, str):
@@ -390,7 +403,7 @@ def _range(bounds: Sequence[int] | None) -> range | None:
 
 
 def read_grammar(folder: Path, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """The grammar of a folder's grammar.yaml over its lexicon/*.tsv. Raises InputError where they do not fit."""
+    """Read the grammar of a folder: grammar.yaml over lexicon/*.tsv. Raises InputError if they do not fit together."""
     description = yaml.safe_load((folder / "grammar.yaml").read_text("utf-8"))
     tables = {file.stem: read_table(file) for file in sorted((folder / "lexicon").glob("*.tsv"))}
     return Grammar(description, tables, knows)

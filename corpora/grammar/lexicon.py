@@ -1,4 +1,4 @@
-"""Tables of words: rows that meet conditions, in forms that exist and, where there is a vocabulary, are in it."""
+"""Tables of words: rows that meet conditions and have the needed forms, within a vocabulary if there is one."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from pathlib import Path
 from corpora.grammar.symbols import Symbol
 from pairscale.errors import InputError
 
-MISSING_FORM = "-"
+MISSING_FORM = "-"  # cell of a form that does not exist
 
-Row = dict[str, str]  # of a table of words: column to cell
+Row = dict[str, str]  # column to cell
 
 
 class NothingFits(InputError):
-    """What is asked for is well formed, but the lexicon, or the vocabulary that it is restricted to, has none of it."""
+    """A well-formed symbol that no word of the lexicon, or of the vocabulary that restricts it, can stand for."""
 
 
 class Entry(str):
-    """A drawn word of a table whose rows are to be distinct."""
+    """A drawn word of a table whose rows are distinct within a pair."""
 
     row: Row
 
 
 class Lexicon:
-    """Tables of words by name, and how often their rows are drawn.
+    """Tables of words by name, with weights for drawing their rows.
 
-    zipf: the r-th row of those that fit has the weight (r + shift) ** -exponent; None: all alike; a table's own column
-    `weight` goes before both. distinct: tables whose drawn words can be told from others. knows: whether a word, as it
-    is written, may be used; forms of which it says no count as missing.
+    zipf: the r-th matching row has the weight (r + shift) ** -exponent; None: equal weights. A column `weight` of a
+        table overrides both.
+    distinct: tables whose drawn words are entries that know their row.
+    knows: returns true if a word is in the vocabulary; all other forms count as missing. None: no restriction.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Lexicon:
         self._zipf = zipf
         self.distinct = frozenset(distinct)
         self._knows = knows
-        self._found: dict[tuple[Symbol, tuple[str, ...]], tuple[list[Row], list[float]] | str] = {}
+        self._matches: dict[tuple[Symbol, tuple[str, ...]], tuple[list[Row], list[float]] | str] = {}
         if missing := sorted(self.distinct - set(tables)):
             raise InputError(f"grammar.yaml: distinct: no table '{missing[0]}' in the lexicon")
 
@@ -53,20 +54,20 @@ class Lexicon:
             raise NothingFits(f"'{word}' is not in the vocabulary")
 
     def rows(self, symbol: Symbol, forms: Iterable[str]) -> tuple[list[Row], list[float]]:
-        """The rows of a table that meet a symbol's conditions and have all `forms`, and their weights.
+        """Return the rows of a table that meet a symbol's conditions and have all `forms`, and their weights.
 
-        Raises InputError where there is no such table or column, NothingFits where no row is left.
+        Raises InputError if there is no such table or column, NothingFits if no row matches.
         """
         key = symbol, tuple(forms)
-        if key not in self._found:
+        if key not in self._matches:
             try:
-                self._found[key] = self._rows(*key)
+                self._matches[key] = self._rows(*key)
             except NothingFits as error:
-                self._found[key] = str(error)  # a dead end is met again and again
-        found = self._found[key]
-        if isinstance(found, str):
-            raise NothingFits(found)
-        return found
+                self._matches[key] = str(error)  # dead ends recur often
+        match = self._matches[key]
+        if isinstance(match, str):
+            raise NothingFits(match)
+        return match
 
     def _rows(self, symbol: Symbol, forms: tuple[str, ...]) -> tuple[list[Row], list[float]]:
         conditions = []
@@ -94,14 +95,14 @@ class Lexicon:
         return fit, [(rank + shift) ** -exponent for rank in range(1, len(fit) + 1)]
 
     def check_columns(self, symbol: Symbol, forms: Iterable[str]) -> None:
-        """Raise InputError where there is no such table, or it lacks a column of the conditions or one of `forms`."""
+        """Raise InputError if there is no such table, or it has no column for one of the conditions or `forms`."""
         rows = self._tables.get(symbol.name)
         columns = [*(argument.partition("=")[0].rstrip("!") for argument in symbol.arguments), *forms]
         if not rows or not set(columns) <= set(rows[0]):
             raise InputError(f"{symbol}: no table '{symbol.name}' with the columns {', '.join(columns)} in the lexicon")
 
     def entry(self, symbol: Symbol, row: Row, form: str) -> str:
-        """A form of a row; one that can be told from others where the rows of its table are to be distinct."""
+        """Return a form of a row, as an `Entry` if its table is one of `distinct`."""
         if symbol.name not in self.distinct:
             return row[form]
         entry = Entry(row[form])
@@ -110,18 +111,18 @@ class Lexicon:
 
 
 def with_aliases(table: str, rows: list[Row], names: Mapping[str, str]) -> list[Row]:
-    """Rows with further names of columns, alias: column. Raises InputError where there is no such column."""
+    """Return rows with further names of columns (alias to column). Raises InputError if there is no such column."""
     for column in names.values():
         if not rows or column not in rows[0]:
-            raise InputError(f"grammar.yaml: aliases: {table}: no table of that name with the column {column}")
+            raise InputError(f"grammar.yaml: aliases: no table '{table}' with the column {column}")
     return [{**row, **{alias: row[column] for alias, column in names.items()}} for row in rows]
 
 
 def read_table(file: Path) -> list[Row]:
-    """Rows of a table of words. Raises InputError, with the line, for a row that has another number of cells."""
+    """Read the rows of a table of words. Raises InputError, with the line, for an empty cell or a missing one."""
     with file.open(encoding="utf-8", newline="") as lines:
         header, *rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header) or not all(row):
-            raise InputError(f"{file}:{number}: must hold {len(header)} cells ({', '.join(header)}), got {row}")
+            raise InputError(f"{file}:{number}: must have {len(header)} cells ({', '.join(header)}), got {row}")
     return [dict(zip(header, row, strict=True)) for row in rows]

@@ -1,4 +1,4 @@
-"""How the words of a sentence are written: with a capital, "an", spaces and marks, or as Mandarin is."""
+"""Spellings: the words of a sentence as text, in English (capitals, "an", spaces and marks) or Mandarin."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ SPELLINGS = ("english", "mandarin")
 
 
 class Spelling(Protocol):
+    """The spelling of a language."""
+
     def spell(self, words: Sequence[str]) -> list[str]:
-        """Words as they are written in a sentence that they begin."""
+        """Return words, the first ones of a sentence, as they are written."""
 
     def text(self, spelt: Sequence[str]) -> str:
-        """Spelt words, all of a sentence or its beginning, as text."""
+        """Return spelt words, of a sentence or its beginning, as text."""
 
     def length(self, spelt: Sequence[str]) -> int:
-        """In which the two sentences of a pair must be alike, beside their number of entries."""
+        """Return the length that must be equal in both sentences of a pair, beside their number of entries."""
 
 
 class English:
     """Spaces between words, none before a mark; "an" before a vowel; a capital at the start.
 
-    `vowel` and `consonant` are the words that do not sound as their first letter says ("hour"; "university").
+    vowel, consonant: words whose first letter misleads about their first sound ("hour"; "university").
     """
 
     def __init__(self, vowel: Collection[str] = (), consonant: Collection[str] = ()):
@@ -51,7 +53,7 @@ class English:
 
 
 class Mandarin:
-    """Words as they are, nothing between them."""
+    """Words without spaces."""
 
     def spell(self, words: Sequence[str]) -> list[str]:
         return list(words)
@@ -64,7 +66,7 @@ class Mandarin:
 
 
 def spelling_of(name: str, vowel: Collection[str] = (), consonant: Collection[str] = ()) -> Spelling:
-    """The spelling that a grammar.yaml names. Raises InputError for another name."""
+    """Return the spelling of a name in grammar.yaml. Raises InputError for an unknown name."""
     match name:
         case "english":
             return English(vowel, consonant)

@@ -1,13 +1,13 @@
-"""The notation of grammars and templates: what a line consists of.
+"""The notation of grammars and templates: the symbols of a line.
 
-    Phrase[n, c]             a phrase of grammar.yaml, with the values of its features
+    Phrase[n, c]             a phrase of grammar.yaml, with values of its features
     noun.n[class=person]     a row of noun.tsv that meets the conditions, in the form of its column n
     near                     the word itself, or a mark
-    v:verb.past[frame=x]     the row that is drawn, named: the same name in the line is the same row, and elsewhere in
-                             it v.object stands for that row's cell: noun.n[class=v.object], NP[n, v.object]
+    v:verb.past[frame=x]     a row with a label: the same label in a line is the same row, and elsewhere in the line
+                             v.object stands for that row's cell: noun.n[class=v.object], NP[n, v.object]
 
-Cells and values are sets divided by "|": column=value holds where the two share a value, column!=value where they do
-not. One letter that grammar.yaml declares is a variable, -n another value than that of n.
+Cells and values are sets separated by "|": column=value is true if they share a value, column!=value if they do not.
+A single letter that grammar.yaml declares is a variable; -n is a value other than that of n.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import NamedTuple
 
 from pairscale.errors import InputError
 
-MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # what no space stands before
+MARKS = frozenset([".", "?", "!", ",", ";", "。", "？", "！", "，", "、", "'s"])  # without a space before them
 
 Binding = Mapping[str, str]  # values of variables, and of references once their rows are drawn
 
 _SYMBOL = re.compile(
     r"(?:(?P<label>[a-z][a-z0-9_]*):)?(?P<name>[A-Za-z_]+)(?:\.(?P<form>-?[a-z_]+))?(?:\[(?P<arguments>[^\]]*)\])?"
 )
-_WORD = re.compile(r"[^\W\d_A-Z][^\s\[\]{}/*|=:.]*")  # all of Mandarin, and what has an apostrophe
+_WORD = re.compile(r"[^\W\d_A-Z][^\s\[\]{}/*|=:.]*")  # Mandarin and apostrophes included
 _PARTS = re.compile(r"[^\s\[\]]+(?:\[[^\]]*\])?")
 _VARIABLE = re.compile(r"-?[a-z]")
 _REFERENCE = re.compile(r"([a-z][a-z0-9_]*)\.(-?[a-z_]+)")
 
 
 class Symbol(NamedTuple):
-    """What a line of the grammar consists of: a phrase, a word of a table (with a form), or the word itself."""
+    """One symbol of a line: a phrase, a row of a table (with a form), or a word."""
 
     name: str
     form: str | None
@@ -51,17 +51,17 @@ class Symbol(NamedTuple):
             yield from argument.rpartition("=")[2].split("|")
 
     def references(self) -> dict[str, tuple[str, str]]:
-        """What stands for the cell of another row in the line: its text, the label and the column."""
-        found = ((value, _REFERENCE.fullmatch(value)) for value in self._values())
-        return {value: (match[1], match[2]) for value, match in found if match}
+        """Return the references to cells of other rows in the line: text to label and column."""
+        matches = ((value, _REFERENCE.fullmatch(value)) for value in self._values())
+        return {value: (match[1], match[2]) for value, match in matches if match}
 
     def variables(self) -> set[str]:
-        """Names of the variables in it, "-n" for a value other than that of n."""
+        """Return the names of the symbol's variables, "-n" for a value other than that of n."""
         columns = (column for _, column in self.references().values())
         return {value for value in [*self._values(), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
 
     def bind(self, binding: Binding) -> Symbol:
-        """The same with values for variables, and for references that `binding` has."""
+        """Return the symbol with the values of `binding` for its variables and references."""
         arguments = []
         for argument in self.arguments:
             name, equals, values = argument.rpartition("=")
@@ -83,25 +83,25 @@ def _bound(value: str, binding: Binding) -> str:
 
 
 def parse_symbol(text: str, where: str) -> Symbol:
-    """Read one symbol; a mark such as "." is a word. Raises InputError, telling `where`, for what is none."""
+    """Read one symbol; a mark such as "." is a word. Raises InputError, naming `where`, for any other text."""
     match = _SYMBOL.fullmatch(text)
     if text in MARKS or (not match and _WORD.fullmatch(text)):
         return Symbol(text, None, ())
     if not match:
-        raise InputError(f"{where}: '{text}' is no symbol: a word, Phrase[...] or table.form[column=value]")
+        raise InputError(f"{where}: '{text}': must be a word, Phrase[...] or table.form[column=value]")
     arguments = match["arguments"] or ""
     parts = tuple(filter(None, (part.strip() for part in arguments.split(","))))
     symbol = Symbol(match["name"], match["form"], parts, match["label"])
     if symbol.kind == "word" and (symbol.label or parts):
-        raise InputError(f"{where}: '{text}': a word has neither label nor conditions; a row is table.form[...]")
+        raise InputError(f"{where}: '{text}': a word has no label or conditions; a row is table.form[...]")
     return symbol
 
 
 def split_symbols(text: str) -> list[str]:
-    """The symbols of a line, which spaces divide (but not those in brackets)."""
+    """Return the symbols of a line, which are separated by spaces outside brackets."""
     return _PARTS.findall(text)
 
 
 def parse_symbols(text: str, where: str) -> list[Symbol]:
-    """Read the symbols of a line. Raises InputError, telling `where`."""
+    """Read the symbols of a line. Raises InputError, naming `where`, for a text that is not a symbol."""
     return [parse_symbol(part, where) for part in split_symbols(text)]

@@ -1,5 +1,5 @@
-"""Where a corpus comes from: local files (read.py, lines.py), data sets of a hub, the Wikipedia of Gulordava et al.
-2018.
+"""Sources of text: local files, data sets of the Hugging Face Hub, and the Wikipedia of Gulordava et al. 2018.
 
-read.py is the entrance: `documents(config)`. sentences.py cuts paragraphs into sentences.
+`documents(config)` in read.py is the entrance. lines.py reads plain and compressed files, sentences.py splits
+paragraphs into sentences, and gulordava.py reads the published parts and vocabulary.
 """

@@ -1,4 +1,4 @@
-"""The corpus of Gulordava et al. 2018 as it was published: three parts and a vocabulary, from a folder or by URL."""
+"""The published corpus of Gulordava et al. 2018: three parts and a vocabulary, from a folder or by URL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpora.config import CorpusConfig, GulordavaCorpusConfig
 from corpora.documents import Document
-from corpora.sources.lines import MAX_LINE, SPLITS, Report, check_present, decoded, lines
+from corpora.sources.lines import MAX_LINE, SPLITS, Report, check_present, decoded, ignore, lines, report_part
 from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 from pairscale.errors import InputError
 
@@ -17,18 +17,13 @@ VOCABULARY = "vocab.txt"
 
 
 def gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:
-    """Its documents, in their published splits. Raises InputError for files that are missing or do not come."""
-    files = [Path(config.path).expanduser() / name for name in PARTS] if config.path else []
-    check_present(files)
+    """Yield the documents in their published splits. Raises InputError for missing files and failed downloads."""
+    if config.path:
+        check_present(Path(config.path).expanduser() / name for name in PARTS)
     for index, name in enumerate(PARTS):
-
-        def tell(share: float, index: int = index) -> None:
-            report((index + share) / len(PARTS))
-
-        found = lines(files[index], tell) if files else _lines_at(f"{config.url}/{name}", config, tell)
         sentences: list[str] = []
-        for _, text in found:
-            # The published lines end in <eos>, which here every sentence gets anyway.
+        for text in _lines(config, name, report_part(report, index, len(PARTS))):
+            # Published lines end in <eos>, which encoding adds to every sentence.
             if sentence := text.strip().removesuffix("<eos>").rstrip():
                 sentences.append(sentence)
             if len(sentences) == config.document_sentences:
@@ -39,24 +34,28 @@ def gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Documen
 
 
 def published_vocabulary(config: CorpusConfig) -> list[str] | None:
-    """The words, by rank, that a corpus was published with; None where it was published with none.
+    """Return the words, by rank, that a corpus was published with; None if it was published without a vocabulary.
 
-    Raises InputError when the file is missing or cannot be reached.
+    Raises InputError if the file is missing or cannot be downloaded.
     """
     if not isinstance(config, GulordavaCorpusConfig):
         return None
-    if config.path:
-        file = Path(config.path).expanduser() / VOCABULARY
-        check_present([file])
-        found = lines(file, lambda share: None)
-    else:
-        found = _lines_at(f"{config.url}/{VOCABULARY}", config, lambda share: None)
-    words = dict.fromkeys(text.strip() for _, text in found)
+    words = dict.fromkeys(text.strip() for text in _lines(config, VOCABULARY))
     return [word for word in words if word and word not in (EOS_TEXT, UNK_TEXT)]
 
 
-def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator[tuple[int, str]]:
-    """Lines of a text on the web, read as it comes. Raises InputError when it does not come whole."""
+def _lines(config: GulordavaCorpusConfig, name: str, report: Report = ignore) -> Iterator[str]:
+    """Yield the lines of a published file, from the folder if one is configured, else from the web."""
+    if config.path:
+        file = Path(config.path).expanduser() / name
+        check_present([file])
+        yield from (text for _, text in lines(file, report))
+    else:
+        yield from _download(f"{config.url}/{name}", config.name, report)
+
+
+def _download(url: str, corpus: str, report: Report) -> Iterator[str]:
+    """Yield the lines of a text on the web as they arrive. Raises InputError if the download fails or ends early."""
     read = 0
     try:
         with urllib.request.urlopen(url, timeout=30) as stream:
@@ -64,10 +63,12 @@ def _lines_at(url: str, config: GulordavaCorpusConfig, tell: Report) -> Iterator
             for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
                 read += len(line)
                 if number % 1024 == 0 and size:
-                    tell(read / size)
-                yield number, decoded(line, f"{url}:{number}")
+                    report(read / size)
+                yield decoded(line, f"{url}:{number}")
     except OSError as error:
-        asked = f"with a copy of {', '.join([*PARTS, VOCABULARY])}: corpus.path=FOLDER"
-        raise InputError(f"corpus {config.name} needs {url} ({error}); {asked}") from None
+        files = ", ".join([*PARTS, VOCABULARY])
+        raise InputError(
+            f"corpus {corpus} needs {url} ({error}); without a network, give a folder with {files}: corpus.path=FOLDER"
+        ) from None
     if read < size:
-        raise InputError(f"{url}: only {read:,} of {size:,} bytes came; try again")
+        raise InputError(f"{url}: only {read:,} of {size:,} bytes were received; try again")

@@ -1,4 +1,4 @@
-"""Lines of text files, plain or compressed, as UTF-8."""
+"""Lines of UTF-8 text files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ from typing import IO, Any
 
 from pairscale.errors import InputError
 
-Report = Callable[[float], None]  # is told the share of the input read so far, 0 to 1
+Report = Callable[[float], None]  # receives the share of the input read so far, 0 to 1
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
-MAX_LINE = 1 << 26  # bytes: a longer "line" is no text
+MAX_LINE = 1 << 26  # bytes; longer "lines" are not text
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
 
 
+def ignore(share: float) -> None:
+    """Ignore a progress report."""
+
+
+def report_part(report: Report, index: int, parts: int) -> Report:
+    """Return a report for input number `index` of several that are read in turn."""
+    return lambda share: report((index + share) / parts)
+
+
 def check_present(files: Iterable[Path]) -> None:
+    """Raise InputError if a file does not exist."""
     for file in files:
         if file.parts[0] == "None":  # ${paths.data} is not set
             raise InputError(
@@ -30,27 +40,28 @@ def check_present(files: Iterable[Path]) -> None:
             raise InputError(f"corpus.path: no file {file}")
 
 
-def lines(file: Path, tell: Report = lambda share: None) -> Iterator[tuple[int, str]]:
-    """Number (from 1) and text of each line of a file, decompressed on the way; `tell` hears of the share read.
+def lines(file: Path, report: Report = ignore) -> Iterator[tuple[int, str]]:
+    """Yield number (from 1) and text of each line of a file, decompressed by its ending.
 
-    Raises InputError for what is not UTF-8, for lines of over 64 MiB and for damaged or truncated archives.
+    Raises InputError for text that is not UTF-8, lines of over 64 MiB, and damaged or truncated archives.
     """
     with opened(file) as (stream, raw):
         size = max(1, file.stat().st_size)
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             if number % 1024 == 0:
-                tell(raw.tell() / size)
+                report(raw.tell() / size)
             yield number, decoded(line, f"{file}:{number}")
 
 
 def decoded(line: bytes, where: str) -> str:
+    """Return a line as text, without its end and a byte order mark. Raises InputError, naming `where`."""
     if len(line) == MAX_LINE:
-        raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is no text")
+        raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is not text")
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        byte, place = line[error.start], error.start + 1
-        raise InputError(f"{where}: not UTF-8 (byte 0x{byte:02x} at place {place} of the line)") from None
+        byte, position = line[error.start], error.start + 1
+        raise InputError(f"{where}: not UTF-8 (byte 0x{byte:02x} at position {position} of the line)") from None
     return text.rstrip("\r\n").removeprefix("\ufeff")
 
 
@@ -71,7 +82,7 @@ _DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Stream of a file's decompressed bytes, and the file itself (for the place in it)."""
+    """Yield a stream of a file's decompressed bytes, and the file itself, whose position shows the progress."""
     try:
         with file.open("rb") as raw:
             stream: Any = _DECOMPRESSED[file.suffix](raw) if file.suffix in _DECOMPRESSED else raw

@@ -1,4 +1,4 @@
-"""Where text comes from: each corpus configuration as a stream of documents, read without holding it in memory."""
+"""The documents of a corpus as a stream, for each kind of source; no text is held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig, LocalCorpusConfig, ToyCorpusConfig
 from corpora.documents import Document
-from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, lines
+from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, ignore, lines, report_part
 from corpora.sources.sentences import split_sentences
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 from pairscale.hub import import_datasets
 
 FORMATS = (".txt", ".jsonl", ".parquet")
-EXPANDS = 4  # a compressed text, about so many times
-TEXT_BYTES = 6  # of an English word
-HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; sections have more signs
+EXPANSION = 4  # typical size of a text in sizes of its compressed file
+TEXT_BYTES = 6  # per English word
+HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; those of sections have more signs
 
 
-def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iterator[Document]:
-    """The documents of a corpus, in the order of its source.
+def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Document]:
+    """Yield the documents of a corpus in the order of its source, and report the share of the source read so far.
 
-    Raises InputError for files that are missing, empty, damaged, not UTF-8 or lack a field (naming file and line), and
-    for data sets that cannot be reached; ConfigError for values that fit no file.
+    Raises InputError for files that are missing, empty, damaged, not UTF-8 or without the configured field (naming file
+    and line) and for data sets that cannot be downloaded, ConfigError for file names of unknown formats.
     """
     match config:
         case ToyCorpusConfig():
@@ -47,64 +47,65 @@ def documents(config: CorpusConfig, report: Report = lambda share: None) -> Iter
 
 
 def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
-    """All that the text of a corpus depends on, as plain data: its configuration, and digests of the user's own files.
+    """Return all that the text of a corpus depends on, as plain data: its configuration and digests of local files.
 
-    `known`: digests by file name, taken for files that are gone: a prepared text outlives its files.
-    Raises InputError when another file is missing.
+    known: digests by file name, for files that no longer exist: a prepared text outlives its files.
+
+    Raises InputError if a file is missing that is not in `known`.
     """
-    described = {
+    description = {
         f"corpus.{field.name}": getattr(config, field.name)
         for field in dataclasses.fields(config)
         if field.metadata.get("digest", True) and field.metadata.get("text", True)
     }
-    described["corpus.split"] = dataclasses.asdict(config.split)
-    described["source"] = config.name
+    description["corpus.split"] = dataclasses.asdict(config.split)
+    description["source"] = config.name
     if isinstance(config, ToyCorpusConfig):
         from corpora.toy import FOLDER
 
         grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
-        described["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
+        description["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
     if isinstance(config, LocalCorpusConfig):
         files = source_files(config)
         check_present(file for file in files if file.name not in known)
         digests = {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
-        described["corpus.path"] = digests
-        described["source"] = ", ".join(digests)
-    return described
+        description["corpus.path"] = digests
+        description["source"] = ", ".join(digests)
+    return description
 
 
 def source_files(config: LocalCorpusConfig) -> list[Path]:
-    """The user's own files that a corpus is read from. Raises ConfigError where none or two of one name are given."""
-    given = config.path if isinstance(config.path, (list, tuple)) else [config.path]
-    files = [Path(str(path)).expanduser() for path in given]
+    """Return the files of a local corpus. Raises ConfigError if there are none, or two of the same name."""
+    paths = config.path if isinstance(config.path, (list, tuple)) else [config.path]
+    files = [Path(str(path)).expanduser() for path in paths]
     names = [format_of(file)[0] for file in files]
     if not files or len(set(names)) < len(names):
-        raise ConfigError(f"corpus.path={config.path}: a file, or a list of files of different names")
+        raise ConfigError(f"corpus.path={config.path}: must be a file, or a list of files with different names")
     return files
 
 
 def check_source(config: CorpusConfig) -> None:
-    """Raise InputError where a corpus is to be read from what is not there, ConfigError where no file is given."""
+    """Raise InputError if a local file or folder of a corpus does not exist, ConfigError if corpus.path is not set."""
     if isinstance(config, LocalCorpusConfig):
         if not config.path:
-            raise ConfigError("corpus.path: not set; give the text's file, or a list of files")
+            raise ConfigError("corpus.path: not set; give a text file, or a list of files")
         check_present(source_files(config))
     elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
         raise InputError(f"corpus.path: no folder {path}")
 
 
 def source_bytes(config: CorpusConfig) -> float:
-    """About how many bytes a text store of a corpus takes; 0 where its source does not tell."""
+    """Estimate the bytes of a corpus's text store; 0 if its source has no known size."""
     if isinstance(config, ToyCorpusConfig):
         return TEXT_BYTES * config.words
     if not isinstance(config, LocalCorpusConfig):
         return 0.0
     files = source_files(config)
-    return sum(file.stat().st_size * (EXPANDS if file.suffix in COMPRESSIONS else 1) for file in files)
+    return sum(file.stat().st_size * (EXPANSION if file.suffix in COMPRESSIONS else 1) for file in files)
 
 
 def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
-    """Cut documents into parts of at most `limit` sentences."""
+    """Yield documents cut into parts of at most `limit` sentences."""
     for document in stream:
         sentences = document.sentences
         for start in range(0, len(sentences), limit or len(sentences) or 1):
@@ -119,20 +120,16 @@ def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
     check_present(files)
     for index, file in enumerate(files):
         name, suffix = format_of(file)
-
-        def tell(share: float, index: int = index) -> None:
-            report((index + share) / len(files))
-
         empty = True
-        for sentences in filter(None, _file_documents(file, suffix, config, tell)):
+        for sentences in filter(None, _file_documents(file, suffix, config, report_part(report, index, len(files)))):
             empty = False
             yield Document(name, sentences)
         if empty:
-            raise InputError(f"{file}: holds no text")
+            raise InputError(f"{file}: has no text")
 
 
 def format_of(file: Path) -> tuple[str, str]:
-    """A file's name without its endings, and its format, one of FORMATS. Raises ConfigError for any other ending.
+    """Return a file's name without its endings, and its format (FORMATS). Raises ConfigError for any other ending.
 
     >>> format_of(Path("texts/english.txt.xz"))
     ('english', '.txt')
@@ -140,24 +137,24 @@ def format_of(file: Path) -> tuple[str, str]:
     bare = file.with_suffix("") if file.suffix in COMPRESSIONS else file
     if bare.suffix not in FORMATS or (bare.suffix == ".parquet" and bare != file):
         allowed = ", ".join(FORMATS)
-        raise ConfigError(f"corpus.path={file}: must end in {allowed}; the first two also in {', '.join(COMPRESSIONS)}")
+        compressions = ", ".join(COMPRESSIONS)
+        raise ConfigError(
+            f"corpus.path={file}: must end in {allowed}; .txt and .jsonl may be followed by {compressions}"
+        )
     return bare.stem, bare.suffix
 
 
-def _file_documents(file: Path, suffix: str, config: LocalCorpusConfig, tell: Report) -> Iterator[list[str]]:
-    if suffix == ".parquet":
-        texts: Iterable[str] = _parquet(file, config.text_field, tell)
-    elif suffix == ".jsonl":
-        texts = _jsonl(file, config.text_field, tell)
-    else:
-        yield from _paragraphs((text for _, text in lines(file, tell)), config.split_sentences)
-        return
-    for text in texts:
-        yield [sentence for part in _paragraphs(text.split("\n"), config.split_sentences) for sentence in part]
+def _file_documents(file: Path, suffix: str, config: LocalCorpusConfig, report: Report) -> Iterator[list[str]]:
+    match suffix:
+        case ".parquet":
+            return _document_rows(_parquet(file, config.text_field, report), config.split_sentences)
+        case ".jsonl":
+            return _document_rows(_jsonl(file, config.text_field, report), config.split_sentences)
+    return _paragraphs((text for _, text in lines(file, report)), config.split_sentences)
 
 
 def _paragraphs(stream: Iterable[str], running_text: bool) -> Iterator[list[str]]:
-    """Sentences of each run of lines between empty ones."""
+    """Yield the sentences of each paragraph: lines up to an empty one."""
     sentences: list[str] = []
     for line in stream:
         line = line.strip()
@@ -171,45 +168,49 @@ def _paragraphs(stream: Iterable[str], running_text: bool) -> Iterator[list[str]
     yield sentences
 
 
+def _no_field(where: str, text_field: str, available: Iterable[str]) -> InputError:
+    return InputError(f"{where}: no field '{text_field}' (corpus.text_field); available: {', '.join(available)}")
+
+
 def _text_of(value: Any, where: str, text_field: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: field '{text_field}' holds {type(value).__name__}, not text (corpus.text_field)")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{where}: field '{text_field}' holds half a surrogate pair, which is no character") from None
+        raise InputError(f"{where}: field '{text_field}' holds half a surrogate pair") from None
     return value
 
 
-def _jsonl(file: Path, text_field: str, tell: Report) -> Iterator[str]:
-    for number, line in lines(file, tell):
+def _jsonl(file: Path, text_field: str, report: Report) -> Iterator[str]:
+    for number, line in lines(file, report):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except ValueError as error:
             raise InputError(f"{file}:{number}: not JSON ({error})") from None
-        if not isinstance(row, dict) or text_field not in row:
-            there = ", ".join(row) if isinstance(row, dict) else type(row).__name__
-            raise InputError(f"{file}:{number}: no field '{text_field}' (corpus.text_field); there: {there}")
+        if not isinstance(row, dict):
+            raise InputError(f"{file}:{number}: holds {type(row).__name__}, not an object with a field '{text_field}'")
+        if text_field not in row:
+            raise _no_field(f"{file}:{number}", text_field, row)
         yield _text_of(row[text_field], f"{file}:{number}", text_field)
 
 
-def _parquet(file: Path, text_field: str, tell: Report) -> Iterator[str]:
+def _parquet(file: Path, text_field: str, report: Report) -> Iterator[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.ParquetFile(file)
         if text_field not in table.schema_arrow.names:
-            there = ", ".join(table.schema_arrow.names)
-            raise InputError(f"{file}: no column '{text_field}' (corpus.text_field); there: {there}")
+            raise _no_field(str(file), text_field, table.schema_arrow.names)
         rows = 0
         for batch in table.iter_batches(batch_size=1024, columns=[text_field]):
             for value in batch.column(0).to_pylist():
                 rows += 1
                 yield _text_of(value, f"{file}: row {rows}", text_field)
-            tell(rows / max(1, table.metadata.num_rows))
+            report(rows / max(1, table.metadata.num_rows))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file}: not a readable parquet file ({str(error).splitlines()[0]})") from None
 
@@ -225,11 +226,10 @@ def _hub(config: HubCorpusConfig, report: Report) -> Iterator[Document]:
     done = 0
     for name, part in parts.items():
         if config.text_field not in part.column_names:
-            there = ", ".join(part.column_names)
-            raise InputError(f"{config.dataset}: no column '{config.text_field}' (corpus.text_field); there: {there}")
+            raise _no_field(config.dataset, config.text_field, part.column_names)
         split = SPLITS.get(name) if config.published_splits else None
         if config.published_splits and split is None:
-            raise InputError(f"{config.dataset}: split '{name}' is none of {', '.join(SPLITS)}")
+            raise InputError(f"{config.dataset}: split '{name}': must be one of {', '.join(SPLITS)}")
         texts = _counted(part, config, done, total, report)
         for sentences in _ROWS[config.rows](texts, config.split_sentences):
             if sentences:
@@ -276,18 +276,17 @@ _ROWS: dict[str, Callable[[Iterable[str], bool], Iterator[list[str]]]] = {
 
 
 def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
-    """The data set's splits by name, from a local copy where one is given."""
+    """Return the data set's splits by name, from a local copy if one is configured."""
     name = " ".join(filter(None, [config.dataset, config.subset]))
     if config.path:
-        # Asked first: for a path that does not exist, the library would look on the hub.
-        if not Path(config.path).is_dir():
+        if not Path(config.path).is_dir():  # for which the library would look on the hub
             raise InputError(f"corpus.path: no folder {config.path} (a copy of {name} written by save_to_disk)")
         import datasets
 
         try:
             loaded = datasets.load_from_disk(config.path)
         except (OSError, ValueError) as error:
-            raise InputError(f"corpus.path={config.path}: not a data set that save_to_disk wrote ({error})") from None
+            raise InputError(f"corpus.path={config.path}: not a data set written by save_to_disk ({error})") from None
     else:
         datasets = import_datasets()
         try:
@@ -295,7 +294,7 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(
-                f"corpus {config.name} needs {name} from the Hugging Face hub ({reason}); where there is a network: "
+                f"corpus {config.name} needs {name} from the Hugging Face Hub ({reason}); on a machine with a network: "
                 f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
             ) from None
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}

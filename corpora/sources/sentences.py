@@ -1,6 +1,6 @@
-"""Running text into sentences, by rules, for sources that do not give one sentence a line.
+"""Rules that split running text into sentences, for sources that do not have one sentence per line.
 
-A sentence ends after . ! ? (with closing quotes and brackets) where white space and a capital, digit or opening mark
+A sentence ends after . ! ? (with closing quotes and brackets) if white space and a capital, digit or opening mark
 follow, but not after an abbreviation or an initial; and after 。！？ with their closing marks, whatever follows.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-# Abbreviations that a name, a number or a capital commonly follows; single letters (initials) count as such too.
+# Abbreviations that often stand before a name, a number or a capital; single letters (initials) count as well.
 _ABBREVIATIONS = """
     mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt adm gov sen rep pres messrs mme mlle
     vs no nos vol vols pp fig figs ch sec art ed eds al cf ca approx dept univ inc ltd co corp bros mt ft
@@ -24,7 +24,7 @@ _LAST_WORD = re.compile(r"[\w.]*$")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph, without the white space between them.
+    """Return the sentences of a paragraph, without the white space between them.
 
     >>> split_sentences("Dr. Smith left. He was late.")
     ['Dr. Smith left.', 'He was late.']
@@ -41,7 +41,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _abbreviated(before: str) -> bool:
-    found = _LAST_WORD.search(before)
-    assert found
-    word = found[0].lower()
+    match = _LAST_WORD.search(before)
+    assert match
+    word = match[0].lower()
     return word in ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "i")

@@ -1,7 +1,7 @@
-"""A small English of our own: text of any size from grammar.yaml and the tables of words in lexicon/.
+"""The toy language, a small English: text of any size from grammar.yaml and the tables of words in lexicon/.
 
-Minimal pairs of the same language (eval/benchmarks/toy) never occur in the text: a sentence whose checksum says so (one
-in eight) is reserved for them, and their bad sentences are not in the grammar.
+Minimal pairs of the language (eval/benchmarks/toy) never occur in the text: one sentence in eight, by its checksum, is
+reserved for their good sentences, and the grammar does not write their bad ones.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from corpora.grammar.engine import Grammar, read_grammar
 from corpora.grammar.symbols import Symbol
 
 FOLDER = Path(__file__).parent
-RESERVED_SHARE = 8  # one sentence in so many is left to the benchmark
+RESERVED = 8  # one sentence in this many is reserved for the benchmark
 
 _START = Symbol("Sentence", None, ())
 
 
 @lru_cache(maxsize=1)
 def toy_grammar() -> Grammar:
-    """The grammar of grammar.yaml over the tables of lexicon/. Raises InputError where they do not fit together."""
+    """Return the grammar of grammar.yaml over the tables of lexicon/."""
     return read_grammar(FOLDER)
 
 
-def reserved(sentence: str) -> bool:
-    """Whether a sentence is kept for the benchmark, whatever the seeds: no text contains it."""
-    return zlib.crc32(sentence.encode()) % RESERVED_SHARE == 0
+def is_reserved(sentence: str) -> bool:
+    """Return true if a sentence is reserved for the benchmark, whatever the seeds: no text contains it."""
+    return zlib.crc32(sentence.encode()) % RESERVED == 0
 
 
 def documents(config: ToyCorpusConfig) -> Iterator[Document]:
-    """Documents until they hold `config.words` words (the final mark is one); the last sentence may go beyond it."""
+    """Yield documents of `config.words` words in all, final marks included; the last sentence may exceed it."""
     grammar = toy_grammar()
     assert grammar.document is not None
     assert grammar.length is not None
     spelling = grammar.spelling
     rng = random.Random(config.seed)
-    left = config.words
-    while left > 0:
+    remaining = config.words
+    while remaining > 0:
         size = grammar.document[int(rng.random() * len(grammar.document))]
         sentences: list[str] = []
-        while len(sentences) < size and left > 0:
+        while len(sentences) < size and remaining > 0:
             words = grammar.draw(_START, rng)
-            if len(words) in grammar.length and not reserved(sentence := spelling.text(spelling.spell(words))):
+            if len(words) in grammar.length and not is_reserved(sentence := spelling.text(spelling.spell(words))):
                 sentences.append(sentence)
-                left -= len(words)
+                remaining -= len(words)
         yield Document("toy", sentences)

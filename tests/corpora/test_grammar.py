@@ -139,12 +139,12 @@ def test_macros_aliases_and_empty_lines():
 @pytest.mark.parametrize(
     ("skeleton", "message"),
     [
-        ("x:noun.singular[class=y.class] y:noun.singular[class=x.class] {a / b}", "labels that wait for each other"),
-        ("noun.singular[class=v.object] {a / b}", "v.object: there is no row 'v:table.form' in the line"),
+        ("x:noun.singular[class=y.class] y:noun.singular[class=x.class] {a / b}", "labels refer to each other"),
+        ("noun.singular[class=v.object] {a / b}", "v.object: no row 'v:table.form' in the line"),
         ("v:verb.base noun.singular[class=v.objekt] {a / b}", "no table 'verb' with the columns objekt"),
         ("v:verb.base {v:noun.singular / b}", "its label is also that of verb"),
-        ("v:verb {a / b}", "'v:verb': a word has neither label nor conditions"),
-        ("noun.z {a / b}", "'z' is no variable of grammar.yaml: n, c"),
+        ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
+        ("noun.z {a / b}", "'z': no such variable in grammar.yaml: n, c"),
         ("$End {a / b}", "'$End': grammar.yaml has no such macro; it has none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),

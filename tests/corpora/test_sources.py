@@ -110,13 +110,13 @@ def test_sentence_rules(text, expected):
 LATIN1 = "fine\ncaf\xe9\n".encode("latin-1")
 BAD_FILES = {
     "missing": ("b.txt", None, r"no file .*b\.txt"),
-    "empty": ("a.txt", b"", r"a\.txt: holds no text"),
-    "blank": ("a.txt", b"\n \n\t\n", r"a\.txt: holds no text"),
-    "latin-1": ("a.txt", LATIN1, r"a\.txt:2: not UTF-8 \(byte 0xe9 at place 4 of the line\)"),
+    "empty": ("a.txt", b"", r"a\.txt: has no text"),
+    "blank": ("a.txt", b"\n \n\t\n", r"a\.txt: has no text"),
+    "latin-1": ("a.txt", LATIN1, r"a\.txt:2: not UTF-8 \(byte 0xe9 at position 4 of the line\)"),
     "latin-1 in an archive": ("a.txt.gz", gzip.compress(LATIN1), r"a\.txt\.gz:2: not UTF-8"),
     "not json": ("a.jsonl", b'{"text": "a"}\n{"text": \n', r"a\.jsonl:2: not JSON"),
-    "not an object": ("a.jsonl", b"[1]\n", r"a\.jsonl:1: no field 'text'.*there: list"),
-    "no field": ("a.jsonl", b'{"body": "a", "id": 1}\n', r"a\.jsonl:1: no field 'text'.*there: body, id"),
+    "not an object": ("a.jsonl", b"[1]\n", r"a\.jsonl:1: holds list, not an object"),
+    "no field": ("a.jsonl", b'{"body": "a", "id": 1}\n', r"a\.jsonl:1: no field 'text'.*available: body, id"),
     "not text": ("a.jsonl", b'{"text": 3}\n', r"a\.jsonl:1: field 'text' holds int"),
     "half a character": ("a.jsonl", b'{"text": "\\ud800"}\n', r"a\.jsonl:1: .*half a surrogate pair"),
     "not parquet": ("a.parquet", b"PAR1 or not", r"a\.parquet: not a readable parquet file"),
@@ -146,7 +146,7 @@ def test_truncated_and_damaged_archives_are_one_line(tmp_path, ending):
 
 def test_missing_column_and_unknown_ending(tmp_path):
     pd.DataFrame({"body": ["a"]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"no column 'text'.*there: body"):
+    with pytest.raises(InputError, match=r"no field 'text'.*available: body"):
         read(f"corpus.path={tmp_path}/a.parquet")
     with pytest.raises(ConfigError, match=r"a\.docx: must end in \.txt"):
         read(write(tmp_path, "a.docx", b"x"))

@@ -17,7 +17,7 @@ from corpora.config import SplitConfig, ToyCorpusConfig
 from corpora.grammar.engine import Choice, Grammar
 from corpora.grammar.lexicon import read_table
 from corpora.grammar.symbols import Symbol, parse_symbol
-from corpora.toy import FOLDER, documents, reserved, toy_grammar
+from corpora.toy import FOLDER, documents, is_reserved, toy_grammar
 from corpora.words import count_words
 from eval.benchmarks.template import Template
 from eval.benchmarks.toy import pairs, toy_templates
@@ -140,8 +140,8 @@ def test_no_pair_is_in_any_text() -> None:
     in_pairs = {pair[key] for seed in (1, 2) for pair in pairs(seed, 50) for key in ("sentence_good", "sentence_bad")}
     for seed in range(5):
         assert not in_pairs & set(sentences_of(50_000, seed))
-    assert all(reserved(pair["sentence_good"]) for pair in benchmark())
-    assert not any(reserved(sentence) for sentence in text())
+    assert all(is_reserved(pair["sentence_good"]) for pair in benchmark())
+    assert not any(is_reserved(sentence) for sentence in text())
 
 
 class Recognizer:
@@ -357,8 +357,8 @@ def test_another_value_of_a_variable() -> None:
         ({"S": {"noun.plural[gender=neuter]": 1}}, "noun.plural[gender=neuter]: no row of the table 'noun' fits"),
         ({"S": {"noun.dual": 1}}, "no table 'noun' with the columns dual"),
         ({"S": {"verb.past": 1}}, "no table 'verb'"),
-        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "NP[singular] has not as many features as NP"),
-        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P' is no symbol"),
+        ({"S": {"NP[n]": 1}, "NP": {"x": 1}}, "NP[singular]: must have as many features as NP"),
+        ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P': must be a word"),
     ],
 )
 def test_errors_in_a_grammar(phrases: dict[str, dict[str, float]], message: str) -> None:
@@ -395,5 +395,5 @@ def test_a_template_that_runs_out_says_so() -> None:
 
 def test_errors_in_a_table(tmp_path: Path) -> None:
     (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"noun.tsv:3: must hold 2 cells \(singular, plural\), got \['girl'\]"):
+    with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 cells \(singular, plural\), got \['girl'\]"):
         read_table(table)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from corpora.toy import reserved, toy_grammar
+from corpora.toy import is_reserved, toy_grammar
 from eval.benchmarks.template import Template
 
 FOLDER = Path(__file__).parent
@@ -24,7 +24,7 @@ def toy_templates() -> list[Template]:
 
 
 def _in_text(good: str, bad: str) -> str | None:
-    return None if reserved(good) else "that the text may hold"
+    return None if is_reserved(good) else "that the text may hold"
 
 
 def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:

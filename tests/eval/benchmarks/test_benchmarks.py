@@ -81,7 +81,7 @@ def without(name):
     [
         (b'{"sentence_good": "The', r"line 3: not JSON \(Unterminated string"),
         (b"[1]", r"line 3: a JSON list, must be an object"),
-        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(byte 0xff at place 20 of the line\)"),
+        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(byte 0xff at position 20 of the line\)"),
         (without("sentence_bad"), r"line 3: without the field sentence_bad; there are sentence_good, field"),
         (without("pairID"), r"line 3: without the field pairID"),
         (without("UID"), r"line 3: without the field UID"),

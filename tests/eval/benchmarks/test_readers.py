@@ -183,8 +183,8 @@ def test_quotes_that_are_text(tmp_path):
 
 CSV = b"good,bad,n\nA dog.,A dogs.,1\n"
 BAD_FILES = {
-    "latin-1": ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv: line 3: not UTF-8 \(byte 0xe9 at place 4 of the line\)"),
-    "utf-16": ("a.csv", CSV.decode().encode("utf-16"), r"a\.csv: line 1: not UTF-8 \(byte 0xff at place 1"),
+    "latin-1": ("a.csv", CSV + b"caf\xe9,b,2\n", r"a\.csv: line 3: not UTF-8 \(byte 0xe9 at position 4 of the line\)"),
+    "utf-16": ("a.csv", CSV.decode().encode("utf-16"), r"a\.csv: line 1: not UTF-8 \(byte 0xff at position 1"),
     "an open quote": ("a.csv", CSV + b'"A cat,A cats.,2\nB,C,3\n', r"a\.csv: line 3: not CSV \(unexpected end"),
     "after a quoted line end": (
         "a.csv", CSV + b'"A\ncat.","A\ncats.",2\nA cow.,A cows.\n', r"a\.csv: line 6: 2 cells, must be 3 \(good, bad"
