@@ -24,7 +24,7 @@ from train.runs.folder import run_id
 
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study where it names nothing else."""
-    from eval.methods.templates import check_templates
+    from eval.methods.judging import check_templates
     from eval.run import add_pretrained, check_benchmark, score_run, score_study
 
     if not isinstance(config.benchmark, DiagnosticConfig):  # which has no methods

@@ -30,7 +30,7 @@ import pandas as pd
 
 from eval.benchmarks.cells import sentence_of
 from eval.config import PLAIN, PolicyConfig
-from eval.methods.judging import Plan, judge_pairs
+from eval.methods.judging import MethodUse, judge_pairs
 from eval.methods.voting import vote
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
@@ -60,18 +60,18 @@ def judge(
     """
     config = compose("eval", [f"method=[{','.join(methods)}]", *overrides])
     items = _items(pairs)
-    plans = {name: Plan.of(name, given, scorer, language) for name, given in config.method.items()}
-    read = [plan for plan in plans.values() if not plan.config.voters]
+    uses = {name: MethodUse.of(name, given, scorer, language) for name, given in config.method.items()}
+    read = [use for use in uses.values() if not use.config.voters]
     rows = judge_pairs(scorer, items, read, policy).rows if read else {}
-    for name, plan in plans.items():
-        given = plan.config
+    for name, use in uses.items():
+        given = use.config
         if given.voters and given.trials is not None and given.seed is not None:
             if lacking := [voter for voter in given.voters if voter not in rows]:
                 raise ConfigError(f"method={name}: counts the votes of {', '.join(lacking)}: ask for them too")
             blank = dict.fromkeys((f"{side}_words" for side in ("good", "bad")), 0)
             cast = {voter: rows[voter].assign(**blank) for voter in given.voters}
             rows[name] = vote(cast, given.voters, given.trials, given.seed)[0].drop(columns=list(blank))
-    judged = pd.concat([rows[name].assign(method=name) for name in plans], ignore_index=True)
+    judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
     return judged[["method", *judged.columns.drop("method")]]
 

@@ -40,8 +40,8 @@ from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from eval.methods.judging import Plan
-    from eval.methods.scoring import Side
+    from eval.methods.judging import MethodUse
+    from eval.methods.sides import Side
     from eval.scorers.base import Scorer
 
 
@@ -61,7 +61,7 @@ class PairsWork:
     key: str
     benchmark: Benchmark
     folder: Path
-    plans: dict[str, Plan]
+    uses: dict[str, MethodUse]
     metadata: dict[str, dict[str, Any]]
     lacking: list[str]
     unrecorded: list[str]
@@ -73,8 +73,8 @@ class PairsWork:
         """Raises what load_benchmark does, RunError for damaged files, ConfigError for methods that do not fit."""
         import torch
 
-        from eval.methods.judging import Plan
-        from eval.methods.scoring import VOTES
+        from eval.methods.judging import MethodUse
+        from eval.methods.method import VOTES
         from eval.scorers.base import resolved_pll_shift, resolved_score_eos
 
         described = run.read_config()
@@ -93,19 +93,19 @@ class PairsWork:
             "sample_words": scorer.sample_words,
             **(moment or {}),
         }
-        plans = {}
+        uses = {}
         for name, parameters in config.method.items():
-            plans[name] = Plan.of(name, parameters, scorer, config.benchmark.language)
+            uses[name] = MethodUse.of(name, parameters, scorer, config.benchmark.language)
             asked = [name for name in config.benchmark.paradigms or () if name not in benchmark.unavailable]
             _check_flagged(name, benchmark, asked)
         metadata: dict[str, dict[str, Any]] = {}
         lacking: list[str] = []
         unrecorded: list[str] = []
-        for name, plan in sorted(plans.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
-            metadata[name] = {**plan.metadata(), **common, "torch": torch.__version__}
-            if settings := scorer.settings | plan.settings():
+        for name, use in sorted(uses.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
+            metadata[name] = {**use.metadata(), **common, "torch": torch.__version__}
+            if settings := scorer.settings | use.settings():
                 metadata[name]["settings"] = settings
-            voters = plan.config.voters or {}
+            voters = use.config.voters or {}
             if voters:
                 metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common, scorer.settings)
             path = score_path(folder, name, common["step"])
@@ -114,7 +114,7 @@ class PairsWork:
                 lacking.append(name)
             elif settings and "settings" not in there:
                 unrecorded.append(name)
-        return cls(run, config, scorer, moment, key, benchmark, folder, plans, metadata, lacking, unrecorded)
+        return cls(run, config, scorer, moment, key, benchmark, folder, uses, metadata, lacking, unrecorded)
 
     def path(self, method: str) -> Path:
         """Of a method's score file."""
@@ -141,9 +141,9 @@ class PairsWork:
 
         pairs = self.benchmark.pairs
         set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
-        plans = [self.plans[name] for name in self.lacking if not self.plans[name].config.voters]
-        if plans:
-            judged = judge_pairs(self.scorer, pairs, plans, self.config.policy)
+        uses = [self.uses[name] for name in self.lacking if not self.uses[name].config.voters]
+        if uses:
+            judged = judge_pairs(self.scorer, pairs, uses, self.config.policy)
             reference = next(iter(self.metadata.values()))["reference"]
             known = word_counts(self.key, reference)
             counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
@@ -159,7 +159,7 @@ class PairsWork:
                 told = self.metadata[name] | ({"prompts": judged.told[name]} if judged.told[name] else {})
                 write_scores(self.path(name), rows.join(counts), told)
         for name in self.lacking:
-            given = self.plans[name].config
+            given = self.uses[name].config
             if given.voters and given.trials is not None and given.seed is not None:
                 cast = {voter: read_scores(self.path(voter))[0] for voter in given.voters}
                 rows, drawn = vote(cast, given.voters, given.trials, given.seed)

@@ -1,5 +1,6 @@
-"""How scores become judgements: sums and prefixes, templates, prompts, votes.
+"""Judgement methods: how scores of a good and a bad sentence become a judgement.
 
-scoring.py has the methods that a sentence's own tokens suffice for, prompting.py and templates.py those that put the
-sentence into a text, voting.py those that count the votes of others; judging.py runs all of them in one pass.
+method.py is the registry, builtin/ has a file for each method or family of them. sides.py holds the scores of both
+sentences, templates.py and prompting.py put sentences into texts, voting.py counts votes; judging.py runs all methods
+in one pass.
 """

@@ -13,21 +13,20 @@ import pandas as pd
 
 from corpora.words import count_words
 from eval.benchmarks.cells import shown
-from eval.config import SCORED, MethodConfig, PolicyConfig
-from eval.methods.prompting import Asker, ab_prompt, yes_no
-from eval.methods.scoring import METHODS, VOTES, Side, about, check_method, judge, summed
+from eval.config import SCORED, EvalConfig, MethodConfig, PolicyConfig
+from eval.methods.method import VOTES, check_method, judge, methods, summed
+from eval.methods.prompting import Asker
+from eval.methods.sides import Side, about
 from eval.methods.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
 from eval.scorers.base import Scorer, TokenScores
 from eval.scorers.too_long import TextTooLong
 from pairscale.errors import ConfigError, InputError, RunError, check_choice
 from pairscale.files import sha256_json
 
-ASKED = {"yes_no": yes_no, "ab": ab_prompt}  # kinds of prompts
-
 
 @dataclass(frozen=True)
-class Plan:
-    """One method as it is applied to one model."""
+class MethodUse:
+    """One method as it is used with one model."""
 
     method: str
     config: MethodConfig
@@ -35,10 +34,10 @@ class Plan:
     asker: Asker | None
 
     @classmethod
-    def of(cls, method: str, config: MethodConfig, scorer: Scorer, language: str | None) -> Plan:
+    def of(cls, method: str, config: MethodConfig, scorer: Scorer, language: str | None) -> MethodUse:
         """Raises ConfigError where method, model and values do not fit together, and what templates_of raises."""
         check_method(method, scorer.masked)
-        reads = METHODS[method].reads
+        reads = methods()[method].reads
         if reads == "in_template" and config.scored is None:
             raise ConfigError(f"method.{method}.scored=null: must be one of {', '.join(SCORED)}")
         if reads == "ab" and config.seed is None:
@@ -46,14 +45,14 @@ class Plan:
         if reads == VOTES and (config.seed is None or config.trials is None or not config.voters):
             raise ConfigError(f"method.{method}: seed, trials and voters must be given")
         for voter in config.voters or {}:
-            check_choice(f"method.{method}.voters", voter, _OF_MANY)
+            check_choice(f"method.{method}.voters", voter, _with_templates())
         templates = templates_of(method, reads, config, language) if reads in PLACEHOLDERS else None
         asker = Asker.of(method, scorer, templates, config.chat) if templates and reads in PROMPTS else None
         return cls(method, config, templates, asker)
 
     @property
     def reads(self) -> str:
-        return METHODS[self.method].reads
+        return methods()[self.method].reads
 
     def metadata(self) -> dict[str, Any]:
         """What a score file says of the method: its values in force, and its templates, by digest and in full."""
@@ -74,8 +73,11 @@ class Plan:
         return {"chat_template": self.asker.chat_template.digest}
 
 
+def _with_templates() -> list[str]:
+    return [name for name, method in methods().items() if method.reads in PLACEHOLDERS]
+
+
 _OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way
-_OF_MANY = [name for name, method in METHODS.items() if method.reads in PLACEHOLDERS]
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,14 @@ class Judged:
     bad: Side
 
 
-def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], policy: PolicyConfig) -> Judged:
+def check_templates(config: EvalConfig) -> None:
+    """Raise what `templates_of` does for each method of a configuration, before any model is loaded."""
+    for name, parameters in config.method.items():
+        if name in methods() and (reads := methods()[name].reads) in PLACEHOLDERS:
+            templates_of(name, reads, parameters, config.benchmark.language)
+
+
+def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], policy: PolicyConfig) -> Judged:
     """Judge all pairs (columns of eval.scores.files.ITEMS, index 0..P-1) by methods other than votes.
 
     The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
@@ -102,32 +111,34 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, plans: Sequence[Plan], poli
         good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
     same = about(good, bad)
     of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
-    told: dict[str, dict[str, Any]] = {plan.method: {} for plan in plans}
-    for template, users in _filled_for(plans).items():
+    told: dict[str, dict[str, Any]] = {use.method: {} for use in uses}
+    for template, users in _filled_for(uses).items():
         inputs = _fill(template, pairs)
         texts = [text for text, _ in inputs]
         as_read = pairs.assign(good=texts[: len(pairs)], bad=texts[len(pairs) :])
         with _naming_the_pair(pairs):
             scores = _scored(scorer, texts, policy)
-        for plan in users:
+        for use in users:
             found = scores
-            if plan.config.scored == "target":
+            if use.config.scored == "target":
                 found = [within(score, span) for score, (_, span) in zip(scores, inputs, strict=True)]
-            columns = summed(plan.method, plan.config, *_sides(as_read, found, policy))
-            of_filled[plan.method, template] = pd.DataFrame(columns, index=pairs.index).assign(order=None)
+            columns = summed(use.method, use.config, *_sides(as_read, found, policy))
+            of_filled[use.method, template] = pd.DataFrame(columns, index=pairs.index).assign(order=None)
     rows: dict[str, pd.DataFrame] = {}
-    for plan in plans:
-        if plan.templates is None:
-            rows[plan.method] = judge(plan.method, plan.config, good, bad)
+    for use in uses:
+        if use.templates is None:
+            rows[use.method] = judge(use.method, use.config, good, bad)
             continue
-        if plan.asker is not None:
+        if use.asker is not None:
+            ask = methods()[use.method].ask
+            assert ask is not None, use.method
             with _naming_the_pair(pairs):
-                parts, told[plan.method] = ASKED[plan.reads](plan.asker, pairs, plan.config, policy)
+                parts, told[use.method] = ask(use.asker, pairs, use.config, policy)
         else:
-            parts = [of_filled[plan.method, template] for template in plan.templates.templates]
-        rows[plan.method] = pd.concat(
+            parts = [of_filled[use.method, template] for template in use.templates.templates]
+        rows[use.method] = pd.concat(
             same.assign(template=template.name, trial=None).join(part)
-            for template, part in zip(plan.templates.templates, parts, strict=True)
+            for template, part in zip(use.templates.templates, parts, strict=True)
         )
     return Judged(rows, told, good, bad)
 
@@ -156,13 +167,13 @@ def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[
     return scores
 
 
-def _filled_for(plans: Sequence[Plan]) -> dict[Template, list[Plan]]:
-    """Every template that is filled and scored as a text, once, and the plans that use it."""
-    users: dict[Template, list[Plan]] = {}
-    for plan in plans:
-        if plan.templates is not None and plan.asker is None:
-            for template in plan.templates.templates:
-                users.setdefault(template, []).append(plan)
+def _filled_for(uses: Sequence[MethodUse]) -> dict[Template, list[MethodUse]]:
+    """Every template that is filled and scored as a text, once, and its uses."""
+    users: dict[Template, list[MethodUse]] = {}
+    for use in uses:
+        if use.templates is not None and use.asker is None:
+            for template in use.templates.templates:
+                users.setdefault(template, []).append(use)
     return users
 
 
@@ -181,23 +192,23 @@ def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyC
 
 
 def template_reading(
-    methods: Mapping[str, MethodConfig],
+    configs: Mapping[str, MethodConfig],
     language: str | None,
     words: Mapping[str, int],
     reference: str,
     distinct: float = 1.0,
 ) -> float:
-    """About how many words the templates of `methods` add to the sentences alone, for estimates of time.
+    """About how many words the templates of the methods add to the sentences alone, for estimates of time.
 
     `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read, as what texts
     begin with in common is read once: of a template, all up to the end of its first sentence is such a beginning, all
     after that is read for each text. Raises as templates_of.
     """
     templates: set[Template] = set()
-    for method, config in methods.items():
-        check_choice("method", method, METHODS)
-        if METHODS[method].reads in PLACEHOLDERS:
-            templates.update(templates_of(method, METHODS[method].reads, config, language).templates)
+    for method, config in configs.items():
+        check_choice("method", method, methods())
+        if methods()[method].reads in PLACEHOLDERS:
+            templates.update(templates_of(method, methods()[method].reads, config, language).templates)
     total, read = sum(words.values()), 0.0
     for template in templates:
         places = PLACEHOLDERS[template.kind]

@@ -1,4 +1,4 @@
-"""Methods that ask the model: yes_no, about one sentence, and ab_prompt, about both (Ide et al. 2024, section 3.3).
+"""Prompts: how a model is asked, and its answers as scores (Ide et al. 2024, section 3.3).
 
 A base model reads the system message, a line's end, the user's message and a cue ("Answer:"); an instruct model what
 its chat template makes of the two messages. An answer is the tokenizer's own continuation of the prompt: with the space
@@ -14,14 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eval.config import MethodConfig, PolicyConfig
+from eval.config import PolicyConfig
 from eval.methods.templates import Templates
 from eval.scorers.base import Continuations, Scorer
 from eval.scorers.chat import ChatTemplate
 from pairscale.errors import ConfigError
-from pairscale.seeds import derived_seed
-
-FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whatever the answers are
 
 
 @dataclass(frozen=True)
@@ -71,64 +68,8 @@ class Asker:
         return answered, read
 
 
-def yes_no(
-    asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
-) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """ln of P("Yes") / (P("Yes") + P("No")) after a question about each sentence (equation 4), for each template.
-
-    good_lp, bad_lp: ln P("Yes"). The logarithm, as the share itself is 1 in floating point where the model is sure.
-    """
-    prompts = [
-        asker.prompt(template.fill(sentence)[0])
-        for template in asker.templates.templates
-        for sentence in [*pairs["good"], *pairs["bad"]]
-    ]
-    answered, read = asker.ask(prompts, policy)
-    shape = (len(asker.templates.templates), 2, len(pairs))
-    score, lp = _share(answered)[:, 0].reshape(shape), answered.logprobs[:, 0].reshape(shape)
-    counts = answered.counts[:, 0].reshape(shape)
-    rows = [_rows(pairs, score[t], lp[t], counts[t], None) for t in range(len(score))]
-    return rows, read
-
-
-def ab_prompt(
-    asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
-) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """ln of the share of the good sentence's letter, and of the bad one's, between A and B, for each template.
-
-    The model may say nothing but A or B and says the likelier, which is what the higher score is.
-    """
-    assert config.seed is not None
-    order = orders(pairs, config.seed)
-    good_first = order == FIRST
-    first = np.where(good_first, pairs["good"], pairs["bad"])
-    second = np.where(good_first, pairs["bad"], pairs["good"])
-    prompts = [
-        asker.prompt(template.fill(a, b)[0])
-        for template in asker.templates.templates
-        for a, b in zip(first, second, strict=True)
-    ]
-    answered, read = asker.ask(prompts, policy)
-    # Columns first the good sentence's letter, then the bad one's.
-    letters = np.where(good_first[:, None], [0, 1], [1, 0])
-    shape = (len(asker.templates.templates), len(pairs), 2)
-    score, lp, counts = (
-        np.take_along_axis(values.reshape(shape), letters[None], axis=2).transpose(0, 2, 1)
-        for values in (_share(answered), answered.logprobs, answered.counts)
-    )
-    rows = [_rows(pairs, score[t], lp[t], counts[t], order) for t in range(len(score))]
-    return rows, read
-
-
-def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:
-    """(P,) whether the good sentence is A or B: a coin for each pair, of its name and the seed alone."""
-    names = zip(pairs["paradigm"], pairs["pair_id"], strict=True)
-    coins = [derived_seed(None, seed, f"order:{paradigm}:{pair_id}") % 2 for paradigm, pair_id in names]
-    return np.where(np.asarray(coins, dtype=np.int64) == 0, FIRST, SECOND)
-
-
-def _share(answered: Continuations) -> npt.NDArray[np.float64]:
-    """(N, 2) ln of each answer's share of the probability of both.
+def shares(answered: Continuations) -> npt.NDArray[np.float64]:
+    """Return ln (N, 2) of each answer's share of the probability of both.
 
     Written so that a share next to 1 keeps its distance from it: else sure judgements would tie.
     """
@@ -136,14 +77,14 @@ def _share(answered: Continuations) -> npt.NDArray[np.float64]:
     return -np.logaddexp(0, np.stack([other - one, one - other], axis=1))
 
 
-def _rows(
+def answer_rows(
     pairs: pd.DataFrame,
     score: npt.NDArray[np.float64],
     lp: npt.NDArray[np.float64],
     counts: npt.NDArray[np.int64],
     order: npt.NDArray[np.str_] | None,
 ) -> pd.DataFrame:
-    """Columns of one template from (2, P) arrays, good then bad."""
+    """Return the columns of one template from (2, P) arrays, good then bad."""
     columns = {
         f"{side}{end}": values[number]
         for end, values in (("", score), ("_lp", lp), ("_tokens", counts))

@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from eval.benchmarks.cells import check_encodes, sentence_of
 from eval.benchmarks.files import read_yaml
-from eval.config import EvalConfig, MethodConfig, TemplateConfig, TemplatesConfig
-from eval.methods.scoring import METHODS
+from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
 from eval.scorers.base import TokenScores
 from pairscale.errors import ConfigError, InputError
 
@@ -89,13 +88,6 @@ class Templates:
             "space": self.space,
             **texts,
         }
-
-
-def check_templates(config: EvalConfig) -> None:
-    """Raise what `templates_of` does for each method of a configuration, before any model is loaded."""
-    for name, parameters in config.method.items():
-        if name in METHODS and (reads := METHODS[name].reads) in PLACEHOLDERS:
-            templates_of(name, reads, parameters, config.benchmark.language)
 
 
 def templates_of(method: str, kind: str, config: MethodConfig, language: str | None) -> Templates:

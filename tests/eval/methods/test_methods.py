@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from eval.config import MethodConfig, PolicyConfig, recorded_policy
-from eval.methods.scoring import METHODS, Side, check_method, critical_unk, judge
+from eval.methods.method import check_method, judge, methods
+from eval.methods.sides import Side, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
 from pairscale.errors import ConfigError, InputError
@@ -34,7 +35,7 @@ def side(*sentences, unk="score", name="good", **items):
 
 
 def scored(method, side, other=None, **parameters):
-    return METHODS[method].score(side, other or side, MethodConfig(**parameters))
+    return methods()[method].score(side, other or side, MethodConfig(**parameters))
 
 
 def test_the_three_sentence_methods():

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
-from eval.methods.judging import Plan, judge_pairs
-from eval.methods.prompting import orders
+from eval.methods.builtin.ab_prompt import orders
+from eval.methods.judging import MethodUse, judge_pairs
 from eval.scorers.masked import MaskedScorer
 from eval.scorers.ngram import NgramScorer
 from eval.scorers.own import ModelScorer
@@ -37,13 +37,13 @@ def yes_no(asked, language="en", system=SYSTEM, **values):
     templates = [TemplateConfig(str(number), text) for number, text in enumerate(TEXTS)]
     space = " " if language == "en" else ""
     ours = {language: TemplatesConfig(system, ANSWERS[language], "\nAnswer:", space, templates)}
-    return Plan.of("yes_no", MethodConfig(by_language=ours, **values), asked, language)
+    return MethodUse.of("yes_no", MethodConfig(by_language=ours, **values), asked, language)
 
 
 def ab_prompt(asked, seed=1, **values):
     templates = [TemplateConfig("t", "Say A or B .\nA : {a}\nB : {b}")]
     ours = {"en": TemplatesConfig(SYSTEM, ["A", "B"], "\nAnswer:", " ", templates)}
-    return Plan.of("ab_prompt", MethodConfig(by_language=ours, seed=seed, **values), asked, "en")
+    return MethodUse.of("ab_prompt", MethodConfig(by_language=ours, seed=seed, **values), asked, "en")
 
 
 def judged(asked, plan, *sentences, asked_policy=None):
@@ -244,7 +244,7 @@ def test_a_model_that_answers_nothing_is_refused():
     masked = object.__new__(MaskedScorer)
     for method in ("yes_no", "ab_prompt", "in_template_lp", "in_template_comparative_lp", "vote_p"):
         with pytest.raises(ConfigError, match=rf"method={method}: a masked model has no .*; methods for it: pll"):
-            Plan.of(method, compose("eval", [f"method=[{method}]"]).method[method], masked, "en")
+            MethodUse.of(method, compose("eval", [f"method=[{method}]"]).method[method], masked, "en")
 
 
 def test_ab_prompt_asks_for_the_letter_of_the_good_sentence():
@@ -322,7 +322,7 @@ def test_a_chat_template_of_anyones_is_one_line(template, told, monkeypatch):
 
 
 @pytest.mark.parametrize("side", ["good", "bad"])
-@pytest.mark.parametrize("plan", [yes_no, ab_prompt, lambda _: Plan("lp", MethodConfig(), None, None)])
+@pytest.mark.parametrize("plan", [yes_no, ab_prompt, lambda _: MethodUse("lp", MethodConfig(), None, None)])
 def test_a_text_that_is_too_long_is_named_with_its_pair(plan, side):
     asked = scorer(byte_level())
     sentences = [("The cat", "The dog"), ("A cat", "A dog"), ("The dog", "A dog")]
@@ -336,6 +336,6 @@ def test_a_text_that_is_too_long_is_named_with_its_pair(plan, side):
 def test_what_is_unknown_all_over_is_refused():
     """An own model of words of another language called all sentences equal: 0.0%."""
     ours = ModelScorer(made_up_model(LSTM), "m", 100)
-    plan = Plan("lp", MethodConfig(), None, None)
+    plan = MethodUse("lp", MethodConfig(), None, None)
     with pytest.raises(InputError, match=r"m: knows no token of any of 2 texts, such as '猫在睡'"):
         judge_pairs(ours, pairs(("猫在睡", "狗在睡")), [plan], policy())

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
-from eval.methods.judging import Plan, judge_pairs, template_reading
-from eval.methods.scoring import METHODS
+from eval.methods.judging import MethodUse, judge_pairs, template_reading
+from eval.methods.method import methods
 from eval.methods.templates import PLACEHOLDERS, Template, templates_of, within
 from eval.scorers.base import TokenScores
 from eval.scorers.own import ModelScorer
@@ -19,7 +19,7 @@ from tests.support.made_up_models import LSTM, made_up_model
 from tests.support.made_up_pretrained import policy
 
 TEXTS = ["Good : {sentence}", "It is good .\n{sentence} is .", "“{sentence}"]
-METHOD = {kind: next(name for name, method in METHODS.items() if method.reads == kind) for kind in PLACEHOLDERS}
+METHOD = {kind: next(name for name, method in methods().items() if method.reads == kind) for kind in PLACEHOLDERS}
 
 
 YES_NO = compose("eval", ["method=[yes_no]"]).method["yes_no"].by_language
@@ -64,8 +64,8 @@ def test_every_file_of_templates_is_used_by_a_method():
 
 
 def test_all_methods_compose_together():
-    config = compose("eval", [f"method=[{','.join(METHODS)}]"])
-    assert list(config.method) == list(METHODS)
+    config = compose("eval", [f"method=[{','.join(methods())}]"])
+    assert list(config.method) == list(methods())
     other = compose("eval", ["method=[yes_no]", "template@method.yes_no.by_language.en=yes_no_zh"])
     assert other.method["yes_no"].by_language["en"].answers == ["是", "否"]
 
@@ -161,7 +161,7 @@ def test_tokens_within_a_sentence():
 
 
 def plan(method, judge, **values):
-    return Plan.of(method, MethodConfig(**values), judge, "en")
+    return MethodUse.of(method, MethodConfig(**values), judge, "en")
 
 
 def touched(tokenizer, whole, before, sentence):
@@ -223,7 +223,7 @@ def test_sentences_and_each_template_are_scored_once_for_all_methods():
     score, called = asked.score, []
     asked.score = lambda texts, policy: called.append(texts) or score(texts, policy)
     config = compose("eval", ["method=[lp,in_template_lp,in_template_pen_lp,in_template_comparative_lp]"])
-    plans = [Plan.of(name, values, asked, "en") for name, values in config.method.items()]
+    plans = [MethodUse.of(name, values, asked, "en") for name, values in config.method.items()]
     found = judge_pairs(asked, pairs(), plans, policy())
     assert len(called) == 1 + 5 + 5  # the two in_template methods read the same
     assert all(len(texts) == 2 * len(PAIRS) for texts in called)

@@ -1,0 +1,75 @@
+"""Methods that compare critical words after a prefix: one_prefix and two_prefix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from eval.config import PREFIX_SPANS, MethodConfig
+from eval.methods.method import method
+from eval.methods.sides import Side, common_start
+from eval.scorers.base import FloatArray
+from eval.scores.files import judged_pairs
+from pairscale.errors import ConfigError, InputError
+
+
+@method("one_prefix")
+def one_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
+    """ln p of the critical words after the prefix that both sentences share (Linzen et al. 2016; BLiMP, section 6.1).
+
+    `as_published` takes the first token in which the sentences differ.
+    """
+    words = side.pairs[f"one_prefix_word_{side.name}"]
+    return _critical_lp("one_prefix", side, other, side.pairs["one_prefix_prefix"], words, config)
+
+
+@method("two_prefix")
+def two_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
+    """ln p of the same critical words after two different prefixes (Wilcox et al. 2019; BLiMP, section 6.1).
+
+    `as_published` takes the last of their tokens.
+    """
+    prefixes = side.pairs[f"two_prefix_prefix_{side.name}"]
+    return _critical_lp("two_prefix", side, other, prefixes, side.pairs["two_prefix_word"], config)
+
+
+def _critical_lp(
+    method: str, side: Side, other: Side, prefixes: pd.Series, words: pd.Series, config: MethodConfig
+) -> FloatArray:
+    """(P,) ln p of the critical words' tokens, found by character offsets; NaN where the method does not apply.
+
+    A token counts where it covers a character of the words. NaN too where none is left that the policy counts.
+    """
+    scores = np.full(len(side.scores), np.nan)
+    for pair in np.flatnonzero(judged_pairs(method, side.pairs)).tolist():
+        start, end = _critical_span(method, side, pair, str(prefixes.iat[pair]), str(words.iat[pair]))
+        score = side.scores[pair]
+        inside = (score.spans[:, 0] < end) & (score.spans[:, 1] > start)
+        if config.prefix_span == "as_published" and method == "one_prefix":
+            inside[: common_start(side.surface(pair), other.surface(pair))] = False
+        if side.skip_unk:
+            inside &= ~score.unk
+        values = score.logprobs[inside]
+        match config.prefix_span:
+            case "sum":
+                scores[pair] = values.sum() if len(values) else np.nan
+            case "first":
+                scores[pair] = values[0] if len(values) else np.nan
+            case "last":
+                scores[pair] = values[-1] if len(values) else np.nan
+            case "as_published":
+                scores[pair] = values[0 if method == "one_prefix" else -1] if len(values) else np.nan
+            case _:
+                raise ConfigError(f"method.{method}.prefix_span=null: must be one of {', '.join(PREFIX_SPANS)}")
+    return scores
+
+
+def _critical_span(method: str, side: Side, pair: int, prefix: str, words: str) -> tuple[int, int]:
+    """Character offsets of the critical words in the sentence."""
+    sentence = side.sentences[pair]
+    for between in (" ", ""):  # a language without spaces has none here
+        if sentence.startswith(f"{prefix}{between}{words}"):
+            start = len(prefix) + len(between)
+            return start, start + len(words)
+    where = f"{side.pairs['paradigm'].iat[pair]}, pair {side.pairs['pair_id'].iat[pair]}"
+    raise InputError(f"method={method}: {where}: {sentence!r} does not begin with {prefix!r} and {words!r}")
