@@ -154,7 +154,7 @@ def test_a_prefix_that_is_not_the_sentences_is_one_line():
 def test_methods_fit_the_kind_of_model():
     with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
         check_method("lp", masked=True)
-    with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: lp, mean_lp"):
+    with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: .*, lp, mean_lp, "):
         check_method("pll", masked=False)
     check_method("pll", masked=True)
     assert scored("pll", side(GOOD)).tolist() == [-7.5]
