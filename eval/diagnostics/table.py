@@ -11,7 +11,7 @@ from rich.text import Text
 
 from eval.diagnostics.measures import inexpressible, measures
 from eval.published import COLUMNS, read_published
-from eval.scores.table import WIDTH
+from eval.scores.table import WIDTH, percent
 
 BESIDE = ("BERT base", "BERT large")  # of Ettinger 2020, uncased; for terminals that have room
 CHANGED = ("truncated", "generic_object", "generic_subject", "generic_both")  # conditions whose words stay unprinted
@@ -84,6 +84,5 @@ def _words_table(cloze: pd.DataFrame, topk: pd.DataFrame, show: int) -> Table:
 
 
 def _share(share: float | None, deviation: float | None = None) -> str:
-    if share is None or pd.isna(share):
-        return ""
-    return f"{100 * share:.1f}" + ("" if deviation is None or pd.isna(deviation) else f" ± {100 * deviation:.1f}")
+    spread = percent(deviation)
+    return percent(share) + (f" ± {spread}" if spread else "")

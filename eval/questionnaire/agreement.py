@@ -13,6 +13,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from eval.scores.accuracy import wilson
+from eval.scores.table import percent, plain_table
 
 COLUMNS = [
     "level", "name", "paradigms", "pairs", "raters", "judgements", "agreement", "low", "high", "error", "majority",
@@ -93,28 +94,21 @@ def agreement_table(title: str, found: pd.DataFrame, threshold: float) -> Table:
         f"per cent; phenomena and overall: means over paradigms; majority: pairs in which more than half of the people "
         f"agree, a tie is none; !: less than {100 * threshold:g} of a paradigm's pairs; 95%: for new people and pairs"
     )
-    table = Table(
-        title=Text(title),
-        caption=Text(caption),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
+    table = plain_table(title, Text(caption))
     table.add_column("paradigm", no_wrap=True)
     for heading in ("people", "pairs", "judged", "agree", "95%", "majority", "ties", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for level, rows in found.groupby("level", sort=False):
         for row in rows.to_dict("records"):
-            interval = "" if math.isnan(row["low"]) else f"{100 * row['low']:.1f}–{100 * row['high']:.1f}"
+            interval = "" if math.isnan(row["low"]) else f"{percent(row['low'])}–{percent(row['high'])}"
             mark = "!" if level == "paradigm" and row["majority"] < threshold else " "
             cells = [
                 f"{row['raters']:,}",
                 f"{row['pairs']:,}",
                 f"{row['judgements']:,}",
-                f"{100 * row['agreement']:.1f}",
+                percent(row["agreement"]),
             ]
-            cells += [interval, f"{100 * row['majority']:.1f}{mark}", f"{row['ties']:,}", f"{row['seconds']:.1f}"]
+            cells += [interval, percent(row["majority"]) + mark, f"{row['ties']:,}", f"{row['seconds']:.1f}"]
             table.add_row(Text(row["name"]), *cells, style="bold" if level == "overall" else None)
         if level != "overall":
             table.add_row()

@@ -54,30 +54,22 @@ def accuracy_table(
     if beside:
         names = ", ".join(heading.replace("\n", " ") for heading in beside.values())
         caption = Text(f"{caption.plain}\n{names}: published accuracies, beside this model's")
-    table = Table(
-        title=Text(title),
-        caption=caption,
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        min_width=len(title),
-    )
+    table = plain_table(title, caption)
     table.add_column("phenomenon", no_wrap=True)
     measures = ["accuracy", "±", *(["best"] if best else [])] if spread else ["accuracy", "95%"]
     for heading in ("pairs", *measures, "no <unk>", "pairs", "ties", *beside.values()):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in ours[paradigms:]:
         level, name = row["level"], row["name"]
-        cells = [f"{row['pairs']:,}", _percent(row["accuracy"])]
+        cells = [f"{row['pairs']:,}", percent(row["accuracy"])]
         if spread:
-            cells.append(_percent(spread[level, name]))
-            cells += [_percent(of_best[level, name])] if best else []
+            cells.append(percent(spread[level, name]))
+            cells += [percent(of_best[level, name])] if best else []
         else:
-            cells.append(f"{_percent(row['low'])}–{_percent(row['high'])}")
+            cells.append(f"{percent(row['low'])}–{percent(row['high'])}")
         free = known.get((level, name))
-        cells += [_percent(free["accuracy"]), f"{free['pairs']:,}"] if free else ["", "0"]
-        cells += [f"{row['ties']:,}", *(_percent(theirs.get((level, name, model))) for model in beside)]
+        cells += [percent(free["accuracy"]), f"{free['pairs']:,}"] if free else ["", "0"]
+        cells += [f"{row['ties']:,}", *(percent(theirs.get((level, name, model))) for model in beside)]
         table.add_row(Text(str(name)), *cells, style="bold" if level == "overall" else None)
     return table
 
@@ -88,15 +80,7 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
     As tables 3, 9 and 10 of Ide et al. 2024 have them. `scores`: of each method, columns of eval.scores.files.SCORES.
     """
     told = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
-    table = Table(
-        title=Text(title),
-        caption=Text(told),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        min_width=len(title),
-    )
+    table = plain_table(title, Text(told))
     table.add_column("method", no_wrap=True)
     for heading in ("accuracy", "±", "best"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -112,12 +96,12 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         repeats = by_repeat(rows, ties)
         overall = repeats.loc["overall"].iloc[0]
         best = best_template(rows, repeats)
-        cells = [_percent(whole["accuracy"]), _percent(_known(float(overall.std(ddof=1))))]
+        cells = [percent(whole["accuracy"]), percent(float(overall.std(ddof=1)))]
         cells += [
-            _percent(float(overall[best])) if best else "",
+            percent(float(overall[best])) if best else "",
             repeats_text(rows) + (f", best: {best}" if best else ""),
         ]
-        cells += [f"{whole['ties']:,}", *([_percent(_known(share_of_a(rows)))] if asked else [])]
+        cells += [f"{whole['ties']:,}", *([percent(share_of_a(rows))] if asked else [])]
         table.add_row(Text(method), *map(Text, cells))
     return table
 
@@ -127,21 +111,31 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 
     `rows`: step, words_seen, moment, and a method's accuracy under its name.
     """
-    table = Table(title=Text(title), title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
+    table = plain_table(title)
     methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
     for heading in ("words seen", *methods):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(f"{row['words_seen']:,}", *(_percent(row[method]) for method in methods))
+        table.add_row(f"{row['words_seen']:,}", *(percent(row[method]) for method in methods))
     return table
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def plain_table(title: str, caption: Text | None = None) -> Table:
+    """Return a table without lines, its title and caption to the left."""
+    return Table(
+        title=Text(title),
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        min_width=len(title),
+    )
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f}"
+def percent(share: float | None) -> str:
+    """Return a share in per cent with one digit; "" for None and NaN."""
+    return "" if share is None or math.isnan(share) else f"{100 * share:.1f}"
 
 
 def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> Text:
