@@ -351,7 +351,7 @@ class EvalConfig(RunConfig):
         self.people = paths
         if self.scoring.snapshots and isinstance(self.benchmark, DiagnosticConfig):
             raise ConfigError(
-                f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it away"
+                f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it out"
             )
 
 
