@@ -5,7 +5,6 @@ import gzip
 import json
 import lzma
 
-import datasets
 import pandas as pd
 import pytest
 import zstandard
@@ -171,6 +170,8 @@ def test_what_a_text_depends_on(tmp_path):
 
 
 def hub_copy(tmp_path, texts: dict[str, list[str]]) -> str:
+    import datasets  # seconds
+
     folder = tmp_path / "copy"
     datasets.DatasetDict(
         {split: datasets.Dataset.from_dict({"text": rows}) for split, rows in texts.items()}

@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 import yaml
-from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
 from eval.sweeps import expected_runs
 from pairscale.command.compose import compose
@@ -23,6 +22,8 @@ def _some_data(monkeypatch):
 
 def command(point):
     """What `wandb agent` starts for one point, put together by its own functions."""
+    from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args  # seconds to import
+
     filled = create_sweep_command_args({"args": {key: {"value": value} for key, value in point.items()}})
     filled |= {"env": ["/usr/bin/env"], "interpreter": ["python"]}
     return [part for word in create_sweep_command(SWEEP["command"]) for part in filled.get(word.strip("${}"), [word])]

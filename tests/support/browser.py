@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import Browser, Page, sync_playwright
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 WAIT = 120_000  # milliseconds until a page is drawn: a busy machine draws twenty charts slowly
 
@@ -14,6 +16,8 @@ WAIT = 120_000  # milliseconds until a page is drawn: a busy machine draws twent
 @contextmanager
 def browser_of(chromium: str) -> Iterator[Browser]:
     """The installed Chromium; `chromium` is its path, as playwright's own build is another download."""
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]

@@ -10,7 +10,6 @@ import lzma
 import tempfile
 from pathlib import Path
 
-import datasets
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -335,8 +334,8 @@ def test_a_data_set_of_the_hub(monkeypatch):
         parts = {"train": rows[subset], "test": rows[subset]}
         return parts[split] if split else {k: v for k, v in parts.items() if k == "train" or subset == "b"}
 
-    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: list(rows))
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr("datasets.get_dataset_config_names", lambda dataset, revision: list(rows))
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
     hub = {"name": "own", "dataset": "some/set", "revision": "v1"}
     found = load_benchmark(BenchmarkConfig(**hub, split="test")).pairs
     assert found[["paradigm", "pair_id", "good"]].to_numpy().tolist() == [
@@ -360,7 +359,7 @@ def test_a_data_set_of_the_hub(monkeypatch):
     def broken(dataset, revision):
         raise RuntimeError("Dataset scripts are no longer supported\nmore")
 
-    monkeypatch.setattr(datasets, "get_dataset_config_names", broken)
+    monkeypatch.setattr("datasets.get_dataset_config_names", broken)
     with pytest.raises(
         InputError, match=r"needs some/set from the Hugging Face hub \(Dataset scripts are no longer supp"
     ) as e:
@@ -369,9 +368,9 @@ def test_a_data_set_of_the_hub(monkeypatch):
 
 
 def test_a_data_set_of_one_subset_has_its_own_name(monkeypatch):
-    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: ["default"])
+    monkeypatch.setattr("datasets.get_dataset_config_names", lambda dataset, revision: ["default"])
     rows = [{"good": "a", "bad": "b"}]
-    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split, revision: rows)
+    monkeypatch.setattr("datasets.load_dataset", lambda dataset, subset, split, revision: rows)
     assert load_benchmark(BenchmarkConfig(name="own", dataset="some/set")).pairs["paradigm"].tolist() == ["set"]
 
 
