@@ -11,6 +11,7 @@ from pairscale.command.compose import compose
 from tests.support import PAGES, ROOT
 
 MODULES = {module: command for command, module in COMMANDS.items()}
+PLACEHOLDERS = {"experiment": "demo", "corpus": "toy", "tokenizer": "word", "benchmark": "toy"}  # for NAME
 DOCUMENTS = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "slurm/README.md", "tests/bench/README.md"))]
 
 
@@ -19,14 +20,22 @@ def page_name(path):
 
 
 def commands(text):
-    """Yield (command, overrides) of each line `python -m MODULE ...` and `slurm/submit ...` in a shell block."""
+    """Yield (command, overrides) of each `python -m MODULE` and `slurm/submit`, in shell blocks and in code spans."""
+    lines = re.findall(r"`((?:python -m|slurm/submit) [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
-            match shlex.split(line, comments=True):
-                case ["python", "-m", module, *words]:
-                    yield MODULES[module], [word for word in words if word != "-m"]
-                case ["slurm/submit", *words]:
-                    yield "eval", ["hydra/launcher=slurm", *words]
+        lines += block.replace("\\\n", " ").splitlines()
+    for line in lines:
+        match shlex.split(line, comments=True):
+            case ["python", "-m", module, *words] if module.split(".")[0] not in {"pytest", "tests"}:
+                yield MODULES[module], overrides(words)
+            case ["slurm/submit", *words]:
+                yield "eval", ["hydra/launcher=slurm", *overrides(words)]
+
+
+def overrides(words):
+    """Return the overrides among the words of a command, with a value for each placeholder."""
+    words = [word for word in words if not word.startswith("-") and word not in {"...", "job"}]  # --cfg job
+    return [f"{word[:-4]}{PLACEHOLDERS.get(word[:-5], 'NAME')}" if word.endswith("=NAME") else word for word in words]
 
 
 def first_of_sweep(override):
@@ -39,10 +48,9 @@ def first_of_sweep(override):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=page_name)
 def test_commands_compose(path, monkeypatch):
     monkeypatch.setenv("PAIRSCALE_DATA", "/path/to/data")
-    for command, overrides in commands(path.read_text(encoding="utf-8")):
+    for command, words in commands(path.read_text(encoding="utf-8")):
         if command != "lmplz":
-            named = [word.replace("experiment=NAME", "experiment=demo") for word in overrides]
-            parsed = OverridesParser.create().parse_overrides(named)
+            parsed = OverridesParser.create().parse_overrides(words)
             compose(command, [first_of_sweep(one) for one in parsed])
 
 

@@ -71,7 +71,7 @@ def trained() -> str:
     hours = runs["wall_s"].sum() / 3600
     text = (
         f"{extent(runs)}; {len(expected_runs(STUDY)) - len(runs)} of its {len(expected_runs(STUDY))} runs are missing. "
-        f"Training took {hours:.1f} hours in all, beside other work of the machine."
+        f"Training took {hours:.1f} hours in all, on a machine with other load."
     )
     return wrapped(text)
 
