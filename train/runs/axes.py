@@ -6,24 +6,16 @@ makes another group, and is in its name.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, get_type_hints
 
 from pairscale.sizes import format_size, parse_size, written
+from train.config import RunConfig
 
-# Keys of a run's configuration that cannot make another curve: size and seeds, and what cannot change a number.
-_NO_AXIS = (
-    "seed", "sample.size", "sample.seed", "model.seed", "recipe.seed", "recipe.checkpoint_every",
-    "model.lmplz", "model.lmplz_memory",
-)  # fmt: skip
-_NO_AXIS_GROUPS = ("study", "paths", "logger", "trainer", "dry_run", "dry_run_words_per_s", "corpus.path", "corpus.url")
-_SCORING_GROUPS = (
-    "benchmark", "method", "policy", "scoring", "ties", "analysis", "published", "source", "project", "people",
-    "remove", "yes",
-    "questionnaire",
-)  # fmt: skip
+_SIZE_AND_SEEDS = frozenset({"seed", "sample.size", "sample.seed", "model.seed", "recipe.seed"})
 _ALWAYS = ("tokenizer.name", "corpus.name")  # named where they differ, whatever else does
 _STAND_FOR = ("model.name", "tokenizer.name", "corpus.name", "recipe.name")
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
@@ -49,7 +41,7 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
     that other keys part already. Returns the names by run id, and the notes.
     """
     table = {run: {key: written(value) for key, value in flatten(config).items()} for run, config in configs.items()}
-    keys = list(dict.fromkeys(key for row in table.values() for key in row if not _ignored(key)))
+    keys = _axes(dict.fromkeys(key for row in table.values() for key in row))
     values = {key: {run: row.get(key, "null") for run, row in table.items()} for key in keys}
     sizes = {run: format_size(parse_size(row["sample.size"])) for run, row in table.items()}
     names = {run: [row["model.name"]] for run, row in table.items()}
@@ -139,6 +131,27 @@ def _vary(values: Mapping[str, str], groups: Iterable[tuple[str, tuple[str, ...]
     return any(seen.setdefault(group, values[run]) != values[run] for run, group in groups)
 
 
-def _ignored(key: str) -> bool:
-    groups = (*_NO_AXIS_GROUPS, *_SCORING_GROUPS)
-    return key in _NO_AXIS or any(key == group or key.startswith(f"{group}.") for group in groups)
+def _axes(keys: Iterable[str]) -> list[str]:
+    """Return the keys that can make another curve: no size, no seed, none that is not of a run or changes no number."""
+    fields = {field.name for field in dataclasses.fields(RunConfig)}
+    outside = set(_outside_digest(RunConfig))
+    return [
+        key
+        for key in keys
+        if key not in _SIZE_AND_SEEDS
+        and key.partition(".")[0] in fields
+        and not any(key == part or key.startswith(f"{part}.") for part in outside)
+    ]
+
+
+def _outside_digest(config: type[Any], prefix: str = "") -> Iterator[str]:
+    """Yield the keys that are no part of a run's digest, in any of the configurations that a group may have."""
+    types = get_type_hints(config)
+    for field in dataclasses.fields(config):
+        key, group = f"{prefix}{field.name}", types[field.name]
+        if not field.metadata.get("digest", True):
+            yield key
+        elif isinstance(group, type) and dataclasses.is_dataclass(group):
+            yield from _outside_digest(group, f"{key}.")
+    for derived in config.__subclasses__() if prefix else ():
+        yield from _outside_digest(derived, prefix)
