@@ -3,7 +3,6 @@
 import csv
 import random
 from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from corpora.grammar.lexicon import MISSING_FORM, read_table
 from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
+from tests.support import ROOT
 
 MANDARIN = FOLDER / "mandarin"
 PHENOMENA = {
@@ -97,7 +97,7 @@ def head(text):
 def test_paradigms_and_phenomena_are_those_of_climp():
     assert paradigms_of("zh") == sorted(PHENOMENA)
     assert {name: template(name).phenomenon for name in PHENOMENA} == PHENOMENA
-    with (Path(__file__).parents[1] / "eval" / "published" / "climp.csv").open(encoding="utf-8", newline="") as lines:
+    with (ROOT / "eval" / "published" / "climp.csv").open(encoding="utf-8", newline="") as lines:
         told = {row["name"] for row in csv.DictReader(lines) if row["level"] == "phenomenon"}
     assert set(PHENOMENA.values()) == told
 
