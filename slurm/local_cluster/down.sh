@@ -4,8 +4,8 @@ set -euo pipefail
 
 folder=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/pairscale/slurm}")
 
-# Daemons, and the processes of jobs, have this cluster's SLURM_CONF in their environment: neither another SLURM of the
-# machine nor a process that took over the id of one that died has it.
+# Daemons and processes of jobs have this cluster's SLURM_CONF in their environment, unlike another SLURM of the machine
+# or a process that reuses the id of a dead one.
 environment() { { tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null; }
 ours() { environment "$1" | grep -qxF "SLURM_CONF=$folder/slurm.conf"; }
 # A shell that only talks to this cluster has the variable too, and stays.
@@ -15,7 +15,7 @@ stops() {
   environment "$1" | grep -q '^SLURM_JOB_ID='
 }
 
-# Again until none is left: what was about to be started while the others were listed comes after them.
+# Repeated until none is left, since processes may start while the others are listed.
 stopped=
 while true; do
   pids=()

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A real SLURM on this machine, for tests and for trying things out: munge, one controller and emulated nodes, started
-# here and now, without systemd, cgroups or accounting. Needs Debian's slurmctld, slurmd, slurm-client,
-# slurm-wlm-basic-plugins and munge (`make system`), and root.
+# A real SLURM on this machine, for tests and experiments: munge, one controller and emulated nodes, without systemd,
+# cgroups or accounting. Needs root and Debian's slurmctld, slurmd, slurm-client, slurm-wlm-basic-plugins and munge
+# (`make system`).
 #
 #   eval "$(slurm/local_cluster/up.sh [FOLDER])"     start it (or find it running) and set SLURM_CONF and PATH
-#   slurm/local_cluster/down.sh [FOLDER]             stop what was started in FOLDER, and nothing else
+#   slurm/local_cluster/down.sh [FOLDER]             stop the SLURM of FOLDER, and nothing else
 #
-# FOLDER holds keys, state, logs and process ids. Standard output is for eval; all else goes to standard error.
+# FOLDER holds keys, state, logs and process ids. Standard output is for eval; messages go to standard error.
 # Environment: NODES (4), CPUS (2) and MEMORY (8000, in MB) of each node, PORT (17817): the first of NODES + 1 ports.
 #
 # Partitions: low (default; its jobs are requeued for those of `high`, GRACE=10 seconds after a warning) and high.
@@ -28,15 +28,15 @@ answers() { scontrol ping 2>/dev/null | grep -q "is UP"; }
 
 mkdir -p "$folder"
 exec 9>"$folder/.lock"
-flock 9 # two that start it at once start it once
+flock 9 # several callers at once start it once
 if [ -f "$SLURM_CONF" ] && answers; then
   say "SLURM is up already, in $folder"
   settings
   exit
 fi
-"$here/down.sh" "$folder" # what is left of one that died
+"$here/down.sh" "$folder" # the rest of one that died
 
-# The sockets of munge and of slurmd live in folders that must be nobody else's to write.
+# The folders with the sockets of munge and slurmd must not be writable by others.
 mkdir -p "$folder"/{munge,state,spool,log,bin,run}
 chmod 0700 "$folder/munge"
 chmod 0755 "$folder/run"
@@ -91,7 +91,7 @@ PartitionName=low Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
 PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 CONF
 
-# Accounting is off, and sacct is all that submitit asks for the state of a job: squeue knows it too.
+# Accounting is off, but submitit reads the state of a job from sacct alone; squeue has it as well.
 cat >"$folder/bin/sacct" <<'SACCT'
 #!/usr/bin/env bash
 # sacct -o JobID,State,NodeList --parsable2 -j JOB ... made of squeue, as there is no accounting here.

@@ -111,7 +111,7 @@ def test_each_run_was_disturbed_as_meant_and_went_on_where_it_was(walk):
     *_, log, _ = walk
     assert "SIGTERM: saved, and training goes on until SLURM ends this job" in log["preempted"]
     assert "DUE TO PREEMPTION" in log["preempted"]
-    assert "exit code 75 and is started again" in log["limited"]
+    assert "exit code 75; requeued" in log["limited"]
     for name in ("preempted", "limited", "failed"):
         assert f"restarts 1: {study(Path())[name].path.name}" in log[name]
         assert f"resuming {study(Path())[name].path.name} at " in log[name].replace("\n", " ")

@@ -181,8 +181,7 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments
     lines = capsys.readouterr().out.splitlines()
     array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
     name = Path(array[-1]).stem
-    told = f"nothing was submitted; {name}.tasks and {name}.setup are written when it is (without dry_run=true)"
-    assert lines[-1] == told
+    assert lines[-1] == f"dry run: nothing was submitted, and {name}.tasks and {name}.setup were not written"
     assert "--constraint=a100" in array
     assert "--dependency=afterany:ARRAY" in analysis
     assert not calls(queue)
@@ -196,7 +195,7 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments
         (["experiment=dem"], "experiment=dem: no such experiment"),
         (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
-        (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps what does not make another run"),
+        (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps a key that is no part of a run"),
     ],
 )
 def test_wrong_arguments_are_told(submit, queue, wrong, told):
