@@ -1,4 +1,4 @@
-"""What `python -m analysis` does: collect a study, fit curves, print the main table, write the report.
+"""The analysis command: collect a study, fit its curves, print the main table, write the report.
 
 python -m analysis study=NAME                              from run folders
 python -m analysis study=NAME+OTHER                        of several studies, side by side
@@ -8,6 +8,8 @@ python -m analysis source=wandb project=ENTITY/PROJECT     from what was tracked
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -17,20 +19,18 @@ from rich.markup import escape
 
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import ALL_PAIRS, fit_curves
-from analysis.exhibits.sentences import diagnostics as diagnostic_sentences
 from analysis.exhibits.sentences.curves import extent, warnings
 from analysis.exhibits.sentences.findings import comparisons, findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
-from analysis.measures.diagnostics import diagnosed
 from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
 from analysis.report.wandb import track_analysis
-from analysis.sections.diagnostics import diagnostic_exhibits
-from analysis.sections.people import options, people_of, read_people
+from analysis.sections.diagnostics import diagnostic_section
+from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
-from analysis.sections.section import DIAGNOSTICS, Report, Section, TableSection, fill
+from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
 from analysis.study.judgements import is_diagnostic, judgements, labels_of, no_such_scores
@@ -43,159 +43,140 @@ from pairscale.errors import ConfigError
 
 
 def analyse(config: AnalysisConfig) -> None:
-    """Analyse a study: all benchmarks that it was scored on, or the one that the command line names."""
+    """Analyse a study on all benchmarks that it was scored on, or on the one that the command line names."""
     if config.published:
         _published(config)
         return
-    read = _tracked if config.source == "wandb" else _from_files
-    study, names = read(config)
-    chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
-    console, quiet = Console(), Console(stderr=True, highlight=False)
-    sections: dict[str, Section] = {}
-    without_curves: list[TableSection] = []
-    labels, alone = common_labels(study, names, config.benchmark.name if chosen else None)
-    answered = read_people(config, study, labels)
-    for label in labels:
-        if is_diagnostic(label):
-            without_curves.append(_diagnosed(study, label, config, console, quiet))
-            continue
-        if any(label in labels_of(study, run) for run in study.runs.index):
-            sheets = answered.get(label, [])
-            sections[label] = _on_curves(study, label, config, alone, sheets, console, quiet)
-        models = _models(study, label, config, sections.get(label), console, quiet)
-        if models is not None:
-            without_curves.append(models)
-        elif label not in sections:
-            raise no_such_scores(study, label, config.analysis.method, [])
-    folder, source = Path(config.paths.reports) / study.name, []
+    study, names = _tracked(config) if config.source == "wandb" else _from_files(config)
+    analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False))
+    overrides = HydraConfig.get().overrides.task
+    chosen = any(override.partition("=")[0] == "benchmark" for override in overrides)
+    labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
+    commands = [command for name in names for command in asked_commands(config.paths.runs, name)]
+    report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
+    folder = Path(config.paths.reports) / study.name
     if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
         folder = folder.with_name(f"{study.name}+wandb")
-        source = [f"source={config.source}", f"project={config.project}"]
-    judged = {label: section.judged for label, section in sections.items()}
-    for label, changes in context_changes(judged, config.analysis.confidence).items():
-        sections[label].tables["context"] = changes
-    report = Report(study, config, sections, several=len(names) > 1)
-    for label, section in sections.items():
-        with quiet.status(f"{escape(label)}: comparing methods, reading pairs and trajectories"):
-            fill(section, report)
-    with quiet.status("writing the report"):
-        path = write_report(
-            folder,
-            study.name,
-            [*sections.values()],
-            config.analysis,
-            config.ties,
-            [command for name in names for command in asked_commands(config.paths.runs, name)],
-            [*source, *options(config)],
-            without_curves,
-        )
-        for section in sections.values():
-            write_curve_tables(folder, section.judged, section.tables, config.analysis.method)
-    track_analysis(study.name, folder, [*sections.values()], config)
-    console.print(f"report: {path}", markup=False, soft_wrap=True)
+    with analysis.quiet.status("writing the report"):
+        path = write_report(folder, report)
+        for section in report.sections.values():
+            write_curve_tables(folder, report.file_label(section), section.judged, section.tables)
+    track_analysis(folder, report)
+    analysis.console.print(f"report: {path}", markup=False, soft_wrap=True)
 
 
-def _on_curves(
-    study: Study,
-    label: str,
-    config: AnalysisConfig,
-    alone: list[str],
-    sheets: list[Sheet],
-    console: Console,
-    quiet: Console,
-) -> Section:
-    """Fit the curves of a benchmark and print their slopes; its exhibits are made when all benchmarks are read.
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis in progress: results go to `console`, progress and notes to `quiet`."""
 
-    `alone`: notes on what not all studies were scored on. `sheets`: answers of people to its pairs.
-    """
-    benchmark = label.partition("+")[0]
-    with quiet.status(f"{escape(label)}: reading scores"):
-        judged = _judge(config)(study, label, config.analysis.method, config.ties)
-        judged.notes += alone
-    with quiet.status(f"{escape(label)}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"):
-        curves = fit_curves(judged, config.analysis, untrained_judgements(study, judged, _judge(config), config.ties))
-    curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-    published = read_published(benchmark)
-    people = people_of(sheets, study, judged, config) if sheets else None
-    if people:
-        published = people.beside(published)
-    with quiet.status(f"{escape(label)}: comparing shapes and slopes, words to reach people"):
-        tables = curve_tables(judged, published, config.analysis, people.accuracy if people else None)
-    section = Section(judged, curves, published, tables, people)
-    confidence = config.analysis.confidence
-    compared = comparisons(tables["slope-differences"], curves.slopes, judged.unit, confidence)
-    section.found = [*findings(curves, judged.unit, confidence), *compared]
-    _print_section(study, section, config, console, quiet)
-    return section
+    study: Study
+    config: AnalysisConfig
+    console: Console
+    quiet: Console
 
+    @property
+    def judge(self) -> Judge:
+        """The function that reads judgements of the study."""
+        return tracked_judgements if self.config.source == "wandb" else judgements
 
-def _print_section(study: Study, section: Section, config: AnalysisConfig, console: Console, quiet: Console) -> None:
-    """What carries the result, the findings and the table of slopes, in the order of the page."""
-    judged, table = section.judged, slope_table(section.curves, ALL_PAIRS)
-    made_by = judged.method + (f", mean over {judged.over}" if judged.over else "")
-    heading = f"{study.name} · {section.label} · {made_by}"
-    _print_notes([*warnings(judged, config.ties), *(section.asked.counted.notes if section.asked else [])], quiet)
-    console.print(f"{heading} · {extent(judged.runs)}", style="bold", markup=False, highlight=False, soft_wrap=True)
-    for about, text in section.found:
-        console.print(f"{about}: {text}", markup=False, highlight=False, soft_wrap=True)
-    console.print(terminal_table(table, heading, config.analysis.confidence))
-    _print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}), quiet)
+    def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
+        """Analyse each benchmark, print its main results, and return the whole.
 
+        `notes`: on benchmarks that not all studies were scored on.
+        """
+        sections: dict[str, Section] = {}
+        tables: list[TableSection] = []
+        answers = read_people(self.config, self.study, labels)
+        for label in labels:
+            if is_diagnostic(label):
+                tables.append(self._diagnostic(label))
+                continue
+            if any(label in labels_of(self.study, run) for run in self.study.runs.index):
+                sections[label] = self._curves(label, notes, answers.get(label, []))
+            models = self._models(label, sections.get(label))
+            if models is not None:
+                tables.append(models)
+            elif label not in sections:
+                raise no_such_scores(self.study, label, self.config.analysis.method, [])
+        judged = {label: section.judged for label, section in sections.items()}
+        for label, changes in context_changes(judged, self.config.analysis.confidence).items():
+            sections[label].tables["context"] = changes
+        report = Report(self.study, self.config, sections, tables, several, commands)
+        for label, section in sections.items():
+            with self.quiet.status(f"{escape(label)}: comparing methods, reading pairs and trajectories"):
+                fill(section, report)
+        return report
 
-def _judge(config: AnalysisConfig) -> Judge:
-    return tracked_judgements if config.source == "wandb" else judgements
+    def _curves(self, label: str, notes: list[str], sheets: Sequence[Sheet]) -> Section:
+        """Fit the curves of a benchmark and print their slopes; `sheets`: answers of people to its pairs."""
+        config, benchmark = self.config.analysis, label.partition("+")[0]
+        with self.quiet.status(f"{escape(label)}: reading scores"):
+            judged = self.judge(self.study, label, config.method, self.config.ties)
+            judged.notes += notes
+        with self.quiet.status(
+            f"{escape(label)}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"
+        ):
+            untrained = untrained_judgements(self.study, judged, self.judge, self.config.ties)
+            curves = fit_curves(judged, config, untrained)
+        curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
+        published = read_published(benchmark)
+        people = people_of(sheets, self.study, judged, self.config) if sheets else None
+        if people:
+            published = people.beside(published)
+        with self.quiet.status(f"{escape(label)}: comparing shapes and slopes, words to reach people"):
+            tables = curve_tables(judged, published, config, people.accuracy if people else None)
+        section = Section(judged, curves, published, tables, people)
+        differences = comparisons(tables["slope-differences"], curves.slopes, judged.unit, config.confidence)
+        section.findings = [*findings(curves, judged.unit, config.confidence), *differences]
+        self._print_curves(section)
+        return section
 
+    def _print_curves(self, section: Section) -> None:
+        """Print warnings, findings and the table of slopes, in the order of the page."""
+        judged, table = section.judged, slope_table(section.curves, ALL_PAIRS)
+        method = judged.method + (f", mean over {judged.over}" if judged.over else "")
+        heading = f"{self.study.name} · {section.label} · {method}"
+        notes = section.respondents.counted.notes if section.respondents else []
+        self._print_notes([*warnings(judged, self.config.ties), *notes])
+        title = f"{heading} · {extent(judged.runs)}"
+        self.console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+        for about, text in section.findings:
+            self.console.print(f"{about}: {text}", markup=False, highlight=False, soft_wrap=True)
+        self.console.print(terminal_table(table, heading, self.config.analysis.confidence))
+        self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))
 
-def _models(
-    study: Study, label: str, config: AnalysisConfig, section: Section | None, console: Console, quiet: Console
-) -> TableSection | None:
-    """The section of models without a place on a curve, if there are any; their accuracies are printed.
+    def _models(self, label: str, section: Section | None) -> TableSection | None:
+        """Tabulate models without a place on a curve, if there are any, and print their accuracies.
 
-    `section`: that of the same benchmark's curves, which stand beside them at their largest sizes.
-    """
-    beside = published_beside(read_published(label.partition("+")[0]), label.partition("+")[0])
-    if section is not None:
-        beside = pd.concat([curves_beside(section.curves), beside], ignore_index=True)
-    with quiet.status(f"{escape(label)}: reading scores of models"):
-        chosen = config.analysis
-        found = models_section(study, label, _judge(config), chosen.method, config.ties, chosen.confidence, beside)
-    if found is not None:
-        _print_exhibits(f"{study.name} · {label} · models", found, ("accuracies",), console)
-        _print_notes(found.warnings, quiet)
-    return found
+        `section`: that of the same benchmark's curves, which stand beside them at their largest sizes.
+        """
+        beside = published_beside(read_published(label.partition("+")[0]), label.partition("+")[0])
+        if section is not None:
+            beside = pd.concat([curves_beside(section.curves), beside], ignore_index=True)
+        with self.quiet.status(f"{escape(label)}: reading scores of models"):
+            models = models_section(self.study, label, self.judge, beside, self.config.analysis, self.config.ties)
+        if models is not None:
+            self._print_exhibits(f"{self.study.name} · {label} · models", models, ("accuracies",))
+            self._print_notes(models.warnings)
+        return models
 
+    def _diagnostic(self, label: str) -> TableSection:
+        """Tabulate a diagnostic and print its main tables."""
+        with self.quiet.status(f"{escape(label)}: reading answers"):
+            section = diagnostic_section(self.study, label, self.config.analysis.confidence)
+        self._print_exhibits(f"{self.study.name} · {label}", section, ("prediction", "sensitivity"))
+        return section
 
-def _diagnosed(study: Study, label: str, config: AnalysisConfig, console: Console, quiet: Console) -> TableSection:
-    """The section of a diagnostic; its main tables are printed."""
-    with quiet.status(f"{escape(label)}: reading answers"):
-        found = diagnosed(study, label)
-    section = TableSection(
-        label,
-        label,
-        DIAGNOSTICS,
-        diagnostic_sentences.extent(found),
-        diagnostic_sentences.warnings(found),
-        diagnostic_exhibits(found, config.analysis.confidence),
-        diagnostic_sentences.methods(found),
-        found.problems,
-        found.runs,
-        found.digest,
-    )
-    _print_exhibits(f"{study.name} · {label}", section, ("prediction", "sensitivity"), console)
-    return section
+    def _print_exhibits(self, heading: str, section: TableSection, names: tuple[str, ...]) -> None:
+        self.console.print(heading, style="bold", markup=False)
+        for exhibit in section.exhibits:
+            if exhibit.name in names:
+                for part in exhibit.terminal(self.console.width):
+                    self.console.print(part)
 
-
-def _print_exhibits(heading: str, section: TableSection, names: tuple[str, ...], console: Console) -> None:
-    console.print(heading, style="bold", markup=False)
-    for exhibit in section.exhibits:
-        if exhibit.name in names:
-            for part in exhibit.terminal(console.width):
-                console.print(part)
-
-
-def _print_notes(notes: list[str], quiet: Console) -> None:
-    for text in notes:
-        quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
+    def _print_notes(self, notes: list[str]) -> None:
+        for text in notes:
+            self.quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
 
 
 def _from_files(config: AnalysisConfig) -> tuple[Study, list[str]]:
@@ -208,13 +189,14 @@ def _from_files(config: AnalysisConfig) -> tuple[Study, list[str]]:
 
 
 def _tracked(config: AnalysisConfig) -> tuple[Study, list[str]]:
-    asked: list[str | None] = [None] if config.study is None else [*names_of(config.study)]
-    found = [project_runs(config.project, name) for name in asked]
-    return _as_one([collect_tracked(name, runs, str(config.project), _expected(config, name)) for name, runs in found])
+    names: list[str | None] = [None] if config.study is None else [*names_of(config.study)]
+    projects = [project_runs(config.project, name) for name in names]
+    studies = [collect_tracked(name, runs, str(config.project), _expected(config, name)) for name, runs in projects]
+    return _as_one(studies)
 
 
 def _as_one(studies: list[Study]) -> tuple[Study, list[str]]:
-    """The study to analyse, and the names of those that it is made of."""
+    """Return the study to analyse, and the names of those that it combines."""
     return studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
 
 
@@ -223,11 +205,11 @@ def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
 
 
 def _published(config: AnalysisConfig) -> None:
-    """The papers' tables and figures from the published numbers: no study, no runs."""
-    given = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
-    useless = [override for override in given if not override.startswith(("published=", "paths."))]
+    """Write the papers' tables and figures from the published numbers: no study, no runs."""
+    overrides = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
+    useless = [override for override in overrides if not override.startswith(("published=", "paths."))]
     if useless:
-        raise ConfigError(f"published=true: takes paths.reports alone; leave away {', '.join(useless)}")
+        raise ConfigError(f"published=true: takes paths.reports only; leave out {', '.join(useless)}")
     papers = reproduce()
     console = Console()
     print_reproduction(console, papers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from analysis.exhibits.figures.style import Chart, finished, side_by_side, style, write_figure
 from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table, write_csv
-from analysis.exhibits.tables.text import accuracy_text, title
+from analysis.exhibits.tables.text import accuracy_text, as_it_is, title
 from pairscale.files import write_text
 
 Cell = Callable[[Any], str]
@@ -137,18 +136,3 @@ class Exhibit:
         for i, row in enumerate(rows):
             shown.add_row(*(Text(row[column]) for column in columns), style="bold" if i in self.strong else None)
         return shown
-
-
-def as_it_is(value: Any) -> str:
-    """Text of a cell that is no name."""
-    return "" if value is None or value != value else str(value)
-
-
-def count(value: float) -> str:
-    """1,234"""
-    return "" if math.isnan(value) else f"{value:,.0f}"
-
-
-def yes(value: Any) -> str:
-    """What is true"""
-    return "yes" if value else ""

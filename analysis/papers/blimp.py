@@ -7,10 +7,10 @@ from functools import partial
 
 import pandas as pd
 
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count, yes
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart, gap_chart, matrix_chart
 from analysis.exhibits.figures.style import Chart
-from analysis.exhibits.tables.text import signed_text
+from analysis.exhibits.tables.text import as_it_is, count, signed_text, yes
 from analysis.measures.accuracies import (
     Conditions,
     by_condition,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Exhibit, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import matrix_chart
 from analysis.exhibits.figures.curves import perplexity_chart
 from analysis.exhibits.figures.style import Chart
-from analysis.exhibits.tables.text import slope_text
+from analysis.exhibits.tables.text import count, decimal_text, slope_text
 from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, OVERALL, PEOPLE, REGULARITY
 from analysis.papers.blimp import (
     conditions_exhibit,
@@ -187,7 +187,7 @@ def _perplexity() -> Exhibit:
         }
     )
     charts = {"perplexity": lambda width: perplexity_chart(runs.rename_axis("run"), width=width)}
-    cells = {"words": count, "perplexity": lambda value: f"{value:.1f}"}
+    cells = {"words": count, "perplexity": decimal_text}
     table = rows[["words", "perplexity"]]
     return Exhibit("blimp-perplexity", "Perplexity against text", about, table, cells=cells, charts=charts)
 

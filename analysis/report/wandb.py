@@ -1,29 +1,27 @@
-"""What W&B is told of an analysis: the figures of learning curves and the tables of slopes."""
+"""Tracking of an analysis in W&B: figures of learning curves and tables of slopes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.config import AnalysisConfig
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.tables.slopes import slope_table
-from analysis.report.report import file_label
-from analysis.sections.section import Section
+from analysis.sections.section import Report
 from train.runs.wandb import tracked
 
 
-def track_analysis(study: str, folder: Path, sections: Sequence[Section], config: AnalysisConfig) -> None:
-    """Track the analysis whose report is in `folder`, where config.logger asks for it; what it was before is replaced.
+def track_analysis(folder: Path, report: Report) -> None:
+    """Track the analysis whose report is in `folder`, if the configuration has a logger, in place of an earlier one.
 
-    Raises what `tracked` does.
+    Raises the errors of `tracked`.
     """
+    study, config = report.study.name, report.config
     chosen = {"study": study, "method": config.analysis.method, "ties": config.ties, "source": config.source}
     with tracked(config.logger, "analysis", study, study, folder, chosen) as tracker:
         if tracker is None:
             return
-        for section in sections:
-            label = file_label(section, config.analysis)
+        for section in report.sections.values():
+            label = report.file_label(section)
             tracker.image(f"curves/{label}", folder / f"{label}-curves.png")
             slopes = slope_table(section.curves, ALL_PAIRS)
             tracker.table(f"slopes/{label}", slopes)

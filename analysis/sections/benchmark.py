@@ -114,11 +114,11 @@ def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
 
 
 @contributes(10)
-def asked_people(section: Section, report: Report) -> list[Exhibit]:
-    return section.asked.exhibits() if section.asked else []
+def respondents(section: Section, report: Report) -> list[Exhibit]:
+    return section.respondents.exhibits() if section.respondents else []
 
 
 @contributes(20)
 def benchmark(section: Section, report: Report) -> list[Exhibit]:
-    people = section.asked.label if section.asked else ""
+    people = section.respondents.label if section.respondents else ""
     return study_exhibits(section.judged, section.curves, section.published, people)

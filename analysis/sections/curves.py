@@ -14,9 +14,19 @@ import pandas as pd
 
 from analysis.curves.coverage import coverage_for
 from analysis.curves.p_values import ALPHA
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
-from analysis.exhibits.figures.style import GREY, HUES, MARGIN, SHAPES, Chart
-from analysis.exhibits.tables.text import p_text, slope_text, table_digits, title
+from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.figures.style import GREY, HUES, MARGIN, ROWS, SHAPES, SIGNED_LABEL, Chart
+from analysis.exhibits.tables.text import (
+    as_it_is,
+    count,
+    decimal_text,
+    p_text,
+    per_cent_text,
+    signed_text,
+    slope_text,
+    table_digits,
+    title,
+)
 from analysis.sections.section import Report, Section, contributes
 
 COMPARISONS = "comparisons"
@@ -33,7 +43,7 @@ def curves(section: Section, report: Report) -> list[Exhibit]:
 
 
 def _curves(section: Section, report: Report) -> list[Exhibit]:
-    return curve_exhibits(section.tables, report.confidence, section.asked.label if section.asked else "")
+    return curve_exhibits(section.tables, report.confidence, section.respondents.label if section.respondents else "")
 
 
 @contributes(100)
@@ -148,12 +158,12 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     y = alt.Y(
         "name:N",
         sort=order,
-        axis=alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False),
+        axis=ROWS,
     )
     offset = alt.YOffset("pair:N", sort=pairs)
     axis = alt.Axis(
         title="Difference of slopes (per doubling)",
-        labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'",
+        labelExpr=SIGNED_LABEL,
         tickCount=6,
     )
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("pair:N", title="curves"),
@@ -191,13 +201,9 @@ def _shapes(rows: pd.DataFrame) -> Exhibit | None:
         "(Burnham and Anderson 2002, section 2.6). Sizes weigh equally, however many runs each has. A sigmoid has "
         "chance and ceiling free, or fixed at .5 and 1 or people's accuracy. A dash: the fit did not converge.",
         table,
-        cells={"curve": as_it_is, "preferred": as_it_is, **dict.fromkeys(shapes, _above)},
+        cells={"curve": as_it_is, "preferred": as_it_is, **dict.fromkeys(shapes, decimal_text)},
         strong=_strong(wide),
     )
-
-
-def _above(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.1f}"
 
 
 def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
@@ -217,7 +223,7 @@ def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
         "over new paradigms of the same phenomenon, and so wider than those of the curves, whose paradigms are fixed.",
         table,
         cells={"curve": as_it_is, "interval over": _or_dash, "note": as_it_is, "paradigms": count,
-               "log-odds per doubling": _signed, "low": _signed, "high": _signed},
+               "log-odds per doubling": signed_text, "low": signed_text, "high": signed_text},
         strong=_strong(rows),
         folded=True,
     )  # fmt: skip
@@ -225,10 +231,6 @@ def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
 
 def _or_dash(value: object) -> str:
     return value if isinstance(value, str) else "–"
-
-
-def _signed(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
 
 
 def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
@@ -290,10 +292,6 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
         "wide, as they hold the distance from a line too. Lack of fit: share of lines not rejected; onset: share of "
         "onsets that are no smaller than the true one.",
         rows[[*shown, "covered"]],
-        cells={**dict.fromkeys(shown, as_it_is), "covered": _per_cent},
+        cells={**dict.fromkeys(shown, as_it_is), "covered": per_cent_text},
         folded=True,
     )
-
-
-def _per_cent(value: float) -> str:
-    return f"{value:.1%}"

@@ -7,11 +7,15 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Cell, Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Cell, Exhibit
 from analysis.exhibits.figures.diagnostics import beside_chart, size_chart
 from analysis.exhibits.figures.style import Chart
-from analysis.measures.diagnostics import CONSTRAINTS, KEYS, Diagnosed, at_largest, over_sizes
+from analysis.exhibits.sentences import diagnostics as sentences
+from analysis.exhibits.tables.text import as_it_is, count, mean_count_text, probability_text
+from analysis.measures.diagnostics import CONSTRAINTS, KEYS, Diagnosed, at_largest, diagnosed, over_sizes
 from analysis.published import published_file
+from analysis.sections.section import DIAGNOSTICS, TableSection
+from analysis.study.collect import Study
 from eval.diagnostics.measures import AT, THRESHOLD
 from eval.published import COLUMNS, read_published
 from eval.scores.accuracy import wilson
@@ -62,6 +66,23 @@ _CURVES = {
             ("sensitivity", "natural negative", "True above false: natural, negative"),
             ("sensitivity", "less natural negative", "True above false: less natural, negative")],
 }  # fmt: skip
+
+
+def diagnostic_section(study: Study, label: str, confidence: float) -> TableSection:
+    """Read the answers of a study's runs to a diagnostic; raises the errors of `diagnosed`."""
+    answers = diagnosed(study, label)
+    return TableSection(
+        label,
+        label,
+        DIAGNOSTICS,
+        sentences.extent(answers),
+        sentences.warnings(answers),
+        diagnostic_exhibits(answers, confidence),
+        sentences.methods(answers),
+        answers.problems,
+        answers.runs,
+        answers.digest,
+    )
 
 
 def diagnostic_exhibits(found: Diagnosed, confidence: float) -> list[Exhibit]:
@@ -207,13 +228,6 @@ def _by_constraint(found: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
 def _spelled(name: str) -> str:
     """A part of a diagnostic as people read it: "simple negative"."""
     return name.replace("_", " ").replace("simp ", "simple ")
-
-
-def probability_text(value: float) -> str:
-    """.269; small ones as 1.3e-05"""
-    if np.isnan(value):
-        return "–"
-    return f"{value:.3f}".removeprefix("0") if value >= 0.001 or value == 0 else f"{value:.1e}"
 
 
 def _probabilities(found: Diagnosed) -> Exhibit:
@@ -362,11 +376,9 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
         "intervals over new items, at the mean over runs. Not expressible: items with a word that the model cannot "
         "express, which counts as wrong.",
         table,
-        cells={**dict.fromkeys(("measure", "contexts", "curve", "size"), as_it_is), **dict.fromkeys(whole, _mean)},
+        cells={
+            **dict.fromkeys(("measure", "contexts", "curve", "size"), as_it_is),
+            **dict.fromkeys(whole, mean_count_text),
+        },
         folded=True,
     )
-
-
-def _mean(value: float) -> str:
-    """A count, or a mean of counts"""
-    return "" if np.isnan(value) else f"{value:,.1f}".removesuffix(".0")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
-from analysis.exhibits.tables.text import signed_text
+from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.tables.text import as_it_is, count, signed_text
 from analysis.measures.items import (
     PARTS,
     error_sample,

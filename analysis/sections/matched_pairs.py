@@ -21,11 +21,11 @@ from analysis.curves.matched_pairs import (
     slopes_of_both,
     vocabulary_share,
 )
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import curves_together
 from analysis.exhibits.figures.style import OF_PAIRS, Chart
 from analysis.exhibits.sentences.curves import plural
-from analysis.exhibits.tables.text import interval_text, slope_text, table_digits
+from analysis.exhibits.tables.text import as_it_is, count, interval_text, per_cent_text, slope_text, table_digits
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
@@ -145,10 +145,6 @@ def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
         "share of it.",
         table,
         cells={"curve": as_it_is, "sizes": as_it_is, interval: as_it_is, **dict.fromkeys(signed, slope_text),
-               "share of vocabulary": _per_cent},
+               "share of vocabulary": partial(per_cent_text, digits=0)},
         strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
     )  # fmt: skip
-
-
-def _per_cent(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.0%}"

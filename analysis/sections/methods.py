@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.curves.designs import design_of
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart
 from analysis.exhibits.figures.methods import (
     difference_chart,
@@ -23,7 +22,16 @@ from analysis.exhibits.figures.methods import (
     prefix_chart,
 )
 from analysis.exhibits.sentences.curves import plural
-from analysis.exhibits.tables.text import p_text, title
+from analysis.exhibits.tables.text import (
+    as_it_is,
+    count,
+    difference_text,
+    p_text,
+    per_cent_text,
+    short_text,
+    signed_text,
+    title,
+)
 from analysis.measures.accuracies import correlation
 from analysis.measures.items import largest_size
 from analysis.measures.methods import (
@@ -139,8 +147,8 @@ def _methods(
             "method": as_it_is,
             "curve": as_it_is,
             "template": as_it_is,
-            "tied": _per_cent,
-            **dict.fromkeys(("r with length", "r low", "r high"), _signed),
+            "tied": per_cent_text,
+            **dict.fromkeys(("r with length", "r low", "r high"), signed_text),
         },
         charts={"accuracy": lambda width: method_chart(rows, width=width)},
     )
@@ -161,8 +169,8 @@ def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) ->
         "run, with 95% intervals and Student's t over new runs and new pairs of the same paradigms (of one run over "
         f"pairs). p (Holm) is corrected for all {len(rows)} comparisons of methods here.",
         named[list(columns)].rename(columns=columns),
-        cells={"methods": as_it_is, "curve": as_it_is, "paradigms": count, "runs": count, "difference": _signed,
-               "low": _signed, "high": _signed, "p": p_text, "p (Holm)": p_text, "interval over": as_it_is},
+        cells={"methods": as_it_is, "curve": as_it_is, "paradigms": count, "runs": count, "difference": signed_text,
+               "low": signed_text, "high": signed_text, "p": p_text, "p (Holm)": p_text, "interval over": as_it_is},
         folded=True,
     )  # fmt: skip
 
@@ -185,14 +193,6 @@ def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
     )
 
 
-def _per_cent(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.1%}"
-
-
-def _signed(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
-
-
 def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     parts = {
         str(group): accuracy_by_difference(by_difference[by_difference["run"].map(groups) == group])
@@ -213,14 +213,10 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
         "Accuracy by how many tokens longer the good sentence is than the bad one; a level line is a method without a "
         "bias towards either (Ide et al. 2024, figure 2). Bands: 95% intervals over pairs.",
         table,
-        cells={"curve": as_it_is, "method": as_it_is, "difference": _whole, "judgements": count},
+        cells={"curve": as_it_is, "method": as_it_is, "difference": difference_text, "judgements": count},
         charts={f"curve-{number}": chart(group) for number, group in enumerate(parts)},
         folded=True,
     )
-
-
-def _whole(value: float) -> str:
-    return f"{value:+.0f}" if value else "0"
 
 
 def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -250,9 +246,9 @@ def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None
             "method": as_it_is,
             "curve": as_it_is,
             "paradigms": count,
-            "r": _signed,
-            "low": _signed,
-            "high": _signed,
+            "r": signed_text,
+            "low": signed_text,
+            "high": signed_text,
         },
         charts={str(name): partial(_difference_panel, drawn, str(name)) for name in drawn["method"].unique()},
     )
@@ -303,7 +299,7 @@ def _attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
         "by each method (Ide et al. 2024, figure 4), of its best template or trial where it has several, means over "
         "runs; loss: how far the mean of the last two lies below the first.",
         table.reset_index().rename(columns={"group": "curve"}).assign(loss=loss),
-        cells={"method": as_it_is, "curve": as_it_is, "loss": _signed},
+        cells={"method": as_it_is, "curve": as_it_is, "loss": signed_text},
         charts={str(name): partial(_attractor_panel, drawn, str(name), low) for name in drawn["method"].unique()},
     )
 
@@ -347,7 +343,7 @@ def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
         "each paradigm, what a bin lies above its paradigms' own accuracies being added to the mean of all, so that "
         "no line rises because easy paradigms have long sentences. Bands: 95% intervals over pairs.",
         table.rename(columns={"group": "curve", "x": "median"}),
-        cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
+        cells={"curve": as_it_is, "predictor": as_it_is, "median": short_text, "judgements": count},
         charts={name: partial(_predictor_panel, rows, name) for name in PREDICTORS if name in set(rows["predictor"])},
         folded=True,
     )
@@ -359,10 +355,6 @@ def _predictor_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
 
 def _prefix_panel(rows: pd.DataFrame, name: str, width: int | str) -> Any:
     return prefix_chart(rows, name, width=width)
-
-
-def _short(value: float) -> str:
-    return f"{value:,.4g}"
 
 
 @contributes(70)

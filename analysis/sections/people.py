@@ -9,8 +9,9 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.config import AnalysisConfig
-from analysis.exhibits.exhibit import Exhibit, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import plural
+from analysis.exhibits.tables.text import count, decimal_text
 from analysis.measures.accuracies import PEOPLE
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements, is_diagnostic
@@ -60,7 +61,7 @@ class People:
         own = self.accuracy.assign(model=PEOPLE)[published.columns]
         return pd.concat([models, own], ignore_index=True) if len(models) else own
 
-    def told(self) -> str:
+    def methods_text(self) -> str:
         """A sentence for the methods of a report."""
         rows = self.table[self.table["level"] == "overall"].iloc[0]
         left = "; ".join(note.rstrip(".") for note in self.counted.notes)
@@ -117,11 +118,7 @@ class People:
         )  # fmt: skip
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.1f}"
-
-
-_CELLS = {"people": count, "pairs": count, "judgements": count, "tied": count, "seconds": _seconds}
+_CELLS = {"people": count, "pairs": count, "judgements": count, "tied": count, "seconds": decimal_text}
 
 
 def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> dict[str, list[Sheet]]:

@@ -13,13 +13,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from analysis.config import CurvesConfig
 from analysis.curves.fit import Curves
 from analysis.curves.units import paradigm_accuracies, units_of
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import model_chart
 from analysis.exhibits.sentences.curves import in_text, joined, left_out, plural, unknown_words
 from analysis.exhibits.sentences.methods import judging
-from analysis.exhibits.tables.text import accuracy_text
+from analysis.exhibits.tables.text import accuracy_text, as_it_is, count, per_cent_text
 from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
 from analysis.sections.methods import score_exhibits
 from analysis.sections.section import MODELS, TableSection
@@ -35,14 +36,15 @@ _SHARES = ("tied", "with <unk>")
 
 
 def models_section(
-    study: Study, label: str, judge: Judge, main: str, ties: str, confidence: float, beside: pd.DataFrame
+    study: Study, label: str, judge: Judge, beside: pd.DataFrame, config: CurvesConfig, ties: str
 ) -> TableSection | None:
-    """The section of a benchmark of pairs on models of `study.unplaced`; None where none has scores of it.
+    """Return the section of a benchmark of pairs on models of `study.unplaced`; None where none has scores of it.
 
-    `main`: the method whose judgements are shown pair by pair, where a model has it. `beside`: level, name, model and
-    accuracy of others on this benchmark, people among them. Raises RunError as `judge` does, and where models were
-    scored on different versions of the benchmark.
+    `beside`: level, name, model and accuracy of others on this benchmark, people among them. The judgements of
+    config.method are shown pair by pair, where a model has them. Raises the errors of `judge`, and RunError where
+    models were scored on different versions of the benchmark.
     """
+    confidence = config.confidence
     models = as_runs(study, label)
     if models.runs.empty:
         return None
@@ -50,7 +52,7 @@ def models_section(
     digest = one_digest(label, {f"{method} scores": judged.digest for method, judged in by_method.items()})
     found = pd.concat([accuracies(judged, confidence) for judged in by_method.values()], ignore_index=True)
     found["entry"] = _entries(found)
-    shown = by_method.get(main, next(iter(by_method.values())))
+    shown = by_method.get(config.method, next(iter(by_method.values())))
     phenomena = {name: of for judged in by_method.values() for name, of in _phenomena(judged).items()}
     others = comparable(beside, label, phenomena)
     more = [] if shown.of_paradigms else score_exhibits(models, shown, ties, models.runs)
@@ -195,7 +197,7 @@ def _exhibits(
     drawn = found[found["level"] != "paradigm"]
     people = others[(others["model"] == PEOPLE) & (others["level"] != "paradigm")]
     counts = {"paradigms": count, "pairs": count}
-    shares = dict.fromkeys(_SHARES, _per_cent)
+    shares = dict.fromkeys(_SHARES, per_cent_text)
     columns = ["phenomenon", "paradigm", "model", "method", "paradigms", "pairs", "accuracy", "low", "high"]
     named = found.assign(
         paradigm=found["name"].where(found["level"] == "paradigm", ""),
@@ -239,10 +241,6 @@ def _exhibits(
 
 def _panel(rows: pd.DataFrame, people: pd.DataFrame, heading: str, width: int | str) -> object:
     return model_chart(rows, people, width=width, heading=heading)
-
-
-def _per_cent(value: float) -> str:
-    return f"{value:.1%}"
 
 
 def _of_models(exhibit: Exhibit) -> Exhibit:

@@ -1,4 +1,4 @@
-"""Sections of the report, and the registry of what fills them.
+"""The report, its sections, and the registry of functions that fill them.
 
 The exhibits of a benchmark come from functions registered by `contributes(order)`, each in the file of its subject: a
 further one is a further file (docs/extending.md).
@@ -6,7 +6,7 @@ further one is a further file (docs/extending.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
@@ -20,7 +20,7 @@ from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 
-CURVES = "Learning curves on minimal pairs"  # kinds of sections
+CURVES = "Learning curves on minimal pairs"  # headings of the page
 MODELS = "Models on minimal pairs"
 DIAGNOSTICS = "Psycholinguistic diagnostics"
 PEOPLE = "people"
@@ -32,17 +32,17 @@ class Section:
     """One benchmark in the report.
 
     curves: slopes with the columns of tables.slopes.with_published. published: accuracies of others on this benchmark
-    (eval.published): level, name, model, accuracy; may be empty. tables: of analysis.exhibits.tables.curves. asked:
-    people who answered a questionnaire; the people of `published` are then these. found: findings (subject, sentence).
-    first: exhibits before the curves; exhibits: those after them.
+    (eval.published): level, name, model, accuracy; may be empty. tables: of analysis.exhibits.tables.curves.
+    respondents: people who answered a questionnaire; the people of `published` are then these. findings: (subject,
+    sentence). first: exhibits before the curves; exhibits: those after them.
     """
 
     judged: Judgements
     curves: Curves
     published: pd.DataFrame
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    asked: People | None = None
-    found: list[tuple[str, str]] = field(default_factory=list)
+    respondents: People | None = None
+    findings: list[tuple[str, str]] = field(default_factory=list)
     first: list[Exhibit] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
 
@@ -52,7 +52,7 @@ class Section:
 
     @property
     def people(self) -> float | None:
-        """Overall accuracy of people, where it is known."""
+        """Overall accuracy of people, or None."""
         rows = self.published
         rows = rows[(rows["model"] == PEOPLE) & (rows["level"] == OVERALL)]
         return float(rows["accuracy"].iloc[0]) if len(rows) else None
@@ -60,12 +60,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole that a section is part of. sections: by label, in order; several: True if of several studies."""
+    """A report of one study or of several combined.
+
+    sections: by label, in order. tables: benchmarks without curves. several: True if of several studies. commands:
+    those that requested the runs.
+    """
 
     study: Study
     config: AnalysisConfig
     sections: Mapping[str, Section]
+    tables: Sequence[TableSection] = ()
     several: bool = False
+    commands: Sequence[str] = ()
 
     @property
     def confidence(self) -> float:
@@ -76,37 +82,42 @@ class Report:
         """True if scores are read from run folders, with the judgements of pairs and the sentences."""
         return self.config.source == "files"
 
+    def file_label(self, section: Section) -> str:
+        """Return the beginning of the names of a section's files: methods other than lp have files of their own."""
+        method = self.config.analysis.method
+        return section.label if method == "lp" else f"{section.label}-{method}"
 
-Maker = Callable[[Section, Report], list[Exhibit]]
-_MAKERS: dict[str, tuple[int, Maker]] = {}
+
+Contribution = Callable[[Section, Report], list[Exhibit]]
+_CONTRIBUTIONS: dict[str, tuple[int, Contribution]] = {}
 
 
-def contributes(order: int) -> Callable[[Maker], Maker]:
-    """Register a function that makes exhibits of every section; `order`: its place, below 0 before the curves."""
+def contributes(order: int) -> Callable[[Contribution], Contribution]:
+    """Register a function that returns exhibits for a section; `order`: its place, below 0 before the curves."""
 
-    def register(make: Maker) -> Maker:
-        _MAKERS[f"{make.__module__}.{make.__qualname__}"] = order, make
-        return make
+    def register(contribution: Contribution) -> Contribution:
+        _CONTRIBUTIONS[f"{contribution.__module__}.{contribution.__qualname__}"] = order, contribution
+        return contribution
 
     return register
 
 
 def fill(section: Section, report: Report) -> None:
-    """Make the exhibits of a section, in their order."""
+    """Add the registered exhibits to a section, in their order."""
     package = __name__.rpartition(".")[0]
     for module in iter_modules(import_module(package).__path__, f"{package}."):
         import_module(module.name)
-    for order, make in sorted(_MAKERS.values(), key=lambda made: made[0]):
-        (section.first if order < 0 else section.exhibits).extend(make(section, report))
+    for order, contribution in sorted(_CONTRIBUTIONS.values(), key=lambda registered: registered[0]):
+        (section.first if order < 0 else section.exhibits).extend(contribution(section, report))
 
 
 @dataclass
 class TableSection:
-    """A benchmark in the report without curves: a diagnostic, or models that have no place on one.
+    """A benchmark in the report without curves: a diagnostic, or models that have no place on a curve.
 
-    kind: heading of the page that it stands under. file: beginning of its files' names, and its place on the page.
-    runs: with `group` and `manifest`, and the columns of Study.runs that are known of them. made_by: columns by which
-    each table says what it was made of. The rest as in `Section`.
+    kind: its heading on the page. file: beginning of its files' names, and its place on the page. runs: `group`,
+    `manifest` and the known columns of Study.runs. made_by: columns of every table that record its origin. The rest as
+    in `Section`.
     """
 
     label: str
@@ -119,5 +130,5 @@ class TableSection:
     problems: pd.DataFrame
     runs: pd.DataFrame
     digest: str
-    found: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[tuple[str, str]] = field(default_factory=list)
     made_by: dict[str, str] = field(default_factory=dict)

@@ -7,8 +7,9 @@ from functools import partial
 import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, Curves
-from analysis.exhibits.exhibit import Exhibit, as_it_is
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import curves_together
+from analysis.exhibits.tables.text import as_it_is
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
 

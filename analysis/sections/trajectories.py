@@ -21,10 +21,11 @@ from scipy.stats import t as student
 from analysis.curves.fit import ALL_PAIRS, Curves, wilson_limits
 from analysis.curves.units import units_of
 from analysis.curves.variance import weighted_squares
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import learning_curves
 from analysis.exhibits.figures.style import SIZE_LABEL, Chart
 from analysis.exhibits.sentences.curves import plural
+from analysis.exhibits.tables.text import as_it_is, count
 from analysis.measures.accuracies import means_of_paradigms
 from analysis.measures.methods import count_judgements
 from analysis.sections.section import Report, Section, contributes

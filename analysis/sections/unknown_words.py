@@ -13,13 +13,15 @@ import numpy as np
 import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import SLOPE_TITLE
-from analysis.exhibits.figures.style import GREY, MARGIN, Chart, group_looks, text_axis
+from analysis.exhibits.figures.style import GREY, MARGIN, ROWS, SIGNED_LABEL, Chart, group_looks, text_axis
 from analysis.exhibits.sentences.curves import unknown_words
-from analysis.exhibits.tables.text import slope_text, title
+from analysis.exhibits.tables.text import as_it_is, count, per_cent_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
+from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from eval.scores.files import read_unavailable
 
 SHARES = {"unk": "pairs with <unk>", "unequal_unk": "pairs with unequal <unk>", "ties": "tied pairs"}
 
@@ -81,13 +83,14 @@ def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
         "Unknown words and ties",
         f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}{told}",
         table,
-        cells={"curve": as_it_is, "size": as_it_is, "runs": count, **dict.fromkeys(SHARES.values(), _per_cent)},
+        cells={
+            "curve": as_it_is,
+            "size": as_it_is,
+            "runs": count,
+            **dict.fromkeys(SHARES.values(), partial(per_cent_text, digits=2)),
+        },
         charts={name: partial(_share_panel, effects, name, judged.unit) for name in known} if drawn else {},
     )
-
-
-def _per_cent(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2%}"
 
 
 def _share_panel(effects: pd.DataFrame, name: str, unit: str, width: int | str) -> Chart:
@@ -145,10 +148,10 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     y = alt.Y(
         "name:N",
         sort=order,
-        axis=alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False),
+        axis=ROWS,
     )
     offset = alt.YOffset("group:N", sort=groups)
-    axis = alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6)
+    axis = alt.Axis(title=SLOPE_TITLE, labelExpr=SIGNED_LABEL, tickCount=6)
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N"),
                alt.Tooltip("slope:Q", format="+.4f", title="all pairs"),
                alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>")]  # fmt: skip
@@ -166,3 +169,28 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
 @contributes(30)
 def words_unknown(section: Section, report: Report) -> list[Exhibit]:
     return vocabulary_exhibits(section.judged, section.curves)
+
+
+def unavailable_exhibits(study: Study, judged: Judgements) -> list[Exhibit]:
+    """List the paradigms of generated pairs for which a vocabulary leaves none: how many runs lack them, and why."""
+    missing: dict[str, list[str]] = {}
+    for run in judged.runs.index:
+        if run in study.folders:
+            for paradigm, reason in read_unavailable(study.folders[run].scores(judged.label)).items():
+                missing.setdefault(paradigm, []).append(reason)
+    if not missing:
+        return []
+    table = pd.DataFrame(
+        [(paradigm, len(reasons), reasons[0]) for paradigm, reasons in sorted(missing.items())],
+        columns=["paradigm", "runs", "reason"],
+    )
+    about = (
+        f"Of {judged.label}: fewer than 200 different pairs of these paradigms can be made of the words that samples "
+        f"hold often enough, so none is scored, in so many of the {len(judged.runs)} runs."
+    )
+    return [Exhibit("unavailable", "Paradigms without pairs", about, table, cells={"runs": count, "reason": as_it_is})]
+
+
+@contributes(90)
+def unavailable(section: Section, report: Report) -> list[Exhibit]:
+    return unavailable_exhibits(report.study, section.judged) if report.from_files else []

@@ -10,9 +10,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Exhibit, as_it_is, count
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.methods import HEIGHT, domain, named_lines
 from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart
+from analysis.exhibits.tables.text import as_it_is, count, short_text
 from analysis.measures.items import largest_size
 from analysis.measures.word_frequency import (
     MOST_SENTENCES,
@@ -118,14 +119,10 @@ def _accuracy(rows: pd.DataFrame) -> Exhibit:
         "than the bad sentence's own. Ten bins of quantiles within each paradigm; bands: 95% intervals over pairs. "
         "Pairs that differ in order alone are in the first panel only. The paper has no such figure.",
         table.rename(columns={"group": "curve", "x": "median"}),
-        cells={"curve": as_it_is, "predictor": as_it_is, "median": _short, "judgements": count},
+        cells={"curve": as_it_is, "predictor": as_it_is, "median": short_text, "judgements": count},
         charts={name: partial(_panel, rows, name) for name in PREDICTORS if name in set(rows["predictor"])},
         folded=True,
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:,.4g}"
 
 
 def _panel(rows: pd.DataFrame, name: str, width: int | str) -> Chart:

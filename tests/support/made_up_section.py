@@ -1,18 +1,24 @@
 """One benchmark's part of the report of a made-up study, made as `python -m analysis` makes it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.sentences.findings import findings
 from analysis.exhibits.tables.slopes import with_published
 from analysis.sections.benchmark import study_exhibits
-from analysis.sections.section import Section
+from analysis.sections.perplexity import perplexity_exhibits
+from analysis.sections.section import Report, Section
 from analysis.sections.unknown_words import vocabulary_exhibits
-from analysis.study.collect import collect
+from analysis.study.collect import Study, collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
+from pairscale.command.compose import compose
 from tests.support.made_up_study import MadeUpStudy
 
 EVIL = "</script><script>alert(1)</script>"
@@ -26,7 +32,17 @@ def section_of(runs: Path, benchmark: str = "blimp", **made_up: Any) -> Section:
     judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
     curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-    found = findings(curves, judged.unit, CONFIG.confidence)
     published = read_published(benchmark)
-    exhibits = [*study_exhibits(judged, curves, published), *vocabulary_exhibits(judged, curves)]
-    return Section(judged, curves, published, found=found, exhibits=exhibits)
+    section = Section(judged, curves, published, findings=findings(curves, judged.unit, CONFIG.confidence))
+    section.exhibits = [*study_exhibits(judged, curves, published), *vocabulary_exhibits(judged, curves)]
+    section.exhibits += perplexity_exhibits(section, CONFIG.confidence)
+    return section
+
+
+def report_of(
+    *sections: Section, name: str = "made_up", config: CurvesConfig = CONFIG, commands: Sequence[str] = ()
+) -> Report:
+    """The report of a study that has these sections."""
+    settings = replace(compose("analysis", []), analysis=config, ties="wrong")
+    study = Study(name, pd.DataFrame(), pd.DataFrame())
+    return Report(study, settings, {section.label: section for section in sections}, commands=commands)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.figures.style import CHANCE_LABEL, GREY, HUES, SHAPES, TEXT_GREY, Chart, group_looks
+from analysis.exhibits.figures.style import CHANCE_LABEL, GREY, ROWS, TEXT_GREY, Chart, group_looks, looks
 from analysis.exhibits.tables.text import title
 
 _BLUES = ("#f2f6fa", "#c3d9ec", "#7fb2d9", "#2f7fbf", "#0b4a86")  # light to dark, one hue: read without colour too
+LEGEND = alt.Legend(title=None, orient="top", labelLimit=400, columns=2, symbolOpacity=1)
 _CELL = 34  # pixels, the height of a row of a matrix
 
 
@@ -85,7 +84,7 @@ def condition_chart(
         scale=alt.Scale(domain=list(domain), nice=False, zero=False),
         axis=alt.Axis(title="Accuracy", tickCount=6, format=".1f", tickMinStep=0.1),
     )
-    colour, shape = _look("condition", conditions)
+    colour, shape = looks(conditions, LEGEND, "condition")
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("condition:N"), alt.Tooltip("accuracy:Q", format=".3f")]
     base = alt.Chart(shown)
     chance = alt.Chart(shown.iloc[:1])
@@ -119,7 +118,7 @@ def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, h
     y = alt.Y(
         "name:N",
         sort=order,
-        axis=alt.Axis(title=None, grid=True, tickBand="extent", domain=False, ticks=False, labelLimit=220),
+        axis=ROWS,
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("group:N", sort=models)
@@ -165,7 +164,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
     y = alt.Y(
         "name:N",
         sort=order,
-        axis=alt.Axis(title=None, grid=True, tickBand="extent", domain=False, ticks=False, labelLimit=220),
+        axis=ROWS,
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("model:N", sort=models)
@@ -177,7 +176,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
             title=title_of_axis, tickCount=6, labelExpr="datum.value ? format(datum.value, '+.1f') : 'people'"
         ),
     )
-    colour, shape = _look("model", models)
+    colour, shape = looks(models, LEGEND, "model")
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("model:N"), alt.Tooltip("gap:Q", format="+.3f")]
     base = alt.Chart(shown)
     layers = [
@@ -185,11 +184,3 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
         base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
     ]
     return alt.layer(*layers).properties(width=width, height=len(order) * (8 + 9 * len(models)))
-
-
-def _look(field: str, names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape of each name, told in one legend above the chart."""
-    legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=2, symbolOpacity=1)
-    colours = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
-    shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
-    return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)

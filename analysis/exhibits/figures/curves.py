@@ -17,6 +17,8 @@ from analysis.exhibits.figures.style import (
     GREY,
     LABEL_GAP,
     MARGIN,
+    ROWS,
+    SIGNED_LABEL,
     TEXT_GREY,
     Chart,
     group_looks,
@@ -226,7 +228,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     y = alt.Y(
         "name:N",
         sort=order,
-        axis=alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False),
+        axis=ROWS,
         scale=alt.Scale(paddingInner=0.25),
     )
     offset = alt.YOffset("group:N", sort=groups)
@@ -234,7 +236,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     x = alt.X(
         "slope:Q",
         scale=MARGIN,
-        axis=alt.Axis(title=SLOPE_TITLE, labelExpr="datum.value ? format(datum.value, '+.2~f') : '0'", tickCount=6),
+        axis=alt.Axis(title=SLOPE_TITLE, labelExpr=SIGNED_LABEL, tickCount=6),
     )
     tooltip = [
         alt.Tooltip("name:N", title="phenomenon"),

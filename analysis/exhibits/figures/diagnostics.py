@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from analysis.exhibits.figures.methods import HEIGHT, LEGEND, ROWS, looks, named_lines
-from analysis.exhibits.figures.style import GREY, SIZE_LABEL, TEXT_GREY, Chart
+from analysis.exhibits.figures.methods import HEIGHT, LEGEND, named_lines
+from analysis.exhibits.figures.style import GREY, ROWS, SIZE_LABEL, TEXT_GREY, Chart, looks
 
 _SHARE = alt.Axis(title="Share of items", format=".1f", tickCount=6, tickMinStep=0.1)
 _SCALE = alt.Scale(domain=[0, 1], nice=False)

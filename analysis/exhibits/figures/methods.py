@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.figures.style import GREY, HUES, LABEL_GAP, SHAPES, TEXT_GREY, Chart, spread_apart
+from analysis.exhibits.figures.style import GREY, LABEL_GAP, ROWS, TEXT_GREY, Chart, looks, spread_apart
 from analysis.measures.predictors import PREDICTORS
 
 HEIGHT = 260
@@ -16,13 +16,6 @@ SHARE = alt.Axis(title="Accuracy", format=".1f", tickCount=6, tickMinStep=0.1)
 
 
 LEGEND = alt.Legend(title=None, orient="top", labelLimit=400, symbolOpacity=1)
-ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)
-
-
-def looks(names: Sequence[str], legend: alt.Legend | None = None) -> tuple[alt.Color, alt.Shape]:
-    colour = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
-    shape = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
-    return alt.Color("name:N", scale=colour, legend=legend), alt.Shape("name:N", scale=shape, legend=legend)
 
 
 def named_lines(

@@ -28,6 +28,8 @@ LEGEND_CHARACTERS = 70  # that stand beside each other above a chart
 MOST_TICKS = 8  # on an axis of sizes
 LABEL_GAP = 13  # pixels between two names at the ends of lines
 CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
+SIGNED_LABEL = "datum.value ? format(datum.value, '+.2~f') : '0'"
+ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)  # a name a row
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
 
@@ -61,6 +63,13 @@ def group_looks(groups: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=columns)
     colour = alt.Color("group:N", scale=alt.Scale(domain=groups, range=list(look["colour"])), legend=legend)
     return colour, alt.Shape("group:N", scale=alt.Scale(domain=groups, range=list(look["shape"])), legend=legend)
+
+
+def looks(names: Sequence[str], legend: alt.Legend | None = None, field: str = "name") -> tuple[alt.Color, alt.Shape]:
+    """Return a colour and a shape for each name in the column `field`; None: no legend."""
+    colour = alt.Scale(domain=list(names), range=[HUES[i % len(HUES)] for i in range(len(names))])
+    shape = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
+    return alt.Color(f"{field}:N", scale=colour, legend=legend), alt.Shape(f"{field}:N", scale=shape, legend=legend)
 
 
 def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:

@@ -56,10 +56,9 @@ def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict
     return found
 
 
-def write_curve_tables(folder: Path, judged: Judgements, tables: Mapping[str, pd.DataFrame], method: str) -> None:
-    """Write the tables of one benchmark that have rows; other methods than `lp` have files of their own."""
-    name = judged.label if method == "lp" else f"{judged.label}-{method}"
-    for table, rows in tables.items():
+def write_curve_tables(folder: Path, prefix: str, judged: Judgements, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write those tables of a benchmark that have rows, as <prefix>-<table>.csv."""
+    for name, rows in tables.items():
         if len(rows):
-            told = rows.assign(scores=judged.method, benchmark_digest=judged.digest[:16])
-            write_csv(folder / f"{name}-{table}.csv", told)
+            table = rows.assign(scores=judged.method, benchmark_digest=judged.digest[:16])
+            write_csv(folder / f"{prefix}-{name}.csv", table)

@@ -1,19 +1,21 @@
-"""Names, numbers and intervals as text, for tables, figures and sentences."""
+"""Formatters of names, numbers and intervals, for tables, figures and sentences."""
 
 from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
 MOST_DIGITS = 4  # decimal places of a slope or difference
+DASH = "–"  # a number that is not known
 
 
 def title(name: str) -> str:
-    """A phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
+    """Return a phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
     words = name.replace("_", " ")
     for pair in _HYPHENATED:
         words = words.replace(pair, pair.replace(" ", "-"))
@@ -22,33 +24,80 @@ def title(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def accuracy_text(value: float, dash: str = "–") -> str:
-    """.713, as papers write accuracies; 1.000 keeps its 1."""
+def as_it_is(value: Any) -> str:
+    """Return the text of a cell unchanged; nothing for a missing value."""
+    return "" if value is None or value != value else str(value)
+
+
+def yes(value: Any) -> str:
+    """Format a truth value: yes, or nothing."""
+    return "yes" if value else ""
+
+
+def accuracy_text(value: float, dash: str = DASH) -> str:
+    """Format an accuracy as papers do: .713; 1.000 keeps its 1."""
     return dash if math.isnan(value) else f"{value:.3f}".removeprefix("0").replace("-0.", "-.")
 
 
-def signed_text(value: float, dash: str = "–") -> str:
-    """+.042: a difference of accuracies."""
-    return dash if math.isnan(value) else f"{value:+.3f}".replace("0.", ".", 1)
+def signed_text(value: float, dash: str = DASH) -> str:
+    """Format a difference of accuracies: +.042."""
+    return slope_text(value, dash, digits=3)
 
 
-def slope_text(value: float, dash: str = "–", digits: int = MOST_DIGITS) -> str:
-    """+.0426: accuracy per doubling."""
+def slope_text(value: float, dash: str = DASH, digits: int = MOST_DIGITS) -> str:
+    """Format accuracy per doubling: +.0426."""
     return dash if math.isnan(value) else f"{value:+.{digits}f}".replace("0.", ".", 1)
 
 
-def interval_text(low: float, high: float, dash: str = "–", digits: int = MOST_DIGITS) -> str:
-    """[+.0201, +.0234]"""
+def interval_text(low: float, high: float, dash: str = DASH, digits: int = MOST_DIGITS) -> str:
+    """Format the limits of a slope: [+.0201, +.0234]."""
     return dash if math.isnan(low) else f"[{slope_text(low, digits=digits)}, {slope_text(high, digits=digits)}]"
 
 
 def p_text(value: float) -> str:
-    """.034; below .001 as such"""
-    return "–" if math.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    """Format a p value: .034; below .001 as such."""
+    return DASH if math.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def probability_text(value: float) -> str:
+    """Format a probability: .269; small ones as 1.3e-05."""
+    if math.isnan(value):
+        return DASH
+    return f"{value:.3f}".removeprefix("0") if value >= 0.001 or value == 0 else f"{value:.1e}"
+
+
+def per_cent_text(share: float, digits: int = 1) -> str:
+    """Format a share: 12.3%."""
+    return DASH if math.isnan(share) else f"{share:.{digits}%}"
+
+
+def decimal_text(value: float) -> str:
+    """Format a number with one decimal place: 12.3."""
+    return DASH if math.isnan(value) else f"{value:.1f}"
+
+
+def short_text(value: float) -> str:
+    """Format a number with four digits: 0.01234, 1,234."""
+    return DASH if math.isnan(value) else f"{value:,.4g}"
+
+
+def count(value: float) -> str:
+    """Format a count: 1,234; nothing for a missing one."""
+    return "" if math.isnan(value) else f"{value:,.0f}"
+
+
+def mean_count_text(value: float) -> str:
+    """Format a count or a mean of counts: 1,234 or 12.5; nothing for a missing one."""
+    return "" if math.isnan(value) else f"{value:,.1f}".removesuffix(".0")
+
+
+def difference_text(value: float) -> str:
+    """Format a whole difference: +2, -1, 0."""
+    return f"{value:+.0f}" if value else "0"
 
 
 def supported_digits(low: float, high: float) -> int:
-    """Decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] is [+.008, +.019].
+    """Return the decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] is [+.008, +.019].
 
     The first digit of its half width, and the second too where the two are below 35.5 (as the Particle Data Group
     rounds errors: Review of Particle Physics, introduction, section 5.3). More where a limit would be rounded to 0.
@@ -64,14 +113,14 @@ def supported_digits(low: float, high: float) -> int:
 
 
 def table_digits(low: pd.Series, high: pd.Series) -> int:
-    """Decimal places of a column of slopes and of their limits: those that half of its intervals support."""
+    """Return the decimal places of a column of slopes and limits: those that half of its intervals support."""
     known = low.notna() & high.notna()
     each = [supported_digits(*limits) for limits in zip(low[known], high[known], strict=True)]
     return int(np.median(each)) if each else 3
 
 
 def rank_text(row: pd.Series) -> str:
-    """3, or 3 (2–5) where the interval of the rank is known; nothing for what has no rank."""
+    """Format a rank: 3, or 3 (2–5) where its interval is known; nothing without a rank."""
     if math.isnan(row["rank"]):
         return ""
     low, high = row.get("rank_low", math.nan), row.get("rank_high", math.nan)
@@ -79,5 +128,5 @@ def rank_text(row: pd.Series) -> str:
 
 
 def direction(low: float, high: float) -> str:
-    """rises, falls, or "" where the interval of a slope holds 0 or is not known."""
+    """Return rises, falls, or "" where the interval of a slope includes 0 or is not known."""
     return "rises" if low > 0 else "falls" if high < 0 else ""

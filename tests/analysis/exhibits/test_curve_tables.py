@@ -30,7 +30,7 @@ def test_tables_are_written(tmp_path):
         tables = curve_tables(of, read_published("blimp"), CONFIG)
         if label != "blimp":
             tables["context"] = context_changes(labels, CONFIG.confidence)[label]
-        write_curve_tables(tmp_path, of, tables, "lp")
+        write_curve_tables(tmp_path, of.label, of, tables)
     tables = {path.name: pd.read_csv(path) for path in tmp_path.glob("*.csv")}
     names = [f"{label}-{table}.csv" for label in labels for table in (
         "words-to-people", "shapes", "slope-differences", "mixed-model"
@@ -43,7 +43,7 @@ def test_tables_are_written(tmp_path):
     assert tables["blimp-shapes.csv"].groupby(["group", "level", "name"])["preferred"].sum().eq(1).all()
     change = tables["blimp+context-eos-32-context.csv"]
     assert (change["difference"] == -change["first"]).all()
-    write_curve_tables(tmp_path, judged, {"shapes": tables["blimp-shapes.csv"]}, "mean_lp")
+    write_curve_tables(tmp_path, "blimp-mean_lp", judged, {"shapes": tables["blimp-shapes.csv"]})
     assert (tmp_path / "blimp-mean_lp-shapes.csv").exists()
 
 

@@ -12,7 +12,7 @@ from analysis.exhibits.tables.latex import latex_table
 from analysis.papers.papers import reproduce
 from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
-from tests.support.made_up_section import CONFIG, EVIL, section_of
+from tests.support.made_up_section import CONFIG, EVIL, report_of, section_of
 
 NAMES = (
     "100%",
@@ -52,7 +52,7 @@ def test_every_table_of_a_report_compiles(pdflatex, tmp_path):
     phenomena = dict.fromkeys((*NAMES, EVIL), (2, 0.5, 0.02))
     section = section_of(tmp_path / "runs", phenomena=phenomena)
     section.exhibits += curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95)
-    write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", [])
+    write_report(tmp_path / "report", report_of(section))
     tables = sorted((tmp_path / "report").glob("*.tex"))
     assert {"blimp-slopes.tex", "blimp-comparisons.tex"} <= {path.name for path in tables}
     text = set_in_latex(pdflatex, tmp_path, tables)

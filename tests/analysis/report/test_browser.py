@@ -12,11 +12,12 @@ import pytest
 from PIL import Image
 
 from analysis.curves.fit import fit_curves
-from analysis.exhibits.exhibit import Exhibit, as_it_is
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.methods import length_chart
 from analysis.exhibits.sentences.findings import comparisons
 from analysis.exhibits.tables.curves import curve_tables
 from analysis.exhibits.tables.slopes import with_published
+from analysis.exhibits.tables.text import as_it_is
 from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
 from analysis.sections.section import Section
@@ -26,7 +27,7 @@ from analysis.study.combine import combine
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.support.browser import Opened
-from tests.support.made_up_section import CONFIG, EVIL, section_of
+from tests.support.made_up_section import CONFIG, EVIL, report_of, section_of
 from tests.support.made_up_study import MadeUpStudy
 
 pytestmark = pytest.mark.slow
@@ -73,7 +74,7 @@ def report(tmp_path_factory):
         ERRORS,
         LENGTHS,
     ]
-    return write_report(folder / "report", "made_up", [section], CONFIG, "wrong", [])
+    return write_report(folder / "report", report_of(section))
 
 
 @pytest.fixture
@@ -289,10 +290,10 @@ def test_studies_compared_in_one_page(browser, tmp_path):
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
     section = Section(judged, curves, read_published("blimp"))
     section.first = [*together_exhibits(judged, curves, section.people, 0.95), *curve_exhibits(tables, 0.95)]
-    section.found = comparisons(tables["slope-differences"], section.curves.slopes, "words", 0.95)
+    section.findings = comparisons(tables["slope-differences"], section.curves.slopes, "words", 0.95)
     (tmp_path / "reports" / "first").mkdir(parents=True)
     (tmp_path / "reports" / "first" / "report.html").write_text("its own")
-    path = write_report(tmp_path / "reports" / "both", both.name, [section], CONFIG, "wrong", [])
+    path = write_report(tmp_path / "reports" / "both", report_of(section, name=both.name))
     for width in (1280, 390):
         opened = Opened(browser, path, width, "dark")
         assert opened.console == []

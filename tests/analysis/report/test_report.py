@@ -13,7 +13,7 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import score_path
 from tests.support.commands import completed
-from tests.support.made_up_section import CONFIG, EVIL, section_of
+from tests.support.made_up_section import EVIL, report_of, section_of
 from tests.support.made_up_study import MadeUpStudy
 
 
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
 
 def page_of(folder, *sections):
-    path = write_report(folder, "made_up", sections, CONFIG, "wrong", ["python -m eval -m experiment=made_up"])
+    path = write_report(folder, report_of(*sections, commands=["python -m eval -m experiment=made_up"]))
     return Page(path.read_text(encoding="utf-8"))
 
 
@@ -69,7 +69,7 @@ def test_the_report_has_all_that_it_promises(written):
         assert text in page.visible, text
     charts = json.loads(page.scripts[0])
     drawn = {attributes["data-chart"] for _, attributes in page.tags if "data-chart" in attributes}
-    shown = {"curve-0", "curve-1", "slopes", "perplexity", "correlations-matrix", "vocabulary-unk"}
+    shown = {"curve-0", "curve-1", "slopes", "perplexity-runs", "correlations-matrix", "vocabulary-unk"}
     shown |= {"vocabulary-unequal_unk", "vocabulary-ties", "without-unk-slopes"}
     assert drawn == set(charts) == {f"blimp-{name}" for name in shown}
     linked = {

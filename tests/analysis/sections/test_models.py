@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,7 +48,8 @@ def with_method(folder, method):
 
 
 def section(study, beside=PEOPLE, confidence=0.9):
-    return models_section(study, "blimp", judgements, "lp", "wrong", confidence, beside)
+    config = replace(CONFIG, confidence=confidence)
+    return models_section(study, "blimp", judgements, beside, config, "wrong")
 
 
 def tables(found):
@@ -102,8 +104,8 @@ def test_methods_and_unknown_words_are_stated(runs):
     assert "before each stands nothing but the begin symbol, its end is not scored, unknown words are scored" in text
     assert "pairs hold no <unk> in any of the runs compared" in text
     assert "90% intervals are Wilson's" in text
-    assert dict(found.found)["big_bert, lp"].startswith("overall accuracy .")
-    assert "people .800" in dict(found.found)["big_bert, lp"]
+    assert dict(found.findings)["big_bert, lp"].startswith("overall accuracy .")
+    assert "people .800" in dict(found.findings)["big_bert, lp"]
     assert {"methods", "hardest"} <= {exhibit.name for exhibit in found.exhibits}
     assert set(tables(found)["methods"]["model"]) == {"big_bert", "small_bert"}
     assert found.runs.columns.tolist() == ["group", "manifest"]

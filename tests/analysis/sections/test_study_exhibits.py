@@ -17,7 +17,7 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.support.browser import Opened
-from tests.support.made_up_section import CONFIG, section_of
+from tests.support.made_up_section import CONFIG, report_of, section_of
 from tests.support.made_up_study import MadeUpStudy
 
 EVIL = "</script><script>alert(1)</script>"
@@ -36,7 +36,7 @@ def names(section):
 
 def test_conditions_appear_where_all_their_paradigms_are(tmp_path):
     section = section_of(tmp_path, phenomena=DETERMINERS)
-    assert names(section) == ["correlations", "adjective", "regularity", "vocabulary"]
+    assert names(section) == ["correlations", "adjective", "regularity", "vocabulary", "perplexity"]
     ours = at_largest_size(section.curves)
     ours = ours[(ours["level"] == "paradigm") & (ours["model"] == "lstm_tiny")].set_index("name")["accuracy"]
     table = section.exhibits[1].table.set_index("model")
@@ -51,14 +51,14 @@ def test_conditions_appear_where_all_their_paradigms_are(tmp_path):
 
 def test_paradigms_are_listed_when_they_are_blimps(tmp_path):
     known = section_of(tmp_path / "known", phenomena={"passive": (2, 0.6, 0.05), "ellipsis_n_bar": (2, 0.6, 0.05)})
-    assert names(known) == ["correlations", "table4", "vocabulary"]
+    assert names(known) == ["correlations", "table4", "vocabulary", "perplexity"]
     table = known.exhibits[1]
     assert "4 of the 67 paradigms" in table.about
     assert table.table["paradigm"].tolist() == ["passive_1", "passive_2", "ellipsis_n_bar_1", "ellipsis_n_bar_2"]
     assert table.table["phenomenon"].tolist() == ["argument_structure"] * 2 + ["ellipsis"] * 2
     made_up = section_of(tmp_path / "made_up")
-    assert names(made_up) == ["correlations", "vocabulary"]
-    assert names(section_of(tmp_path / "toy", benchmark="toy")) == ["vocabulary"]
+    assert names(made_up) == ["correlations", "vocabulary", "perplexity"]
+    assert names(section_of(tmp_path / "toy", benchmark="toy")) == ["vocabulary", "perplexity"]
 
 
 def test_correlations_are_over_paradigms_that_the_study_was_scored_on(tmp_path):
@@ -112,7 +112,7 @@ def test_sections_are_in_the_report_with_their_files(tmp_path, browser):
     section = section_of(tmp_path / "runs", phenomena=DETERMINERS)
     section.judged.method = "mean_lp"
     config = CurvesConfig(method="mean_lp", interval="auto", confidence=0.95, resamples=50, seed=1)
-    path = write_report(tmp_path / "report", "made_up", [section], config, "wrong", ["made_up"])
+    path = write_report(tmp_path / "report", report_of(section, config=config))
     html = path.read_text(encoding="utf-8")
     page = html.partition("<script")[0]
     linked = set(re.findall(r'href="([^"#]+)"', page))
@@ -131,7 +131,8 @@ def test_text_of_exhibits_stays_text(tmp_path):
     section.judged.runs["group"] = EVIL
     for table in (section.curves.slopes, section.curves.accuracies, section.curves.points):
         table["group"] = EVIL
-    path = write_report(tmp_path / "report", "made_up", [section], CONFIG, "wrong", ["made_up"])
+    section.exhibits = study_exhibits(section.judged, section.curves, section.published)
+    path = write_report(tmp_path / "report", report_of(section))
     html = path.read_text(encoding="utf-8")
     assert html.count("<script") == 4  # charts, files, Vega, ours
     charts = re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)[1]

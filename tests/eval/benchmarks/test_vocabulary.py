@@ -6,7 +6,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from analysis.sections.unavailable import unavailable_exhibits
+from analysis.sections.unknown_words import unavailable_exhibits
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from corpora.prepare import prepare

@@ -1,0 +1,48 @@
+"""Perplexity against training text, and by how much each doubling lowers it."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.figures.curves import perplexity_chart
+from analysis.measures.perplexity import perplexity_curves
+from analysis.published import published_perplexity
+from analysis.sections.section import Report, Section, contributes
+
+
+@contributes(120)
+def perplexity(section: Section, report: Report) -> list[Exhibit]:
+    return perplexity_exhibits(section, report.confidence)
+
+
+def perplexity_exhibits(section: Section, confidence: float) -> list[Exhibit]:
+    """Return the figure of perplexity with its fits in words; nothing where no run has a perplexity."""
+    runs, unit = section.judged.runs, section.judged.unit
+    fits = perplexity_curves(runs, confidence)
+    if fits.empty:
+        return []
+    oov = runs["valid_oov_rate"].max()
+    unknown = (
+        f"up to {oov:.1%} of its words are unknown to some model, and perplexities are comparable only at 0."
+        if oov > 0
+        else "no word of it is unknown to any model."
+    )
+    about = [
+        *(_factor(fit) for _, fit in fits[fits["factor"].notna()].iterrows()),
+        "Validation text of the corpus, total nats per reference word with the end of sentences included; " + unknown,
+    ]
+    if section.label == "blimp":
+        published = published_perplexity()
+        averages = ", ".join(f"{row.perplexity:,.4g} at {row.words:,.0f} words" for row in published.itertuples())
+        source = published["source"].iloc[-1]
+        about.append(f"Published averages on another text and vocabulary, for orientation only: {averages} ({source}).")
+    charts = {"runs": lambda width: perplexity_chart(runs, unit=unit, width=width)}
+    return [Exhibit("perplexity", "Perplexity", " ".join(about), charts=charts)]
+
+
+def _factor(fit: pd.Series) -> str:
+    limits = "" if math.isnan(fit["low"]) else f" [{fit['low']:.3f}, {fit['high']:.3f}]"
+    return f"{fit['group']}: each doubling of the text multiplies perplexity by {fit['factor']:.3f}{limits}."
