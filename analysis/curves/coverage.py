@@ -40,5 +40,5 @@ def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
     used = table["used"] & (table["none"] < 1)
     keys = zip(table["runs"], table["samples"], table["interval"], strict=True)
     alike = used & (table["quantity"] == "slope") & np.array([key in studied for key in keys], dtype=bool)
-    kept: pd.DataFrame = table[used & table["design"].isin(table.loc[alike, "design"])]
-    return kept.reset_index(drop=True)
+    covered: pd.DataFrame = table[used & table["design"].isin(table.loc[alike, "design"])]
+    return covered.reset_index(drop=True)

@@ -164,12 +164,12 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     fits = [fit_groups(judged, units, config.interval) for judged in (any_words, known)]
     fits.append(fit_groups(_change(any_words, known), replace(units, differences=True), config.interval))
     rows = []
-    for of_any, of_known, lost in zip(*fits, strict=True):
+    for of_any, of_known, change_fit in zip(*fits, strict=True):
         words = any_words.runs.loc[any_words.runs["group"] == of_any.group, "sample_words"]
-        variances = [fit.errors.runs**2 for fit in (lost, of_any)]
-        covariance = slope_covariance(lost, of_any)
-        quantile = np.asarray(student.ppf(0.5 + config.confidence / 2, lost.errors.degrees))
-        slopes = lost.line.slope, of_any.line.slope
+        variances = [fit.errors.runs**2 for fit in (change_fit, of_any)]
+        covariance = slope_covariance(change_fit, of_any)
+        quantile = np.asarray(student.ppf(0.5 + config.confidence / 2, change_fit.errors.degrees))
+        slopes = change_fit.line.slope, of_any.line.slope
         low, high, bounded = fieller(*slopes, (variances[0], variances[1], covariance), quantile)
         rows.append(
             units.table.assign(

@@ -45,9 +45,9 @@ def mixed_slopes(judged: Judgements, confidence: float) -> pd.DataFrame:
         for u, unit in enumerate(units.table.to_dict("records")):
             if unit["level"] == "paradigm":
                 continue
-            kept = units.weights[:, u] > 0
+            members = units.weights[:, u] > 0
             row = {"group": group, "level": unit["level"], "name": unit["name"], "runs": len(of)}
-            rows.append({**row, **fit_binomial(design, right[of][:, kept], pairs[kept], confidence)})
+            rows.append({**row, **fit_binomial(design, right[of][:, members], pairs[members], confidence)})
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
@@ -62,9 +62,9 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
     varied = (right.sum(axis=0) > 0) & (right.sum(axis=0) < len(right) * pairs)
     right, pairs = right[:, varied], pairs[varied]
     runs, paradigms = right.shape
-    found: dict[str, Any] = {"paradigms": paradigms}
+    row: dict[str, Any] = {"paradigms": paradigms}
     if reason := _no_model(design, paradigms):
-        return found | {"note": reason}
+        return row | {"note": reason}
     of_paradigm = np.tile(np.arange(paradigms), runs)
     x = np.repeat(design.x - design.x.mean(), paradigms)
     exog = np.column_stack([x, np.eye(paradigms)[of_paradigm]])
@@ -74,7 +74,7 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
         model = GLM(counts, exog, family=Binomial()).fit()
     slope = float(model.params[0])
     if not model.converged or not model.bse[0] < LARGEST_ERROR:
-        return found | {"note": "all is right, or wrong, from some size on: the log-odds have no slope"}
+        return row | {"note": "all is right, or wrong, from some size on: the log-odds have no slope"}
     fitted = np.asarray(model.fittedvalues)
     information = counts.sum(axis=1) * fitted * (1 - fitted)
     residuals = counts[:, 0] - counts.sum(axis=1) * fitted
@@ -90,7 +90,7 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
         degrees, over = min(degrees, paradigms - 1), f"{over} and paradigms"
     error = float(np.sqrt(variance))
     half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-    return found | {
+    return row | {
         "slope": slope, "low": slope - half, "high": slope + half, "error": error, "degrees": degrees, "over": over,
         "note": "",
     }  # fmt: skip

@@ -177,15 +177,15 @@ def fit_shape(shape: Shape, x: Array, y: Array, weights: Array | None = None) ->
     scale, inside = np.minimum(high - low, 1.0), 1e-9 * (high - low)
     root = np.sqrt(weights)
     for start in _starts(shape, x, y, root):
-        found = least_squares(
+        result = least_squares(
             partial(_residuals, shape, x, y, root), np.clip(start, low + inside, high - inside),
             jac=partial(_gradient, shape, x, root), bounds=(low, high), x_scale=scale, max_nfev=MOST_EVALUATIONS,
             xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
         )  # fmt: skip
-        if found.status <= 0:
-            failed = found.message
-        elif best is None or found.cost < best.cost:
-            best = found
+        if result.status <= 0:
+            failed = result.message
+        elif best is None or result.cost < best.cost:
+            best = result
     if best is None:
         return Fit(shape, np.full(len(low), math.nan), math.nan, len(x), False, f"did not converge: {failed}")
     margin = AT_BOUND * (high - low)
@@ -285,5 +285,5 @@ def fit_shapes(
 
 
 def _few(fit: Fit) -> str:
-    told = f"not compared: {fit.runs} runs are too few for {len(fit.free) + 1} parameters"
-    return told if fit.converged and math.isnan(fit.aicc) else ""
+    note = f"not compared: {fit.runs} runs are too few for {len(fit.free) + 1} parameters"
+    return note if fit.converged and math.isnan(fit.aicc) else ""

@@ -125,14 +125,14 @@ def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
 
     n / (n - 1) sum of (a - mean a)(b - mean b) over its n clusters: unbiased for independent draws. NaN for one.
     """
-    found = np.full((stratum.max() + 1, a.shape[1]), np.nan)
-    for s in range(len(found)):
+    products = np.full((stratum.max() + 1, a.shape[1]), np.nan)
+    for s in range(len(products)):
         of = stratum == s
         n = int(of.sum())
         if n > 1:
             centred = (a[of] - a[of].mean(axis=0)) * (b[of] - b[of].mean(axis=0))
-            found[s] = centred.sum(axis=0) * (n / (n - 1))
-    return found
+            products[s] = centred.sum(axis=0) * (n / (n - 1))
+    return products
 
 
 def satterthwaite(variances: Array, degrees: Array) -> Array:
@@ -142,8 +142,10 @@ def satterthwaite(variances: Array, degrees: Array) -> Array:
     """
     total = variances.sum(axis=0)
     parts = (variances**2 / degrees).sum(axis=0)
-    found: Array = np.where(parts > 0, total**2 / np.where(parts > 0, parts, 1), np.where(parts == 0, np.inf, np.nan))
-    return found
+    total_degrees: Array = np.where(
+        parts > 0, total**2 / np.where(parts > 0, parts, 1), np.where(parts == 0, np.inf, np.nan)
+    )
+    return total_degrees
 
 
 def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds: Numbers, units: Array) -> Array:
@@ -196,8 +198,8 @@ def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
         spread[s] = y[size == s].var(axis=0, ddof=1)
     spread[~known] = spread[known].mean(axis=0)
     share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
-    found: Array = spread * (share / np.maximum(1 - share, 1e-3))[:, None]
-    return found
+    shared: Array = spread * (share / np.maximum(1 - share, 1e-3))[:, None]
+    return shared
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:

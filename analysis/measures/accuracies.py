@@ -124,11 +124,11 @@ def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
 def correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float]:
     """Pearson's r with its 95% limits by Fisher's transformation (scipy), which are NaN below four values."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    found = pearsonr(x, y)
+    result = pearsonr(x, y)
     if len(x) < 4:
-        return float(found.statistic), np.nan, np.nan
-    limits = found.confidence_interval()
-    return float(found.statistic), float(limits.low), float(limits.high)
+        return float(result.statistic), np.nan, np.nan
+    limits = result.confidence_interval()
+    return float(result.statistic), float(limits.low), float(limits.high)
 
 
 def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:
@@ -171,8 +171,8 @@ def gaps(accuracies: pd.DataFrame) -> pd.DataFrame:
     rows = accuracies[accuracies["level"] != "paradigm"]
     people = rows[rows["model"] == PEOPLE].set_index(["level", "name"])["accuracy"]
     models = rows[rows["model"] != PEOPLE]
-    found = models.merge(people.rename("people").reset_index(), on=["level", "name"])
-    return found.assign(gap=found["accuracy"] - found["people"])[["level", "name", "model", "gap"]]
+    pairs = models.merge(people.rename("people").reset_index(), on=["level", "name"])
+    return pairs.assign(gap=pairs["accuracy"] - pairs["people"])[["level", "name", "model", "gap"]]
 
 
 def against(rows: pd.DataFrame, field: str) -> pd.DataFrame:

@@ -43,7 +43,7 @@ class Diagnosed:
       probabilities, where the diagnostic's files hold them: name, probability.
     words: of one run of each group at its largest size: group, item, condition, context, fitting (words that people or
       truth ask for), words (the most probable ones, the first one first).
-    lacking: group, words, items: how many words (of how many items) that run cannot express.
+    inexpressible: group, words, items: how many words (of how many items) that run cannot express.
     """
 
     label: str
@@ -55,7 +55,7 @@ class Diagnosed:
     people: pd.DataFrame
     people_measured: pd.DataFrame
     words: pd.DataFrame
-    lacking: pd.DataFrame
+    inexpressible: pd.DataFrame
     problems: pd.DataFrame
     notes: list[str]
 
@@ -72,15 +72,15 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
     benchmark = label.partition("+")[0]
     wanted = [*study.runs.index, *study.unplaced.index]
     metadata = {run: cloze_metadata(study.folders[run].scores(label)) for run in wanted}
-    found = {run: told for run, told in metadata.items() if told is not None}
-    if not found:
+    scored = {run: record for run, record in metadata.items() if record is not None}
+    if not scored:
         raise RunError(
             f"study={study.name}: no run has whole scores of {label}; python -m eval study={study.name} "
             f"benchmark={benchmark}"
         )
-    digest = one_digest(label, {run: told["benchmark"]["digest"] for run, told in found.items()})
-    placed = study.runs.loc[[run for run in study.runs.index if run in found]]
-    beside = study.unplaced.loc[[run for run in study.unplaced.index if run in found]]
+    digest = one_digest(label, {run: record["benchmark"]["digest"] for run, record in scored.items()})
+    placed = study.runs.loc[[run for run in study.runs.index if run in scored]]
+    beside = study.unplaced.loc[[run for run in study.unplaced.index if run in scored]]
     runs = pd.concat([part for part in (placed, beside.assign(size="", sample_words=np.nan)) if len(part)])
     if "seed" in runs:
         runs["seed"] = runs["seed"].astype("Int64")
@@ -88,9 +88,9 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
         runs["tokenizer"] = runs["tokenizer"].fillna(runs["group"])  # a model that comes trained has its own
     else:
         runs["tokenizer"] = runs["group"]
-    asked = _compared({run: found[run]["policy"] for run in runs.index})
-    notes = one_policy(f"study={study.name}: answers of {label}", runs, asked)
-    policies = {str(runs.at[run, "group"]): dict(found[run]["policy"]) for run in runs.index}
+    compared = _compared({run: scored[run]["policy"] for run in runs.index})
+    notes = one_policy(f"study={study.name}: answers of {label}", runs, compared)
+    policies = {str(runs.at[run, "group"]): dict(scored[run]["policy"]) for run in runs.index}
     measured, probabilities = [], []
     for run in runs.index:
         cloze, _ = read_cloze(study.folders[run].scores(label))
@@ -101,9 +101,9 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
     unscored = [
         {"run": run, "status": UNSCORED, "reason": f"no scores of {label}"}
         for run in study.runs.index
-        if run not in found
+        if run not in scored
     ]
-    problems = study.problems[~study.problems["run"].isin(found)]
+    problems = study.problems[~study.problems["run"].isin(scored)]
     problems = pd.concat([problems, pd.DataFrame(unscored, columns=problems.columns)], ignore_index=True)
     return Diagnosed(
         label,
@@ -115,7 +115,7 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
         people,
         people_measured,
         pd.concat([_words(folder).assign(group=group) for group, folder in shown.items()], ignore_index=True),
-        pd.DataFrame([_lacking(folder) | {"group": group} for group, folder in shown.items()]),
+        pd.DataFrame([_inexpressible(folder) | {"group": group} for group, folder in shown.items()]),
         problems,
         [*study.notes, *notes],
     )
@@ -130,8 +130,8 @@ def _compared(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def _measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
-    found = measures(benchmark, cloze)
-    return pd.concat([found, by_constraint(cloze)], ignore_index=True) if benchmark == "cprag" else found
+    rows = measures(benchmark, cloze)
+    return pd.concat([rows, by_constraint(cloze)], ignore_index=True) if benchmark == "cprag" else rows
 
 
 def by_constraint(cloze: pd.DataFrame) -> pd.DataFrame:
@@ -200,12 +200,12 @@ def _words(folder: Path) -> pd.DataFrame:
     return table.iloc[np.argsort([order[key] for key in table[keys].itertuples(index=False, name=None)])]
 
 
-def _lacking(folder: Path) -> dict[str, int]:
+def _inexpressible(folder: Path) -> dict[str, int]:
     rows = inexpressible(read_cloze(folder)[0])
     return {"words": rows["candidate"].nunique(), "items": rows["item"].nunique()}
 
 
-def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
+def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
     """Means over the runs of a size: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over
     new runs, as of analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's
     95% intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties, unknown (items
@@ -215,8 +215,8 @@ def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
     runs often have the same share right, which is no sign that all runs would.
     """
     parts = []
-    for group, runs in found.runs.groupby("group", sort=False):
-        rows = found.measured[found.measured["run"].isin(runs.index)]
+    for group, runs in answers.runs.groupby("group", sort=False):
+        rows = answers.measured[answers.measured["run"].isin(runs.index)]
         keys = pd.MultiIndex.from_frame(rows[KEYS].drop_duplicates())
         wide = {
             name: _by_run(rows, name, runs, keys) for name in ("accuracy", "sd", "ties", "unknown", "known", "items")
@@ -226,9 +226,9 @@ def over_sizes(found: Diagnosed, confidence: float) -> pd.DataFrame:
             continue
         design = design_of(runs)
         size = design.size
-        answers = [wide["items"][size == s].sum(axis=0, min_count=1).to_numpy() for s in range(len(design.counts))]
+        items = [wide["items"][size == s].sum(axis=0, min_count=1).to_numpy() for s in range(len(design.counts))]
         _, low, high = spread_limits(
-            wide["accuracy"].to_numpy(dtype=np.float64), size, confidence, 1 / np.stack(answers), design.overlap
+            wide["accuracy"].to_numpy(dtype=np.float64), size, confidence, 1 / np.stack(items), design.overlap
         )
         for s in range(size.max() + 1):
             of = {name: table[size == s] for name, table in wide.items()}
@@ -269,10 +269,10 @@ def at_largest(means: pd.DataFrame) -> pd.DataFrame:
     return means[(means["words"] == largest) | means["words"].isna()].reset_index(drop=True)
 
 
-def points(found: Diagnosed) -> pd.DataFrame:
+def points(answers: Diagnosed) -> pd.DataFrame:
     """One row per run and measure, of runs with a size: run, group, size, seed, words, KEYS, accuracy."""
-    runs = found.runs[found.runs["sample_words"].notna()]
-    table = found.measured[found.measured["run"].isin(runs.index)][["run", *KEYS, "accuracy"]]
+    runs = answers.runs[answers.runs["sample_words"].notna()]
+    table = answers.measured[answers.measured["run"].isin(runs.index)][["run", *KEYS, "accuracy"]]
     named = runs.rename(columns={"sample_words": "words"})
     columns = [name for name in ("group", "size", "seed", "words") if name in named]
     return table.join(named[columns], on="run")

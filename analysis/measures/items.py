@@ -73,8 +73,8 @@ def learned_and_lost(judged: Judgements) -> pd.DataFrame:
         first, last = (pair_accuracies(judged, str(group), str(size)) for size in (sizes[0], sizes[-1]))
         table = judged.pairs.assign(learned=(first < 0.5) & (last > 0.5), lost=(first > 0.5) & (last < 0.5))
         by = table.groupby(["phenomenon", "paradigm"], as_index=False, sort=True)
-        found = by.agg(pairs=("pair_id", "size"), learned=("learned", "mean"), lost=("lost", "mean"))
-        rows.append(found.assign(group=group, smallest=sizes[0], largest=sizes[-1]))
+        shares = by.agg(pairs=("pair_id", "size"), learned=("learned", "mean"), lost=("lost", "mean"))
+        rows.append(shares.assign(group=group, smallest=sizes[0], largest=sizes[-1]))
     columns = ["group", "phenomenon", "paradigm", "pairs", "smallest", "largest", "learned", "lost"]
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
@@ -102,9 +102,11 @@ def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
         table = judged.pairs.assign(flips=flips, split=(4 * shares * (1 - shares)).mean(axis=0))
         table["row"] = np.arange(len(table))
         order = table.sort_values(["flips", "split"], ascending=False, kind="stable")
-        found = order.groupby("paradigm", sort=False).head(each).sort_values(["phenomenon", "paradigm"], kind="stable")
-        of_row = [dict(zip(map(str, sizes), shares[:, row].tolist(), strict=True)) for row in found["row"]]
-        rows.append(found.drop(columns="row").assign(group=group, shares=pd.Series(of_row, index=found.index)))
+        flipping = (
+            order.groupby("paradigm", sort=False).head(each).sort_values(["phenomenon", "paradigm"], kind="stable")
+        )
+        of_row = [dict(zip(map(str, sizes), shares[:, row].tolist(), strict=True)) for row in flipping["row"]]
+        rows.append(flipping.drop(columns="row").assign(group=group, shares=pd.Series(of_row, index=flipping.index)))
     columns = ["group", "phenomenon", "paradigm", "pair_id", "flips", "split", "shares"]
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
@@ -127,11 +129,13 @@ def seed_disagreement(judged: Judgements) -> pd.DataFrame:
         gaps = (2 * np.arange(n) - n + 1) @ ordered / (n * (n - 1) / 2)
         table = judged.pairs.assign(disagreement=gaps)
         by_paradigm = table.groupby(["phenomenon", "paradigm"], as_index=False)["disagreement"].mean()
-        found = by_paradigm.groupby("phenomenon", as_index=False)["disagreement"].mean()
-        found = found.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
+        by_phenomenon = by_paradigm.groupby("phenomenon", as_index=False)["disagreement"].mean()
+        by_phenomenon = by_phenomenon.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
         whole = {"name": "overall", "level": "overall", "disagreement": by_paradigm["disagreement"].mean()}
         words = float(runs["sample_words"].mean())
-        rows.append(pd.concat([pd.DataFrame([whole]), found]).assign(group=group, size=size, words=words, runs=n))
+        rows.append(
+            pd.concat([pd.DataFrame([whole]), by_phenomenon]).assign(group=group, size=size, words=words, runs=n)
+        )
     columns = ["group", "size", "words", "runs", "level", "name", "disagreement"]
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
@@ -197,12 +201,12 @@ def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: i
     """
     tokens, _ = read_tokens(folder)
     key = ["paradigm", "pair_id"]
-    kept = wrong[key].merge(tokens[key].drop_duplicates(), on=key)
+    with_tokens = wrong[key].merge(tokens[key].drop_duplicates(), on=key)
     rng = np.random.default_rng(seed)
-    drawn = kept.iloc[rng.permutation(len(kept))].groupby("paradigm", sort=True).head(each)
+    drawn = with_tokens.iloc[rng.permutation(len(with_tokens))].groupby("paradigm", sort=True).head(each)
     of_pair = dict(list(tokens.merge(drawn, on=key).groupby(key)))
     sentences = _sentences(items)
-    found = []
+    entries = []
     chosen = items[[*key, "phenomenon"]].merge(drawn, on=key).sort_values(["phenomenon", *key])
     for paradigm, pair, phenomenon in zip(*(chosen[name].tolist() for name in (*key, "phenomenon")), strict=True):
         spans = differing_spans(*sentences[paradigm, pair])
@@ -219,5 +223,5 @@ def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: i
                 }
                 for start, end, logprob, unk in of_side[["start", "end", "logprob", "unk"]].itertuples(index=False)
             ]
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries

@@ -78,8 +78,8 @@ def count_judgements(
             if lengths is not None:
                 rows = rows.join(lengths, on=_KEY, how="left")
                 of_lengths = rows.drop_nulls("difference").group_by("repeat", "difference", maintain_order=True)
-                found = of_lengths.agg(pairs=pl.len(), right=pl.col("outcome").sum())
-                by_difference.append(found.with_columns(run=pl.lit(run), method=pl.lit(method)))
+                counts = of_lengths.agg(pairs=pl.len(), right=pl.col("outcome").sum())
+                by_difference.append(counts.with_columns(run=pl.lit(run), method=pl.lit(method)))
             else:
                 rows = rows.with_columns(difference=pl.lit(None, dtype=pl.Int32))
             counted = rows.group_by("repeat", "paradigm", maintain_order=True).agg(
@@ -274,12 +274,12 @@ def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
     overall = accuracy.groupby(["run", "method", "repeat"], sort=False)["accuracy"].mean().reset_index()
     keys = ["run", "method"]
     best = overall.loc[overall.groupby(keys, sort=False)["accuracy"].idxmax()].set_index(keys)
-    found = overall.groupby(keys, sort=False)["accuracy"].agg(accuracy="mean", sd="std", repeats="size")
-    found = found.assign(best=best["repeat"], best_accuracy=best["accuracy"])
+    rows = overall.groupby(keys, sort=False)["accuracy"].agg(accuracy="mean", sd="std", repeats="size")
+    rows = rows.assign(best=best["repeat"], best_accuracy=best["accuracy"])
     totals = by_paradigm.groupby(keys, sort=False)[["pairs", "ties", "decided", "chose_a"]].sum()
-    found["ties"] = totals["ties"] / totals["pairs"]
-    found["share_of_a"] = totals["chose_a"] / totals["decided"].where(totals["decided"] > 0)
-    table: pd.DataFrame = found.reset_index()
+    rows["ties"] = totals["ties"] / totals["pairs"]
+    rows["share_of_a"] = totals["chose_a"] / totals["decided"].where(totals["decided"] > 0)
+    table: pd.DataFrame = rows.reset_index()
     return table
 
 
@@ -333,9 +333,9 @@ def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
     Ide et al. 2024, section 6, whose numbers of people (83.1% and 89.7%) come out where punctuation marks are words.
     `items`: paradigm, good, bad. A pair of one and the same sentence tells nothing.
     """
-    told = items[items["good"] != items["bad"]]
-    same = [_bag(good) == _bag(bad) for good, bad in zip(told["good"], told["bad"], strict=True)]
-    return pd.Series(same, index=told["paradigm"].to_numpy()).groupby(level=0).all()
+    differing = items[items["good"] != items["bad"]]
+    same = [_bag(good) == _bag(bad) for good, bad in zip(differing["good"], differing["bad"], strict=True)]
+    return pd.Series(same, index=differing["paradigm"].to_numpy()).groupby(level=0).all()
 
 
 def _bag(sentence: str) -> list[str]:

@@ -49,11 +49,11 @@ def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
     """
 
     def rarest(lists: Sequence[list[str]]) -> Array:
-        return np.asarray([min(map(counts.per_million, found)) if found else np.nan for found in lists])
+        return np.asarray([min(map(counts.per_million, words)) if words else np.nan for words in lists])
 
     good, bad = rarest(pairs["good"].tolist()), rarest(pairs["bad"].tolist())
-    found = {"rarest": rarest(pairs["all"].tolist()), "differing": good, "ratio": good / bad}
-    return pd.DataFrame({"paradigm": pairs["paradigm"].to_numpy(), **found})
+    columns = {"rarest": rarest(pairs["all"].tolist()), "differing": good, "ratio": good / bad}
+    return pd.DataFrame({"paradigm": pairs["paradigm"].to_numpy(), **columns})
 
 
 def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.DataFrame, Array]]) -> pd.DataFrame:
@@ -77,5 +77,7 @@ def among_most_frequent(vocabulary: Sequence[str], counts: Counts) -> pd.DataFra
     of = counts.ranks
     ranks = np.asarray([of[word] for word in vocabulary if word in of])
     shown = [rank for rank in RANKS if rank < len(of)] + [len(of)]
-    found = [int((ranks <= rank).sum()) for rank in shown]
-    return pd.DataFrame({"rank": shown, "words": found, "share": np.asarray(found) / max(1, len(vocabulary))})
+    within = [int((ranks <= rank).sum()) for rank in shown]
+    return pd.DataFrame(
+        {"rank": shown, "words": within, "share": np.asarray(within) / max(1, len(vocabulary))}
+    )

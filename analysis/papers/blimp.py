@@ -35,25 +35,25 @@ def phenomena_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFr
 
 def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
     """Where models stand above people and where below."""
-    found = gaps(accuracies)
-    table = found.pivot(index=["level", "name"], columns="model", values="gap")[list(dict.fromkeys(found["model"]))]
+    rows = gaps(accuracies)
+    table = rows.pivot(index=["level", "name"], columns="model", values="gap")[list(dict.fromkeys(rows["model"]))]
     order = sorted(table.index, key=lambda key: (key[0] != "overall", -table.loc[key].mean()))
     shown = table.loc[order].reset_index().drop(columns="level").rename(columns={"name": "phenomenon"})
     shown = shown.rename_axis(None, axis=1)
     signed = dict.fromkeys(shown.columns[1:], signed_text)
-    phenomena = found[found["level"] == "phenomenon"]
+    phenomena = rows[rows["level"] == "phenomenon"]
     charts = {"gaps": lambda width: gap_chart(phenomena, width=width)}
     return Exhibit(name, heading, about, shown, cells=signed, charts=charts, strong=(0,))
 
 
 def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
     """Figure 1, and a row for each two models with the interval of their correlation."""
-    found = correlations(accuracies)
-    models = list(dict.fromkeys(found["model"]))
-    first = found["model"].map(models.index) < found["other"].map(models.index)
-    table = found[first].reset_index(drop=True)
-    domain = (min(0.0, float(found["r"].min())), 1.0)
-    draw = partial(matrix_chart, found, "model", "other", "r", domain=domain, legend="Pearson's r")
+    rows = correlations(accuracies)
+    models = list(dict.fromkeys(rows["model"]))
+    first = rows["model"].map(models.index) < rows["other"].map(models.index)
+    table = rows[first].reset_index(drop=True)
+    domain = (min(0.0, float(rows["r"].min())), 1.0)
+    draw = partial(matrix_chart, rows, "model", "other", "r", domain=domain, legend="Pearson's r")
     about = f"{about} Limits: 95%, by Fisher's transformation, over paradigms like these."
     cells = {
         "model": as_it_is,

@@ -28,25 +28,25 @@ def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
             charts |= exhibit.specifications()
         if len(paper.checks):
             write_csv(folder / f"{paper.name}-statements.csv", paper.checks)
-    told: list[dict[str, Any]] = [
+    entries: list[dict[str, Any]] = [
         {
             "name": paper.name,
             "short": paper.short,
             "citation": paper.citation,
             "exhibits": [exhibit.for_page() for exhibit in paper.exhibits],
-            "statements": _told(paper.checks),
+            "statements": _statements(paper.checks),
             "summary": summary(paper.checks),
         }
         for paper in papers
     ]
     differing = [
         row | {"place": f"{paper['short']}, {row['place']}"}
-        for paper in told
+        for paper in entries
         for row in paper["statements"]
         if not row["agrees"]
     ]
     path = folder / "report.html"
-    write_page(path, "published.html", charts, {"papers": told, "differing": differing})
+    write_page(path, "published.html", charts, {"papers": entries, "differing": differing})
     return path
 
 
@@ -57,7 +57,7 @@ def summary(checks: pd.DataFrame) -> str:
     return f"{int(checks['agrees'].sum())} of {plural(len(checks), 'statement')} come out{by_choice}"
 
 
-def _told(checks: pd.DataFrame) -> list[dict[str, Any]]:
+def _statements(checks: pd.DataFrame) -> list[dict[str, Any]]:
     """Statements with both numbers as text: the paper's with the digits that it gives, ours with one more."""
     rows = [{str(key): value for key, value in row.items()} for row in checks.to_dict("records")]
     for row in rows:
@@ -90,7 +90,7 @@ def print_reproduction(console: Console, papers: list[Paper]) -> None:
     for name, right in {"statement": False, "where": False, "paper": True, "ours": True}.items():
         table.add_column(name, justify="right" if right else "left", no_wrap=right)
     for paper in papers:
-        for row in _told(paper.checks):
+        for row in _statements(paper.checks):
             if not row["agrees"]:
                 cells = (row["statement"], f"{paper.short}, {row['place']}", row["paper"], row["ours"])
                 table.add_row(*map(Text, cells))

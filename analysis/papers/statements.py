@@ -66,7 +66,7 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
     rows["value"] = rows["percent"] / 100
     rows["tolerance"] = np.where(rows["place"] == "table 4", 0.005, 0.0005)  # whole per cent there, else tenths
     rows["agrees"] = (rows["accuracy"] - rows["value"]).abs() <= rows["tolerance"] + 1e-9
-    found = []
+    rows_of_places = []
     for place, part in rows.groupby("place", sort=True):
         read = " that our copy of the paper's text has in one piece" if place == "table 4" else ""
         slips = [
@@ -75,7 +75,7 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
                 ~part["agrees"], ["name", "model", "percent", "accuracy"]
             ].to_numpy()
         ]
-        found.append(
+        rows_of_places.append(
             {
                 "place": place,
                 "statement": f"cells that are the rounded accuracies or means of them, of {len(part)}{read}",
@@ -88,7 +88,7 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
                 "note": "; ".join(slips),
             }
         )
-    return pd.DataFrame(found, columns=COLUMNS)
+    return pd.DataFrame(rows_of_places, columns=COLUMNS)
 
 
 def _values(accuracies: pd.DataFrame) -> Values:
@@ -106,68 +106,68 @@ def _names(accuracies: pd.DataFrame) -> tuple[list[str], list[str]]:
 def blimp_measures(accuracies: pd.DataFrame) -> dict[str, float]:
     """Numbers of Warstadt et al. 2020 from the published accuracies (eval.published: blimp)."""
     values, (phenomena, models) = _values(accuracies), _names(accuracies)
-    found = {f"{name} {model}": value for (name, model), value in values.items()}
+    measures = {f"{name} {model}": value for (name, model), value in values.items()}
     whole = {model: values[OVERALL, model] for model in models}
-    found["lead of GPT-2"] = whole["GPT-2"] - max(value for model, value in whole.items() if model != "GPT-2")
-    found["lag of 5-gram"] = min(value for model, value in whole.items() if model != "5-gram") - whole["5-gram"]
-    found |= _gaps(accuracies)
+    measures["lead of GPT-2"] = whole["GPT-2"] - max(value for model, value in whole.items() if model != "GPT-2")
+    measures["lag of 5-gram"] = min(value for model, value in whole.items() if model != "5-gram") - whole["5-gram"]
+    measures |= _gaps(accuracies)
     reached = [name for name in phenomena if values[name, "GPT-2"] >= values[name, PEOPLE]]
-    found["phenomena where GPT-2 reaches people"] = float(len(reached))
+    measures["phenomena where GPT-2 reaches people"] = float(len(reached))
     hardest = [min(phenomena, key=lambda name: values[name, model]) for model in models]
-    found["models whose hardest phenomenon is island_effects"] = float(hardest.count("island_effects"))
+    measures["models whose hardest phenomenon is island_effects"] = float(hardest.count("island_effects"))
     paradigms = wide(accuracies, "paradigm")
     without, gapped = (
         paradigms.loc[[f"wh_vs_that_{kind}", f"wh_vs_that_{kind}_long_distance"], models].to_numpy()
         for kind in ("no_gap", "with_gap")
     )
-    found["filler-gap margin"] = float(without.min() - gapped.max())
-    found |= _correlations(accuracies) | _losses(accuracies) | _words_to_people(values)
+    measures["filler-gap margin"] = float(without.min() - gapped.max())
+    measures |= _correlations(accuracies) | _losses(accuracies) | _words_to_people(values)
     shuffled = published_file("blimp_paradigms").set_index("paradigm")["word_shuffling"].reindex(paradigms.index) == 1
-    found["people on word-shuffling paradigms"] = float(paradigms.loc[shuffled, PEOPLE].mean())
-    found["people on other paradigms"] = float(paradigms.loc[~shuffled, PEOPLE].mean())
-    return found
+    measures["people on word-shuffling paradigms"] = float(paradigms.loc[shuffled, PEOPLE].mean())
+    measures["people on other paradigms"] = float(paradigms.loc[~shuffled, PEOPLE].mean())
+    return measures
 
 
 def _gaps(accuracies: pd.DataFrame) -> dict[str, float]:
-    found = {f"gap {row['name']} {row['model']}": float(row["gap"]) for row in gaps(accuracies).to_dict("records")}
-    return found | {name.replace("gap", "distance", 1): abs(gap) for name, gap in found.items()}
+    measures = {f"gap {row['name']} {row['model']}": float(row["gap"]) for row in gaps(accuracies).to_dict("records")}
+    return measures | {name.replace("gap", "distance", 1): abs(gap) for name, gap in measures.items()}
 
 
 def _correlations(accuracies: pd.DataFrame) -> dict[str, float]:
     rows = correlations(accuracies)[["model", "other", "r"]].to_numpy()
     r = {(model, other): float(value) for model, other, value in rows}
-    found = {f"r {model} {other}": value for (model, other), value in r.items()}
+    measures = {f"r {model} {other}": value for (model, other), value in r.items()}
     with_people = {model: r[model, PEOPLE] for model in NEURAL}
     others = [value for model, value in with_people.items() if model != "GPT-2"]
-    found["lead of r GPT-2 people"] = with_people["GPT-2"] - max(others)
-    found["lag of r 5-gram people"] = min(with_people.values()) - r["5-gram", PEOPLE]
+    measures["lead of r GPT-2 people"] = with_people["GPT-2"] - max(others)
+    measures["lag of r 5-gram people"] = min(with_people.values()) - r["5-gram", PEOPLE]
     among = [r[model, other] for model in NEURAL for other in NEURAL if model != other]
-    found["neural r margin"] = min(among) - max(with_people.values())
-    return found
+    measures["neural r margin"] = min(among) - max(with_people.values())
+    return measures
 
 
 def _losses(accuracies: pd.DataFrame) -> dict[str, float]:
-    found: dict[str, float] = {}
+    measures: dict[str, float] = {}
     for name, panel in {"locality": ADJECTIVE, "attractor": ATTRACTOR}.items():
         lost = losses(by_condition(accuracies, panel))[["model", "loss"]].to_numpy()
-        found |= {f"loss {name} {model}": float(loss) for model, loss in lost}
-    found |= {f"loss irregular {model}": float(loss) for model, loss in pooled_loss(accuracies, REGULARITY).items()}
+        measures |= {f"loss {name} {model}": float(loss) for model, loss in lost}
+    measures |= {f"loss irregular {model}": float(loss) for model, loss in pooled_loss(accuracies, REGULARITY).items()}
     rows = by_condition(accuracies, ATTRACTOR)
     attracted = rows[rows["model"].isin(NEURAL) & (rows["condition"] != "no attractor")]
-    found["lowest neural accuracy with an attractor"] = float(attracted["accuracy"].min())
-    return found
+    measures["lowest neural accuracy with an attractor"] = float(attracted["accuracy"].min())
+    return measures
 
 
 def _words_to_people(values: Values) -> dict[str, float]:
     """Words at which the published slope reaches people, from the accuracy of the model trained on all of its text."""
     rows = published_slopes()[["model", "phenomenon", "slope"]].to_numpy()
     slopes = {(model, name): float(slope) for model, name, slope in rows}
-    found = {}
+    measures = {}
     for model, words in _TRAINED_ON.items():
         for name in ("npi_licensing", "island_effects"):
             doublings = (values[name, PEOPLE] - values[name, model]) / slopes[_SLOPES[model], name]
-            found[f"words to people {model} {name}"] = words * 2**doublings
-    return found
+            measures[f"words to people {model} {name}"] = words * 2**doublings
+    return measures
 
 
 def climp_models(models: Sequence[str]) -> pd.DataFrame:
@@ -185,31 +185,31 @@ def climp_measures(accuracies: pd.DataFrame, people_of_blimp: float) -> dict[str
         model: sum(CLIMP_PARADIGMS[name] * values[name, model] for name in phenomena) / total
         for model in (*models, PEOPLE)
     }
-    found = {f"mean {model}": value for model, value in means.items()} | _gaps(accuracies)
+    measures = {f"mean {model}": value for model, value in means.items()} | _gaps(accuracies)
     # Both the cells and the overall accuracy are rounded to a thousandth.
     as_told = [model for model, mean in means.items() if abs(mean - values[OVERALL, model]) <= 0.001 + 1e-9]
-    found["overall rows that are means over paradigms"] = float(len(as_told))
-    found["people above those of BLiMP"] = values[OVERALL, PEOPLE] - people_of_blimp
+    measures["overall rows that are means over paradigms"] = float(len(as_told))
+    measures["people above those of BLiMP"] = values[OVERALL, PEOPLE] - people_of_blimp
     order = sorted(phenomena, key=lambda name: sum(values[name, model] for model in models))
-    found["easiest two"] = float(len({"classifier", "verb_complement"}.intersection(order[-2:])))
-    found["hardest three"] = float(len({"ba", "binding", "filler_gap_dependency"}.intersection(order[:3])))
-    found["coverb best but BERT"] = max(values["coverb", model] for model in models if model != "Chinese BERT")
+    measures["easiest two"] = float(len({"classifier", "verb_complement"}.intersection(order[-2:])))
+    measures["hardest three"] = float(len({"ba", "binding", "filler_gap_dependency"}.intersection(order[:3])))
+    measures["coverb best but BERT"] = max(values["coverb", model] for model in models if model != "Chinese BERT")
     known = climp_models(models)
     for kind, part in known.groupby("kind"):
         of_kind = [values[OVERALL, model] for model in part["model"]]
-        found |= {f"lowest {kind}": min(of_kind), f"highest {kind}": max(of_kind)}
-        found[f"head_final {kind}s"] = float(np.mean([values["head_final", model] for model in part["model"]]))
+        measures |= {f"lowest {kind}": min(of_kind), f"highest {kind}": max(of_kind)}
+        measures[f"head_final {kind}s"] = float(np.mean([values["head_final", model] for model in part["model"]]))
     rows = known.assign(accuracy=[values[OVERALL, model] for model in known["model"]]).drop(columns="model")
     by_kind = against(rows, "kind")
-    found["LSTM above 5-gram"] = float(np.sum(by_kind["LSTM"] > by_kind["5-gram"]))
+    measures["LSTM above 5-gram"] = float(np.sum(by_kind["LSTM"] > by_kind["5-gram"]))
     by_unit = against(rows, "unit")
     gain = {(kind, size): float(gained) for kind, size, gained in _gains(by_unit)}
     for kind in ("LSTM", "5-gram"):
-        found[f"{kind}s better on characters"] = float(sum(of == kind and gain[of, n] > 0 for of, n in gain))
-    found["LSTM-0.4M characters over words"] = gain["LSTM", "0.4M"]
+        measures[f"{kind}s better on characters"] = float(sum(of == kind and gain[of, n] > 0 for of, n in gain))
+    measures["LSTM-0.4M characters over words"] = gain["LSTM", "0.4M"]
     by_size = against(rows[rows["kind"] == "5-gram"], "size")
-    found["5-grams better on more text"] = float(np.sum(by_size["2M"] > by_size["0.4M"]))
-    return found
+    measures["5-grams better on more text"] = float(np.sum(by_size["2M"] > by_size["0.4M"]))
+    return measures
 
 
 def _gains(by_unit: pd.DataFrame) -> list[tuple[str, str, float]]:
@@ -242,8 +242,10 @@ def methods_measures(table: pd.DataFrame, blimp: Mapping[str, float]) -> dict[st
         "comparative below in_template_lp": row(mean, "in_template_comparative_lp") < row(mean, "in_template_lp"),
         "mixed above oracle": mixed > oracle,
     }
-    found = {name: float(true.sum()) for name, true in counts.items()}
+    measures = {name: float(true.sum()) for name, true in counts.items()}
     ensembles = [row(mean, method, "blimp") for method in mean.index if str(method).startswith("vote_")]
-    found["best ensemble over people"] = float(np.max(ensembles)) - people
-    found["least preference"] = float(np.abs(2 * row(share, "ab_prompt") - 1).min())
-    return found | {name: blimp[name] for name in ("people on word-shuffling paradigms", "people on other paradigms")}
+    measures["best ensemble over people"] = float(np.max(ensembles)) - people
+    measures["least preference"] = float(np.abs(2 * row(share, "ab_prompt") - 1).min())
+    return measures | {
+        name: blimp[name] for name in ("people on word-shuffling paradigms", "people on other paradigms")
+    }

@@ -26,8 +26,8 @@ def study_exhibits(judged: Judgements, curves: Curves, published: pd.DataFrame, 
     `people`: who the people among them are, where they are not the published ones.
     """
     benchmark = judged.label.partition("+")[0]
-    found = {"blimp": _blimp, "climp": _climp}.get(benchmark, _none)(judged, curves, published, people)
-    return [exhibit for exhibit in found if exhibit is not None]
+    exhibits = {"blimp": _blimp, "climp": _climp}.get(benchmark, _none)(judged, curves, published, people)
+    return [exhibit for exhibit in exhibits if exhibit is not None]
 
 
 def _none(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit | None]:
@@ -46,7 +46,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
     both = pd.concat([ours, theirs], ignore_index=True)
     known = published_file("blimp_paradigms")
     whole = judged_names == set(known["paradigm"])
-    found = [
+    exhibits = [
         correlation_exhibit(
             "correlations",
             "Who finds the same paradigms hard",
@@ -83,9 +83,9 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
     ]
     if judged_names <= set(known["paradigm"]):
         of = f"all {len(known)}" if whole else f"{len(judged_names)} of the {len(known)}"
-        told = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4), and which the prefix methods judge. {at}."
-        found.append(paradigms_exhibit("table4", "All paradigms", told, both, known))
-    return found
+        about = f"Accuracy on {of} paradigms (Warstadt et al. 2020, table 4), and which the prefix methods judge. {at}."
+        exhibits.append(paradigms_exhibit("table4", "All paradigms", about, both, known))
+    return exhibits
 
 
 def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit | None]:
@@ -104,9 +104,9 @@ def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
     if rows.duplicated(["kind", "size", "unit"]).any():
         return []  # groups that differ in more than these three are no pairs
     sizes = list(at.groupby("size")["words"].mean().sort_values().index)
-    told = "Overall accuracy of the same model on the same amount of text, split into words and into characters"
+    about = "Overall accuracy of the same model on the same amount of text, split into words and into characters"
     return [
-        units_exhibit("units", "Words against characters", f"{told} (Xiang et al. 2021, section 5).", rows)
+        units_exhibit("units", "Words against characters", f"{about} (Xiang et al. 2021, section 5).", rows)
         if rows["unit"].nunique() == 2
         else None,
         sizes_exhibit("sizes", "More text", "Overall accuracy by the text that was trained on.", rows, sizes),

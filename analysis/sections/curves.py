@@ -67,14 +67,14 @@ def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people
     `confidence`: of the intervals in `tables`.
     """
     intervals = f"{confidence:.0%} intervals"
-    made: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
+    makers: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
         "words-to-people": partial(_people, intervals=intervals, people=people),
         "slope-differences": partial(_differences, intervals=intervals),
         "shapes": _shapes,
         "mixed-model": partial(_logits, intervals=intervals),
     }
-    found = [make(tables[name]) for name, make in made.items() if name in tables and len(tables[name])]
-    return [exhibit for exhibit in found if exhibit is not None]
+    exhibits = [make(tables[name]) for name, make in makers.items() if name in tables and len(tables[name])]
+    return [exhibit for exhibit in exhibits if exhibit is not None]
 
 
 def _named(rows: pd.DataFrame) -> pd.Series:
@@ -91,10 +91,10 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
     )  # a curve of one size has none
     if rows.empty:
         return None
-    told = rows["text"] + rows["note"].map(lambda note: f" ({note})" if note else "")
+    reached = rows["text"] + rows["note"].map(lambda note: f" ({note})" if note else "")
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "curve": rows["group"], "people": rows["people"],
-         "at the largest size": rows["last_accuracy"], "fit": rows["fit"], "words": told}
+         "at the largest size": rows["last_accuracy"], "fit": rows["fit"], "words": reached}
     )  # fmt: skip
     return Exhibit(
         "people",
@@ -238,12 +238,12 @@ def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
     rows = rows[rows["level"] != "paradigm"]
     of_all = rows[rows["size"] == "all"].reset_index(drop=True)
     by_size = rows[rows["size"] != "all"].reset_index(drop=True)
-    told = f"Accuracy of the same runs without a context and with that of {label}, paired"
+    about = f"Accuracy of the same runs without a context and with that of {label}, paired"
     together = Exhibit(
         "context",
         "What stands before a sentence",
-        f"{told}; a model with a memory starts from an empty one otherwise, a state that it hardly trained on. Runs of "
-        "all sizes together.",
+        f"{about}; a model with a memory starts from an empty one otherwise, a state that it hardly trained on. Runs "
+        "of all sizes together.",
         _changes(of_all, {"phenomenon": _named(of_all), "curve": of_all["group"]}),
         cells=_CHANGE_CELLS,
         strong=_strong(of_all),
@@ -251,7 +251,7 @@ def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
     at_sizes = Exhibit(
         "context-by-size",
         "What stands before a sentence, by size",
-        f"{told}: the whole benchmark at each size. Intervals are over the runs of a size; one run has none.",
+        f"{about}: the whole benchmark at each size. Intervals are over the runs of a size; one run has none.",
         _changes(by_size, {"curve": by_size["group"], "size": by_size["size"], "runs": by_size["runs"]}),
         cells=_CHANGE_CELLS,
     )

@@ -39,14 +39,14 @@ _PREDICTION = {
     ),
     "neg": ("11", {"simp affirmative": "affirmative"}),
 }  # fmt: skip
-_PREDICTION_TOLD = {
+_PREDICTION_TEXT = {
     "cprag": "Shuffled: the first sentence's words in a drawn order, mean and standard deviation of the trials; "
     "truncated: of the second sentence only the last two words stay; both: both of these.",
     "role": "Generic: the object is replaced by one, the subject by other.",
     "neg": "Simple affirmative sentences, whose true word is the name of a category.",
 }
 _SENSITIVITY = {"cprag": "5", "role": "9", "neg": "12 and 14"}
-_SENSITIVITY_TOLD = {
+_SENSITIVITY_TEXT = {
     "cprag": "Share of contexts in which the expected word is more probable than both words that do not fit",
     "role": "Share of pairs in which the word is more probable where the roles fit than with the roles reversed",
     "neg": "Share of sentences in which the true word is more probable than the false one",
@@ -85,23 +85,23 @@ def diagnostic_section(study: Study, label: str, confidence: float) -> TableSect
     )
 
 
-def diagnostic_exhibits(found: Diagnosed, confidence: float) -> list[Exhibit]:
+def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
     """Exhibits of one diagnostic, in the order of the paper's tables; each appears where its data is there."""
-    means = over_sizes(found, confidence)
+    means = over_sizes(answers, confidence)
     ours = at_largest(means).rename(columns={"group": "model"})
-    theirs = _published(found.benchmark, ours)
-    made = [
-        _prediction(found, ours, theirs),
-        _by_cloze(found, ours, theirs),
-        _sensitivity(found, ours, theirs),
-        _by_constraint(found, ours),
-        _probabilities(found),
-        _sizes(found, means, theirs, confidence),
-        _top_words(found),
-        _all_words(found),
+    theirs = _published(answers.benchmark, ours)
+    exhibits = [
+        _prediction(answers, ours, theirs),
+        _by_cloze(answers, ours, theirs),
+        _sensitivity(answers, ours, theirs),
+        _by_constraint(answers, ours),
+        _probabilities(answers),
+        _sizes(answers, means, theirs, confidence),
+        _top_words(answers),
+        _all_words(answers),
         _everything(means, theirs),
     ]
-    return [exhibit for exhibit in made if exhibit is not None]
+    return [exhibit for exhibit in exhibits if exhibit is not None]
 
 
 def _published(benchmark: str, ours: pd.DataFrame) -> pd.DataFrame:
@@ -135,8 +135,8 @@ def _within(k: int, columns: dict[str, str], rows: pd.DataFrame, model: str) -> 
 _MODEL: dict[str, Cell] = {"model": as_it_is, "first": count}
 
 
-def _prediction(found: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
-    number, columns = _PREDICTION[found.benchmark]
+def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
+    number, columns = _PREDICTION[answers.benchmark]
     rows = pd.concat([ours, theirs])
     there = {name: heading for name, heading in columns.items() if name in set(ours["name"])}
     table = [_within(k, there, rows, model) for model in _models(ours, theirs) for k in AT]
@@ -144,13 +144,13 @@ def _prediction(found: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> E
         "prediction",
         "Predicting the word",
         "Share of contexts whose expected word (one of several) is among the first 1 or 5 whole words that the model "
-        f"expects (Ettinger 2020, table {number}). {_PREDICTION_TOLD[found.benchmark]} {_AT}.",
+        f"expects (Ettinger 2020, table {number}). {_PREDICTION_TEXT[answers.benchmark]} {_AT}.",
         pd.DataFrame(table),
         cells=_MODEL,
     )
 
 
-def _by_cloze(found: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
+def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
     """Table 8."""
     rows = pd.concat([ours, theirs])
     bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
@@ -169,42 +169,43 @@ def _by_cloze(found: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exh
     )
 
 
-def _sensitivity(found: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
+def _sensitivity(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
     rows = pd.concat([ours, theirs])
     names = list(dict.fromkeys(ours.loc[(ours["level"] == "sensitivity"), "name"]))
     names = [name for name in names if name not in CONSTRAINTS.values()]
     plain = {"sensitivity": "", ABOVE: f"by > {THRESHOLD:.2f}".replace("0.", ".")}
-    columns = {(level, name): " ".join(filter(None, [_spelled(name) if len(names) > 1 else "prefers the better", told]))
-               for level, told in plain.items() for name in names}  # fmt: skip
-    columns = {key: told.replace("prefers the better by", "by") for key, told in columns.items()}
+    columns = {(level, name): " ".join(filter(None, [_spelled(name) if len(names) > 1 else "prefers the better", text]))
+               for level, text in plain.items() for name in names}  # fmt: skip
+    columns = {key: text.replace("prefers the better by", "by") for key, text in columns.items()}
     if len(names) > 1:  # the paper has no threshold there but for simple affirmative sentences
-        columns = {key: told for key, told in columns.items() if key[0] == "sensitivity" or key[1] == names[0]}
+        columns = {key: text for key, text in columns.items() if key[0] == "sensitivity" or key[1] == names[0]}
     table = [
-        {"model": model, **{told: _share(rows, model, *key) for key, told in columns.items()}}
+        {"model": model, **{text: _share(rows, model, *key) for key, text in columns.items()}}
         for model in _models(ours, theirs)
     ]
-    people = found.people_measured.assign(model="people")
+    people = answers.people_measured.assign(model="people")
     if len(people):
-        table.append({"model": "people", **{told: _share(people, "people", *key) for key, told in columns.items()}})
+        table.append({"model": "people", **{text: _share(people, "people", *key) for key, text in columns.items()}})
     drawn = rows[[key in columns for key in zip(rows["level"], rows["name"], strict=True)]]
     measure = [columns[key] for key in zip(drawn["level"], drawn["name"], strict=True)]
     shown = drawn.assign(measure=measure, low=drawn["low_items"], high=drawn["high_items"])
-    order = {told: at for at, told in enumerate(columns.values())}
-    shown = shown.sort_values("measure", key=lambda told: told.map(order), kind="stable")
-    told = " People: what their cloze probabilities give." if len(people) else ""
+    order = {text: at for at, text in enumerate(columns.values())}
+    shown = shown.sort_values("measure", key=lambda text: text.map(order), kind="stable")
+    text = " People: what their cloze probabilities give." if len(people) else ""
+    number = _SENSITIVITY[answers.benchmark]
     return Exhibit(
         "sensitivity",
         "Sensitivity",
-        f"{_SENSITIVITY_TOLD[found.benchmark]}, and by more than {THRESHOLD} of probability (Ettinger 2020, "
-        f"{'tables' if 'and' in _SENSITIVITY[found.benchmark] else 'table'} {_SENSITIVITY[found.benchmark]}); a tie "
-        f"counts as no preference. {_AT}.{told} Lines: Wilson's 95% intervals over new items of this kind.",
+        f"{_SENSITIVITY_TEXT[answers.benchmark]}, and by more than {THRESHOLD} of probability (Ettinger 2020, "
+        f"{'tables' if 'and' in number else 'table'} {number}); a tie "
+        f"counts as no preference. {_AT}.{text} Lines: Wilson's 95% intervals over new items of this kind.",
         pd.DataFrame(table),
         cells=_MODEL,
         charts={"models": lambda width: beside_chart(shown, "", width=width)},
     )
 
 
-def _by_constraint(found: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
+def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
     names = [name for name in CONSTRAINTS.values() if name in set(ours["name"])]
     if not names:
         return None
@@ -230,62 +231,62 @@ def _spelled(name: str) -> str:
     return name.replace("_", " ").replace("simp ", "simple ")
 
 
-def _probabilities(found: Diagnosed) -> Exhibit:
-    largest = _at_largest_runs(found)
-    rows = found.probabilities[found.probabilities["run"].isin(largest.index)]
+def _probabilities(answers: Diagnosed) -> Exhibit:
+    largest = _at_largest_runs(answers)
+    rows = answers.probabilities[answers.probabilities["run"].isin(largest.index)]
     rows = rows.assign(model=rows["run"].map(largest["group"]))
     names = list(dict.fromkeys(rows["name"]))
     table = rows.groupby(["model", "name"])["probability"].mean().unstack("name")
     table = table.reindex(index=_models(rows), columns=names).rename_axis(None, axis=1).reset_index()
     known = published_file("cloze_people")
-    known = known[known["benchmark"] == found.benchmark]
+    known = known[known["benchmark"] == answers.benchmark]
     stated = dict(zip(known["name"], known["probability"], strict=True))
-    told = ""
-    if found.benchmark == "cprag":
+    about = ""
+    if answers.benchmark == "cprag":
         people = [stated.get(name.replace(" ", "_"), np.nan) for name in names]
         table = pd.concat([table, pd.DataFrame([["people" + PAPER, *people]], columns=table.columns)])
-        told = f" People: mean cloze probabilities as the paper tells them (section 5.1), {_NOTE_9}."
-    elif len(found.people):
-        own = found.people.set_index("name")["probability"].reindex(names)
+        about = f" People: mean cloze probabilities as the paper tells them (section 5.1), {_NOTE_9}."
+    elif len(answers.people):
+        own = answers.people.set_index("name")["probability"].reindex(names)
         table = pd.concat([table, pd.DataFrame([["people", *own]], columns=table.columns)])
         table["difference"] = table[names[0]] - table[names[1]]
-        told = (
+        about = (
             " People: mean cloze probabilities of the same words, from the diagnostic's files; the paper tells a "
             f"difference of {probability_text(stated['difference'])} (section 5.2). They are {_NOTE_9}."
         )
     return Exhibit(
         "probabilities",
         "How probable the words are",
-        f"Mean probability of good and bad words in unchanged contexts, of words that the model can express.{told}",
+        f"Mean probability of good and bad words in unchanged contexts, of words that the model can express.{about}",
         table,
         cells={**_MODEL, **dict.fromkeys([*names, "difference"], probability_text)},
     )
 
 
-def _at_largest_runs(found: Diagnosed) -> pd.DataFrame:
-    runs = found.runs
+def _at_largest_runs(answers: Diagnosed) -> pd.DataFrame:
+    runs = answers.runs
     largest = runs.groupby("group")["sample_words"].transform("max")
     return runs[(runs["sample_words"] == largest) | runs["sample_words"].isna()]
 
 
-def _sizes(found: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confidence: float) -> Exhibit | None:
+def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confidence: float) -> Exhibit | None:
     placed = means[means["words"].notna()]
     several = placed.groupby("group")["size"].nunique()
     placed = placed[placed["group"].isin(several.index[several > 1])]
     if placed.empty:
         return None
     charts, tables = {}, []
-    for number, (level, name, heading) in enumerate(_CURVES[found.benchmark]):
+    for number, (level, name, heading) in enumerate(_CURVES[answers.benchmark]):
         rows = placed[(placed["level"] == level) & (placed["name"] == name)]
         if rows.empty:
             continue
         beside = theirs[(theirs["level"] == level) & (theirs["name"] == name)]
         levels = pd.DataFrame({"name": beside["model"], "accuracy": beside["accuracy"]})
         if level == "sensitivity":
-            chance = pd.DataFrame({"name": ["chance"], "accuracy": [_CHANCE[found.benchmark]]})
+            chance = pd.DataFrame({"name": ["chance"], "accuracy": [_CHANCE[answers.benchmark]]})
             levels = pd.concat([levels, chance])
         levels = levels.groupby("accuracy", sort=False, as_index=False).agg({"name": " and ".join})
-        unit = "tokens" if set(found.runs["reference"].dropna()) == {"tokens"} else "words"
+        unit = "tokens" if set(answers.runs["reference"].dropna()) == {"tokens"} else "words"
         charts[f"sizes-{number}"] = partial(_panel, rows, levels, heading, unit)
         tables.append(rows.assign(measure=heading))
     table = pd.concat(tables)[["measure", "group", "size", "runs", "accuracy", "low", "high"]]
@@ -307,22 +308,22 @@ def _panel(rows: pd.DataFrame, levels: pd.DataFrame, heading: str, unit: str, wi
     return size_chart(rows, levels, heading, unit=unit, width=width)
 
 
-def _words_table(found: Diagnosed) -> pd.DataFrame:
+def _words_table(answers: Diagnosed) -> pd.DataFrame:
     """item, condition, context, fitting, and a column of words for each group."""
     keys = ["item", "condition", "context", "fitting"]
-    table = found.words.pivot(index=keys, columns="group", values="words")
-    order = pd.MultiIndex.from_frame(found.words[keys].drop_duplicates())
-    groups = [group for group in dict.fromkeys(found.runs["group"]) if group in table]
+    table = answers.words.pivot(index=keys, columns="group", values="words")
+    order = pd.MultiIndex.from_frame(answers.words[keys].drop_duplicates())
+    groups = [group for group in dict.fromkeys(answers.runs["group"]) if group in table]
     return table.reindex(index=order, columns=groups).rename_axis(None, axis=1).reset_index()
 
 
-def _top_words(found: Diagnosed) -> Exhibit | None:
+def _top_words(answers: Diagnosed) -> Exhibit | None:
     """Tables 6, 10, 13 and 15: the items that the paper prints."""
     known = published_file("top_words")
-    known = known[known["benchmark"] == found.benchmark].assign(ending=lambda rows: rows["ending"].fillna(""))
+    known = known[known["benchmark"] == answers.benchmark].assign(ending=lambda rows: rows["ending"].fillna(""))
     keys = ["item", "condition", "ending"]
     theirs = known.assign(model=known["model"] + PAPER).pivot(index=keys, columns="model", values="words")
-    ours = _words_table(found)
+    ours = _words_table(answers)
     article = ours["context"].str.rpartition(" ")[2]
     ours["ending"] = article.where(article.isin(["a", "an"]) & ours["condition"].str.startswith("simp"), "")
     wanted = known.drop_duplicates(keys)[keys]
@@ -333,15 +334,15 @@ def _top_words(found: Diagnosed) -> Exhibit | None:
     return Exhibit(
         "top-words",
         "What is expected most",
-        f"The most probable whole words after contexts that the paper prints ({_TOP[found.benchmark]}), ours "
+        f"The most probable whole words after contexts that the paper prints ({_TOP[answers.benchmark]}), ours "
         "of one run of each curve at its largest size; fitting: what people expect, or what is true.",
         table,
         cells=dict.fromkeys(table.columns, as_it_is),
     )
 
 
-def _all_words(found: Diagnosed) -> Exhibit:
-    table = _words_table(found)
+def _all_words(answers: Diagnosed) -> Exhibit:
+    table = _words_table(answers)
     table = table.assign(
         condition=table["condition"].str.replace("_", " "), context=table["context"].str.rstrip() + " ____"
     )

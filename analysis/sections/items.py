@@ -30,7 +30,7 @@ SEED = 1
 
 def item_exhibits(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> list[Exhibit]:
     """`files`: score files of the runs at the largest sizes (score_exhibits); `items`: of the benchmark."""
-    made = [
+    exhibits = [
         _disagreement(judged),
         _learned(judged),
         _flipping(judged, items),
@@ -38,15 +38,15 @@ def item_exhibits(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) 
         _where(files, items),
         _errors(judged, files, items),
     ]
-    return [exhibit for exhibit in made if exhibit is not None]
+    return [exhibit for exhibit in exhibits if exhibit is not None]
 
 
 def _disagreement(judged: Judgements) -> Exhibit | None:
-    found = seed_disagreement(judged)
-    if found.empty:
+    rows = seed_disagreement(judged)
+    if rows.empty:
         return None
-    sizes = found.groupby("size")["words"].mean().sort_values().index
-    wide = found.pivot_table(index=["level", "name", "group"], columns="size", values="disagreement", sort=False)
+    sizes = rows.groupby("size")["words"].mean().sort_values().index
+    wide = rows.pivot_table(index=["level", "name", "group"], columns="size", values="disagreement", sort=False)
     wide = wide.reindex(columns=sizes).reset_index()
     table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
     return Exhibit(
@@ -61,10 +61,10 @@ def _disagreement(judged: Judgements) -> Exhibit | None:
 
 
 def _learned(judged: Judgements) -> Exhibit | None:
-    found = learned_and_lost(judged)
-    if found.empty:
+    rows = learned_and_lost(judged)
+    if rows.empty:
         return None
-    most = found.assign(changed=found["learned"] + found["lost"])
+    most = rows.assign(changed=rows["learned"] + rows["lost"])
     most = most.sort_values("changed", ascending=False, kind="stable").groupby("group", sort=False).head(MOST)
     most = most.sort_values(["group", "changed"], ascending=[True, False], kind="stable")
     columns = {"group": "curve", "paradigm": "paradigm", "smallest": "from", "largest": "to", "learned": "learned",
@@ -81,18 +81,18 @@ def _learned(judged: Judgements) -> Exhibit | None:
 
 
 def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
-    found = flipping_pairs(judged)
-    found = found[(found["flips"] > 0) | (found["split"] > 0)]
-    if found.empty:
+    flips = flipping_pairs(judged)
+    flips = flips[(flips["flips"] > 0) | (flips["split"] > 0)]
+    if flips.empty:
         return None
     keys = ["paradigm", "pair_id"]
-    found = found.merge(items[[*keys, "good", "bad"]], on=keys, how="left")
+    flips = flips.merge(items[[*keys, "good", "bad"]], on=keys, how="left")
     sizes = judged.runs.groupby("size")["sample_words"].mean().sort_values().index
-    of_sizes = {f"at {size}": [shares.get(size, np.nan) for shares in found["shares"]] for size in sizes}
+    of_sizes = {f"at {size}": [shares.get(size, np.nan) for shares in flips["shares"]] for size in sizes}
     table = pd.DataFrame(
-        {"paradigm": found["paradigm"], "pair": found["pair_id"], "curve": found["group"], "good": found["good"],
-         "bad": found["bad"], "flips": found["flips"], **of_sizes, "split": found["split"],
-         "phenomenon": found["phenomenon"]}
+        {"paradigm": flips["paradigm"], "pair": flips["pair_id"], "curve": flips["group"], "good": flips["good"],
+         "bad": flips["bad"], "flips": flips["flips"], **of_sizes, "split": flips["split"],
+         "phenomenon": flips["phenomenon"]}
     )  # fmt: skip
     return Exhibit(
         "flips",
@@ -110,15 +110,15 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
 
 def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
     paths = files.loc[files["method"] == judged.method, "path"].tolist()
-    found = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
-    found = found.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
+    hardest = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
+    hardest = hardest.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
     columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]
     return Exhibit(
         "hardest",
         "The hardest pairs",
         "Of each paradigm those that the runs at the largest sizes get wrong most often and, of these, by the widest "
         "margin (difference of scores, in standard deviations of a run's differences, mean over runs).",
-        found[columns].rename(columns={"pair_id": "pair"}),
+        hardest[columns].rename(columns={"pair_id": "pair"}),
         cells={"pair": as_it_is, "good": as_it_is, "bad": as_it_is, "margin": signed_text},
         folded=True,
         filtered=True,
@@ -127,16 +127,16 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
 
 def _one_run(files: pd.DataFrame) -> pd.DataFrame:
     """The first run of each group that has tokens."""
-    kept = files[files["path"].map(lambda path: (path.parent / TOKENS_FILE).exists())]
-    return kept.drop_duplicates("group")
+    with_tokens = files[files["path"].map(lambda path: (path.parent / TOKENS_FILE).exists())]
+    return with_tokens.drop_duplicates("group")
 
 
 def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
     rows = []
     phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
     for _, one in _one_run(files).iterrows():
-        found = token_differences(one["path"].parent, items)
-        mean = found.groupby(found["paradigm"].map(phenomena), sort=True)[list(PARTS)].mean()
+        differences = token_differences(one["path"].parent, items)
+        mean = differences.groupby(differences["paradigm"].map(phenomena), sort=True)[list(PARTS)].mean()
         rows.append(mean.rename_axis("phenomenon").reset_index().assign(curve=one["group"]))
     if not rows:
         return None

@@ -54,12 +54,12 @@ def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     name = f"matched-{first.replace('+', '-')}"
     compared = matched.paradigms[matched.paradigms["matched"] > 0]
     left_out = matched.paradigms[matched.paradigms["matched"] == 0]["paradigm"].tolist()
-    told = (
+    about = (
         f"{first} beside {second}, judged by the same runs: {plural(len(compared), 'paradigm')} that both have, of "
         f"each as many pairs of each length in words ({compared['matched'].sum():,} pairs of each set)"
     )
     if left_out:
-        told += f"; fewer than {MIN_PAIRS} such pairs, so left out: {', '.join(left_out)}"
+        about += f"; fewer than {MIN_PAIRS} such pairs, so left out: {', '.join(left_out)}"
     curves = _labelled(matched, config)
     units = curves.slopes.loc[curves.slopes["level"] != "paradigm", ["level", "name"]].drop_duplicates()
     ordered = units.sort_values("level", key=lambda level: level != "overall", kind="stable")
@@ -70,16 +70,16 @@ def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     figure = Exhibit(
         name,
         heading,
-        f"{told}. Lines: means over runs; bands: {config.confidence:.0%} intervals over runs; small marks: runs.",
+        f"{about}. Lines: means over runs; bands: {config.confidence:.0%} intervals over runs; small marks: runs.",
         charts={str(i): partial(draw, str(unit)) for i, unit in enumerate(ordered["name"])},
         columns=4,
         legend=[str(group) for group in curves.slopes["group"].unique()],
     )
     slopes = slopes_of_both(matched, config)
     interval = f"{config.confidence:.0%} interval"
-    found = [figure, _slopes(name, first, second, slopes, interval)]
+    exhibits = [figure, _slopes(name, first, second, slopes, interval)]
     shares = vocabulary_share(matched, config) if of_vocabulary else pd.DataFrame()
-    return [*found, _share(name, shares, interval)] if len(shares) else found
+    return [*exhibits, _share(name, shares, interval)] if len(shares) else exhibits
 
 
 def _short(matched: Matched) -> str:

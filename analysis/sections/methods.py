@@ -74,7 +74,7 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
     groups = files.drop_duplicates("run").set_index("run")["group"]
     outcomes = pair_outcomes(files, ties) if files["method"].nunique() > 1 else pd.DataFrame()
     overlaps = _overlaps(runs.loc[groups.index])
-    made: Sequence[Exhibit | None] = [
+    exhibits: Sequence[Exhibit | None] = [
         _methods(by_paradigm, by_difference, groups, outcomes, overlaps),
         _compared(outcomes, groups, overlaps),
         _by_size(of_all, runs),
@@ -86,7 +86,7 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
         _predictors(files[files["method"] == "lp"], ties),
     ]
     of_judged = files[files["run"].isin(judged.runs.index)]
-    return [*(exhibit for exhibit in made if exhibit is not None), *item_exhibits(judged, of_judged, items)]
+    return [*(exhibit for exhibit in exhibits if exhibit is not None), *item_exhibits(judged, of_judged, items)]
 
 
 def _overlaps(runs: pd.DataFrame) -> pd.Series:
@@ -116,9 +116,11 @@ def _methods(
 ) -> Exhibit | None:
     if by_paradigm["method"].nunique() < 2:
         return None
-    found = method_accuracies(by_paradigm)
-    best = found.groupby([found["run"].map(groups), "method"])["best"].agg(lambda names: " ".join(dict.fromkeys(names)))
-    rows = _over_runs(found, groups, ["method"])
+    accuracies = method_accuracies(by_paradigm)
+    best = accuracies.groupby([accuracies["run"].map(groups), "method"])["best"].agg(
+        lambda names: " ".join(dict.fromkeys(names))
+    )
+    rows = _over_runs(accuracies, groups, ["method"])
     bias = _over_runs(length_bias(by_difference), groups, ["method"]).set_index(["group", "method"])
     limits = accuracy_limits(outcomes, groups, overlaps).set_index(["group", "method"])
     index = pd.MultiIndex.from_frame(rows[["group", "method"]])
@@ -131,7 +133,7 @@ def _methods(
                "r": "r with length", "r low": "r low", "r high": "r high"}  # fmt: skip
     table = rows[list(columns)].rename(columns=columns)
     table = table.dropna(axis="columns", how="all")
-    if (found["repeats"] == 1).all():
+    if (accuracies["repeats"] == 1).all():
         table = table.drop(columns=["best", "template"], errors="ignore")
     return Exhibit(
         "methods",
@@ -179,9 +181,9 @@ def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     if by_paradigm["method"].nunique() < 2 or len(sizes) < 2:
         return None
-    found = method_accuracies(by_paradigm)
-    found = found.assign(group=found["run"].map(runs["group"]), size=found["run"].map(runs["size"]))
-    wide = found.pivot_table(index=["method", "group"], columns="size", values="accuracy", sort=False)
+    accuracies = method_accuracies(by_paradigm)
+    accuracies = accuracies.assign(group=accuracies["run"].map(runs["group"]), size=accuracies["run"].map(runs["size"]))
+    wide = accuracies.pivot_table(index=["method", "group"], columns="size", values="accuracy", sort=False)
     wide = wide.reindex(columns=sizes).reset_index()
     return Exhibit(
         "methods-by-size",
@@ -283,10 +285,10 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
 
 
 def _attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
-    found = accuracy_by_attractor(by_paradigm)
-    if found["method"].nunique() < 2:
+    accuracies = accuracy_by_attractor(by_paradigm)
+    if accuracies["method"].nunique() < 2:
         return None
-    rows = _over_runs(found, groups, ["method", "condition"])
+    rows = _over_runs(accuracies, groups, ["method", "condition"])
     conditions = list(dict.fromkeys(rows["condition"]))
     table = rows.pivot(index=["method", "group"], columns="condition", values="accuracy")[conditions]
     table = table.reindex(rows.set_index(["method", "group"]).index.drop_duplicates()).rename_axis(None, axis=1)
@@ -310,10 +312,10 @@ def _attractor_panel(rows: pd.DataFrame, method: str, low: float, width: int | s
 
 def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     phenomena = items.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    found = beside_prefix_methods(by_paradigm, phenomena)
-    if found.empty:
+    accuracies = beside_prefix_methods(by_paradigm, phenomena)
+    if accuracies.empty:
         return None
-    rows = _over_runs(found, groups, ["method", "level", "name"])
+    rows = _over_runs(accuracies, groups, ["method", "level", "name"])
     columns = ["method", "name", "group", "paradigms", "accuracy", "full"]
     named = rows.assign(name=rows["name"].map(title))
     return Exhibit(

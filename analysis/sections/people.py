@@ -64,13 +64,13 @@ class People:
     def methods_text(self) -> str:
         """A sentence for the methods of a report."""
         rows = self.table[self.table["level"] == "overall"].iloc[0]
-        left = "; ".join(note.rstrip(".") for note in self.counted.notes)
+        notes = "; ".join(note.rstrip(".") for note in self.counted.notes)
         return (
             f"People are those who answered a questionnaire on these pairs, not published ones: "
             f"{plural(self.counted.raters, 'rater')}, {plural(rows['judgements'], 'judgement')} of "
             f"{plural(rows['pairs'], 'pair')} in {plural(rows['paradigms'], 'paradigm')}. Where models are compared "
             f"with them, their accuracy is individual agreement with the labels; it stands only where all paradigms "
-            f"were asked.{f' {left}.' if left else ''}"
+            f"were asked.{f' {notes}.' if notes else ''}"
         )
 
     def exhibits(self) -> list[Exhibit]:
@@ -80,20 +80,20 @@ class People:
         units = units.sort_values("level", key=lambda level: level != "overall", kind="stable", ignore_index=True)
         below = paradigms.loc[paradigms["majority"] < self.threshold, "name"]
         passes = f"{len(paradigms) - len(below)} of {plural(len(paradigms), 'paradigm')}"
-        told = (
+        about = (
             "People who chose one sentence of each pair (Warstadt et al. 2020, section 3.4). Individual: share of "
             f"single judgements that agree with the labels, with {self.confidence:.0%} intervals for new people and "
             "new pairs of the same paradigms; a dash where there is one person, or one pair of a paradigm. Majority: "
             "share of pairs in which more than half of the judgements agree; a tie is no majority, and is counted. Of "
             "phenomena and overall these are means over the paradigms that were asked. "
         )
-        passed = f"In {passes} a majority agrees with at least {self.threshold:.0%} of the pairs."
-        left = f" {' '.join(self.counted.notes)}" if self.counted.notes else ""
+        majorities = f"In {passes} a majority agrees with at least {self.threshold:.0%} of the pairs."
+        notes = f" {' '.join(self.counted.notes)}" if self.counted.notes else ""
         return [
             Exhibit(
                 "asked",
                 "People who were asked",
-                told + passed + left,
+                about + majorities + notes,
                 self._shown(units, "phenomenon"),
                 cells=_CELLS,
                 strong=(0,),
@@ -101,7 +101,7 @@ class People:
             Exhibit(
                 "asked-paradigms",
                 "People who were asked, by paradigm",
-                f"The same of each paradigm. {passed}",
+                f"The same of each paradigm. {majorities}",
                 self._shown(paradigms, "paradigm").assign(
                     passes=["no" if name in set(below) else "yes" for name in paradigms["name"]]
                 ),
@@ -133,17 +133,17 @@ def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> 
     if config.source == "wandb":
         raise ConfigError("people: answers are compared with sentences, which source=wandb has none of; leave it away")
     about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if not is_diagnostic(label)}
-    found: dict[str, list[Sheet]] = {}
+    by_label: dict[str, list[Sheet]] = {}
     for sheet in read_sheets(config.people):
         same = [label for label, pairs in about.items() if pairs == (sheet.benchmark, sheet.digest)]
         if not same:
-            there = ", ".join(sorted({f"{name} (pairs {digest[:8]})" for name, digest in about.values()})) or "pairs"
+            scored = ", ".join(sorted({f"{name} (pairs {digest[:8]})" for name, digest in about.values()})) or "pairs"
             raise InputError(
-                f"{sheet.path}: answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), the scores are of {there}"
+                f"{sheet.path}: answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), the scores are of {scored}"
             )
         for label in same:
-            found.setdefault(label, []).append(sheet)
-    return found
+            by_label.setdefault(label, []).append(sheet)
+    return by_label
 
 
 def _digest(study: Study, label: str) -> str:
@@ -158,13 +158,13 @@ def people_of(sheets: Sequence[Sheet], study: Study, judged: Judgements, config:
     assert config.questionnaire is not None  # conf/analysis.yaml
     items, _ = read_items(study.folders[judged.runs.index[0]].scores(judged.label))
     name = judged.label.partition("+")[0]
-    found = counted(sheets, name, judged.digest, items, config.questionnaire)
+    answers = counted(sheets, name, judged.digest, items, config.questionnaire)
     paradigms = judged.pairs.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    rows = found.judgements[found.judgements["paradigm"].isin(paradigms.index)]  # a method may judge only some
+    rows = answers.judgements[answers.judgements["paradigm"].isin(paradigms.index)]  # a method may judge only some
     if rows.empty:
         raise ConfigError(f"people: no answers on the paradigms that {judged.method} judges")
     confidence = config.analysis.confidence
-    counts = Counted(rows, rows["rater"].nunique(), found.notes)
+    counts = Counted(rows, rows["rater"].nunique(), answers.notes)
     return People(counts, agreement(rows, confidence), paradigms, confidence, config.questionnaire.threshold)
 
 

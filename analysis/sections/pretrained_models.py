@@ -50,8 +50,8 @@ def models_section(
         return None
     by_method = {method: judge(part, label, method, ties) for method, part in _parts(models, label).items()}
     digest = one_digest(label, {f"{method} scores": judged.digest for method, judged in by_method.items()})
-    found = pd.concat([accuracies(judged, confidence) for judged in by_method.values()], ignore_index=True)
-    found["entry"] = _entries(found)
+    table = pd.concat([accuracies(judged, confidence) for judged in by_method.values()], ignore_index=True)
+    table["entry"] = _entries(table)
     shown = by_method.get(config.method, next(iter(by_method.values())))
     phenomena = {name: of for judged in by_method.values() for name, of in _phenomena(judged).items()}
     others = comparable(beside, label, phenomena)
@@ -64,12 +64,12 @@ def models_section(
         f"{plural(len(models.runs), 'model')} that came trained on a text of unknown size, and so {_NO_CURVE}; "
         f"{label}, {plural(shown.n_pairs, 'pair')} in {plural(len(_phenomena(shown)), 'paradigm')}.",
         [*left_out(models.problems, "tables"), *notes],
-        [*_exhibits(found, others, phenomena, confidence), *map(_of_models, more)],
-        methods(by_method, found, ties, confidence),
+        [*_exhibits(table, others, phenomena, confidence), *map(_of_models, more)],
+        methods(by_method, table, ties, confidence),
         models.problems,
         models.runs[["group", "manifest"]],
         digest,
-        findings(found, others, confidence),
+        findings(table, others, confidence),
         {"ties": ties},
     )
 
@@ -92,9 +92,9 @@ def as_runs(study: Study, label: str) -> Study:
         for run in study.unplaced.index
         if run not in scored
     ]
-    told = study.problems.iloc[:0] if len(study.runs) else study.problems
-    told = told[~told["run"].isin(study.unplaced.index)]
-    problems = pd.concat([told, pd.DataFrame(others, columns=told.columns)], ignore_index=True)
+    listed = study.problems.iloc[:0] if len(study.runs) else study.problems
+    listed = listed[~listed["run"].isin(study.unplaced.index)]
+    problems = pd.concat([listed, pd.DataFrame(others, columns=listed.columns)], ignore_index=True)
     return replace(study, runs=runs, problems=problems, notes=[], unplaced=study.unplaced.iloc[:0])
 
 
@@ -131,18 +131,18 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
         shares = dict(zip(_SHARES, (tied[r], unknown[r]), strict=True))
         named = table.rename(columns={"n_pairs": "pairs"}).assign(model=model, method=judged.method)
         rows.append(named.assign(**columns, **shares))
-    found = pd.concat(rows, ignore_index=True)
+    result = pd.concat(rows, ignore_index=True)
     keys = ["model", "level", "name"]
     if judged.of_paradigms or not judged.unk.any() or not judged.unk_free.any():
-        known = found["accuracy"] if not judged.unk.any() else np.nan
-        return found.assign(**{"without <unk>": known})
+        known = result["accuracy"] if not judged.unk.any() else np.nan
+        return result.assign(**{"without <unk>": known})
     free = accuracies(judged.select(judged.unk_free), confidence)[[*keys, "accuracy"]]
-    return found.merge(free.rename(columns={"accuracy": "without <unk>"}), on=keys, how="left")
+    return result.merge(free.rename(columns={"accuracy": "without <unk>"}), on=keys, how="left")
 
 
-def _entries(found: pd.DataFrame) -> pd.Series:
+def _entries(table: pd.DataFrame) -> pd.Series:
     """The name of a column of a table: the model, and the method where there are several."""
-    return found["model"] if found["method"].nunique() == 1 else found["model"] + ", " + found["method"]
+    return table["model"] if table["method"].nunique() == 1 else table["model"] + ", " + table["method"]
 
 
 def _phenomena(judged: Judgements) -> dict[str, str]:
@@ -156,17 +156,17 @@ def comparable(beside: pd.DataFrame, label: str, phenomena: Mapping[str, str]) -
     Means are made again of the paradigms that were judged, where those are known. What is known of whole phenomena
     alone is left out where only some paradigms were chosen, as the label says.
     """
-    kept = []
+    parts = []
     for _, rows in beside.groupby("model", sort=False):
         there = rows[(rows["level"] == "paradigm") & rows["name"].isin(phenomena)]
         if len(there) == len(phenomena):
-            kept.append(means_of_paradigms(there, phenomena))
+            parts.append(means_of_paradigms(there, phenomena))
         elif there.empty and "+paradigms-" not in label:
             names = {OVERALL, *phenomena.values()}
-            kept.append(rows[rows["name"].isin(names)][["level", "name", "model", "accuracy"]])
-    if not kept:
+            parts.append(rows[rows["name"].isin(names)][["level", "name", "model", "accuracy"]])
+    if not parts:
         return beside.iloc[:0]
-    return pd.concat(kept, ignore_index=True).sort_values("model", key=lambda of: of == PEOPLE, kind="stable")
+    return pd.concat(parts, ignore_index=True).sort_values("model", key=lambda of: of == PEOPLE, kind="stable")
 
 
 def published_beside(published: pd.DataFrame, benchmark: str) -> pd.DataFrame:
@@ -185,23 +185,23 @@ def curves_beside(curves: Curves) -> pd.DataFrame:
 
 
 def _exhibits(
-    found: pd.DataFrame, others: pd.DataFrame, phenomena: Mapping[str, str], confidence: float
+    accuracies: pd.DataFrame, others: pd.DataFrame, phenomena: Mapping[str, str], confidence: float
 ) -> list[Exhibit]:
-    ours = found[["level", "name", "entry", "accuracy"]].rename(columns={"entry": "model"})
+    ours = accuracies[["level", "name", "entry", "accuracy"]].rename(columns={"entry": "model"})
     both = pd.concat([part for part in (ours, others) if len(part)], ignore_index=True)
     table = phenomenon_table(both)
     theirs = "; (paper): published, as are people" if PEOPLE in set(others["model"]) else ""
     every = wide(both, "paradigm").rename_axis(None, axis=1).rename_axis("paradigm").reset_index()
     every.insert(0, "phenomenon", every["paradigm"].map(phenomena))
     every = every.sort_values(["phenomenon", "paradigm"], ignore_index=True)
-    drawn = found[found["level"] != "paradigm"]
+    drawn = accuracies[accuracies["level"] != "paradigm"]
     people = others[(others["model"] == PEOPLE) & (others["level"] != "paradigm")]
     counts = {"paradigms": count, "pairs": count}
     shares = dict.fromkeys(_SHARES, per_cent_text)
     columns = ["phenomenon", "paradigm", "model", "method", "paradigms", "pairs", "accuracy", "low", "high"]
-    named = found.assign(
-        paradigm=found["name"].where(found["level"] == "paradigm", ""),
-        phenomenon=found["phenomenon"].where(found["level"] != OVERALL, OVERALL),
+    named = accuracies.assign(
+        paradigm=accuracies["name"].where(accuracies["level"] == "paradigm", ""),
+        phenomenon=accuracies["phenomenon"].where(accuracies["level"] != OVERALL, OVERALL),
     )
     numbers = named[[*columns, "without <unk>", *_SHARES]]
     return [
@@ -232,7 +232,7 @@ def _exhibits(
             "that are tied and that hold <unk>.",
             numbers,
             cells={"model": as_it_is, "method": as_it_is, **counts, **shares},
-            strong=tuple(np.flatnonzero(found["level"] == OVERALL).tolist()),
+            strong=tuple(np.flatnonzero(accuracies["level"] == OVERALL).tolist()),
             folded=True,
             filtered=True,
         ),
@@ -251,11 +251,11 @@ def _of_models(exhibit: Exhibit) -> Exhibit:
     return replace(exhibit, table=exhibit.table.rename(columns={"curve": "model"}), cells=cells)
 
 
-def findings(found: pd.DataFrame, others: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
+def findings(accuracies: pd.DataFrame, others: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
     """Of each model and method: overall accuracy with its interval, people's beside it, and the extremes."""
     people = others[(others["model"] == PEOPLE) & (others["level"] == OVERALL)]["accuracy"]
-    told = []
-    for entry, rows in found.groupby("entry", sort=False):
+    sentences = []
+    for entry, rows in accuracies.groupby("entry", sort=False):
         whole = rows[rows["level"] == OVERALL].iloc[0]
         limits = f"[{accuracy_text(whole['low'])}, {accuracy_text(whole['high'])}]"
         text = f"overall accuracy {accuracy_text(whole['accuracy'])}, {confidence:.0%} interval over new pairs {limits}"
@@ -263,8 +263,8 @@ def findings(found: pd.DataFrame, others: pd.DataFrame, confidence: float) -> li
         phenomena = rows[rows["level"] == "phenomenon"].sort_values("accuracy", ascending=False, kind="stable")
         if len(phenomena) >= 4:
             text += f". Highest: {_named(phenomena.iloc[:2])}; lowest: {_named(phenomena.iloc[:-3:-1])}"
-        told.append((str(entry), f"{text}."))
-    return told
+        sentences.append((str(entry), f"{text}."))
+    return sentences
 
 
 def _named(rows: pd.DataFrame) -> str:
@@ -273,12 +273,12 @@ def _named(rows: pd.DataFrame) -> str:
     )
 
 
-def methods(by_method: Mapping[str, Judgements], found: pd.DataFrame, ties: str, confidence: float) -> list[str]:
+def methods(by_method: Mapping[str, Judgements], accuracies: pd.DataFrame, ties: str, confidence: float) -> list[str]:
     """The methods paragraph, for a paper: methods that differ in their name alone are told of together."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for method, judged in by_method.items():
-        told = method if judged.over or method == "pll" else ""  # what these read of a pair is told by their name
-        alike.setdefault((told, *judging(replace(judged, method=told), ties)), []).append(method)
+        name = method if judged.over or method == "pll" else ""  # what these read of a pair is told by their name
+        alike.setdefault((name, *judging(replace(judged, method=name), ties)), []).append(method)
     text = [line for names in alike.values() for line in _judging(by_method, names, ties)]
     unknown = dict.fromkeys(unknown_words(judged) for judged in by_method.values())
     return [

@@ -46,16 +46,16 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
     accuracy, judgements (how many of equal weight it is a mean of). Score files are counted one by one. Raises RunError
     for a damaged file, and for one of other pairs, or of another policy, than the scores of the exported model.
     """
-    found = [
+    paths = [
         {"run": run, "method": path.stem, "path": path, **_moment(path, judged, run)}
         for run in judged.runs.index
         if run in study.folders
         for path in sorted(study.folders[run].scores(judged.label).glob(f"{judged.method}@*.parquet"))
     ]
     columns = [*KEYS, "run", "seed", "sample_words", "moment", "words_seen", "accuracy", "judgements"]
-    if not found:
+    if not paths:
         return pd.DataFrame(columns=columns)
-    files = pd.DataFrame(found)
+    files = pd.DataFrame(paths)
     counted, _ = count_judgements(files, ties)
     of_paradigms = counted.groupby(["run", "method", "paradigm"], sort=False)[["pairs", "right"]].sum().reset_index()
     phenomena = dict(zip(judged.pairs["paradigm"], judged.pairs["phenomenon"], strict=True))
@@ -86,11 +86,11 @@ def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
     if metadata["benchmark"]["digest"] != judged.digest:
         raise RunError(f"{path}: of another version of the benchmark than the scores of the exported model; {again}")
     policy = judged.policies[str(judged.runs.at[run, "group"])]
-    asked = metadata["policy"] | metadata["parameters"]
-    if asked != policy:
-        other = [key for key in sorted(asked.keys() | policy.keys()) if asked.get(key) != policy.get(key)]
-        told = ", ".join(f"{key}={written(asked.get(key))}, there {written(policy.get(key))}" for key in other)
-        raise RunError(f"{path}: scored in another way than the exported model ({told}); {again}")
+    own = metadata["policy"] | metadata["parameters"]
+    if own != policy:
+        other = [key for key in sorted(own.keys() | policy.keys()) if own.get(key) != policy.get(key)]
+        differences = ", ".join(f"{key}={written(own.get(key))}, there {written(policy.get(key))}" for key in other)
+        raise RunError(f"{path}: scored in another way than the exported model ({differences}); {again}")
     return {"moment": metadata["moment"], "words_seen": int(metadata["words_seen"])}
 
 
@@ -135,8 +135,8 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
     rank = pd.Series([place[cell] for cell in zip(rows["group"], rows["size"], strict=True)], index=rows.index)
     rows = rows.iloc[np.lexsort([rows["words_seen"], rows["name"], rows["level"] != "overall", rank])]
     table = rows[["name", "group", "size", "words_seen", "runs", "accuracy", "low", "high"]]
-    runs, lacking = points["run"].nunique(), len(judged.runs) - points["run"].nunique()
-    without = f" {plural(lacking, 'run')} of this benchmark are not here: n-gram models are counted in one pass and "
+    runs, missing = points["run"].nunique(), len(judged.runs) - points["run"].nunique()
+    without = f" {plural(missing, 'run')} of this benchmark are not here: n-gram models are counted in one pass and "
     without += "have no trajectory, and of others no snapshot was kept, or none was scored."
     seen = f"{judged.unit} seen"
     return Exhibit(
@@ -149,7 +149,7 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
         f"no slope is given. Bands are {confidence:.0%} intervals over new runs at each moment (Wilson's limits with "
         "Student's quantile), those of phenomena shown when one is chosen; few runs make them wide. "
         "The last point is after the last step, where the model that "
-        f"other sections score may be an earlier one (recipe.export=best).{without if lacking else ''}",
+        f"other sections score may be an earlier one (recipe.export=best).{without if missing else ''}",
         table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen}),
         cells={"curve": as_it_is, "size": as_it_is, seen: count, "runs": count},
         charts={

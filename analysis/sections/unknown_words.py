@@ -70,9 +70,9 @@ def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
     unknown = bool((effects["unk"] > 0).any())
     known = [name for name in SHARES if effects[name].notna().any() and (unknown or name == "ties")]
     table = effects[["group", "size", "runs", *known]].rename(columns={"group": "curve", **SHARES})
-    told = ""
+    about = ""
     if "unequal_unk" in known:
-        told = (
+        about = (
             " Where one sentence of a pair holds more <unk> than the other, what decides is how likely unknown words "
             "are, not grammar; where both sentences become the same string, the scores tie. Where the vocabulary is "
             "fitted on the sample, both shares fall as the text grows, which alone makes a slope."
@@ -81,7 +81,7 @@ def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
     return Exhibit(
         "vocabulary",
         "Unknown words and ties",
-        f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}{told}",
+        f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}{about}",
         table,
         cells={
             "curve": as_it_is,

@@ -57,8 +57,8 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
                     study.config[run], manifests[run], Path(store), reference, MOST_SENTENCES
                 )
     except StoreError as error:
-        told = f"Not made, as the text that the runs were trained on is needed (paths.store={store}): {error}."
-        return [Exhibit("frequency", _HEADING, told)]
+        about = f"Not made, as the text that the runs were trained on is needed (paths.store={store}): {error}."
+        return [Exhibit("frequency", _HEADING, about)]
     items, _ = read_items(study.folders[judged.runs.index[0]].scores(judged.label))
     keys = ["paradigm", "pair_id"]
     pairs = pair_words(judged.pairs[keys].merge(items[[*keys, "good", "bad"]], on=keys, how="left"), reference)
@@ -68,7 +68,8 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
         outcome = judged.outcome[judged.runs.index.get_loc(run)]
         by_run[str(run)] = frequencies[samples[run]], np.asarray(outcome, dtype=np.float64)
     vocabulary = sorted(
-        {word for found in pairs["all"] for word in found} | {w for found in pairs["bad"] for w in found}
+        {word for words_of_pair in pairs["all"] for word in words_of_pair}
+        | {word for words_of_pair in pairs["bad"] for word in words_of_pair}
     )
     of_sizes = judged.runs.drop_duplicates("size").sort_values("sample_words")["size"]
     by_size = {str(size): counted[samples[str(run)]] for run, size in of_sizes.items()}
@@ -132,8 +133,8 @@ def _panel(rows: pd.DataFrame, name: str, width: int | str) -> Chart:
 def frequency_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 300) -> Chart:
     """Accuracy over a frequency, a line per group; `accuracies`: accuracy_by_frequency, all predictors."""
     rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
-    told = PREDICTORS[predictor]
-    axis = alt.Axis(title=told[:1].upper() + told[1:], format="~g", tickCount=5, grid=False)
+    label = PREDICTORS[predictor]
+    axis = alt.Axis(title=label[:1].upper() + label[1:], format="~g", tickCount=5, grid=False)
     x = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
     tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.3g", title=predictor),
                *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")),

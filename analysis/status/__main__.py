@@ -26,39 +26,43 @@ def run(config: AnalysisConfig) -> None:
     if config.study is None:
         known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
         raise ConfigError(f"study=null: give the name of a study; in {runs} there are: {', '.join(known) or 'none'}")
-    asked = asked_runs(runs, config.study)
-    states = run_states(runs / config.study, asked)
+    requested = asked_runs(runs, config.study)
+    states = run_states(runs / config.study, requested)
     if not states:
         raise RunError(f"study={config.study}: no experiment of that name, and no run in {runs / config.study}")
     console = Console(highlight=False)
     if config.remove is not None:
         chosen = selected(runs / config.study, states, config.remove)
-        for told in described(runs / config.study, chosen, config.remove):
-            console.print(told, soft_wrap=True, markup=False)
+        for text in described(runs / config.study, chosen, config.remove):
+            console.print(text, soft_wrap=True, markup=False)
         if confirmed(config.yes):
             remove_runs(runs / config.study, chosen, config.remove == STUDY)
             console.print("removed; corpora in the store and reports stay")
         else:
             console.print("nothing removed")
         return
-    again = {state.run: sweeps for state in states if (sweeps := _scored_by(state, asked.get(state.run)))}
+    again = {state.run: sweeps for state in states if (sweeps := _scored_by(state, requested.get(state.run)))}
     for line in report(runs / config.study, states, console.width, again):
         console.print(line, soft_wrap=True)
-    lacking = [asked[state.run] for state in states if state.run in asked and not _is_as_asked(state, asked[state.run])]
-    for command in commands_of(lacking):
+    incomplete = [
+        requested[state.run]
+        for state in states
+        if state.run in requested and not _is_complete(state, requested[state.run])
+    ]
+    for command in commands_of(incomplete):
         console.print(f"to go on: {as_typed(command)}", soft_wrap=True, markup=False)
 
 
-def _is_as_asked(state: RunState, asked: Asked) -> bool:
-    return state.state == SCORED or (state.state == TRAINED and not asked.benchmarks)
+def _is_complete(state: RunState, requested: Asked) -> bool:
+    return state.state == SCORED or (state.state == TRAINED and not requested.benchmarks)
 
 
-def _scored_by(state: RunState, asked: Asked | None) -> list[str]:
+def _scored_by(state: RunState, requested: Asked | None) -> list[str]:
     """The sweeps that score a run again on what its scoring failed on, where sweeps asked for all of that."""
     failed = {label.partition("+")[0] for label, _ in state.failed_on}
-    if asked is None or not failed <= asked.benchmarks:
+    if requested is None or not failed <= requested.benchmarks:
         return []
-    return [command for command in asked.commands if not command.startswith("python -m train ")]
+    return [command for command in requested.commands if not command.startswith("python -m train ")]
 
 
 if __name__ == "__main__":

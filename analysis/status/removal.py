@@ -33,10 +33,10 @@ def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunS
         runs = [state for state in states if state.state == BROKEN and training_failed(folder / state.run)]
     else:
         runs = [state for state in states if remove in (state.run, state.name, state.run.rpartition("-")[2])]
-    if remove == ALL_FAILED and not runs and (kept := sum(state.state == UNSCORED for state in states)):
+    if remove == ALL_FAILED and not runs and (unscored := sum(state.state == UNSCORED for state in states)):
         raise ConfigError(
-            f"remove={remove}: training failed in no run of study={folder.name}; {kept} that are trained, and whose "
-            "scoring failed, are not removed so (remove=RUN removes one, with its weights)"
+            f"remove={remove}: training failed in no run of study={folder.name}; {unscored} that are trained, and "
+            "whose scoring failed, are not removed so (remove=RUN removes one, with its weights)"
         )
     if not runs:
         raise ConfigError(

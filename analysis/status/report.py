@@ -57,12 +57,12 @@ def report(
     lines += [Text(), *grid(states, width), Text(), _legend(counts)]
     lines += _failures(study, [state for state in states if state.state == BROKEN])
     lines += _unscored([state for state in states if state.state == UNSCORED], commands or {})
-    for name, told in ((RUNNING, _in_progress), (STOPPED, _in_progress), (TRAINED, _named)):
+    for name, describe in ((RUNNING, _in_progress), (STOPPED, _in_progress), (TRAINED, _named)):
         chosen = [state for state in states if state.state == name]
         shown = chosen if name == RUNNING else chosen[:LISTED]
         if chosen:
             title = "trained, not scored yet" if name == TRAINED else name
-            lines += [Text(), Text(title, style=STYLES[name]), *(told(state) for state in shown)]
+            lines += [Text(), Text(title, style=STYLES[name]), *(describe(state) for state in shown)]
             lines += _more(len(chosen) - len(shown))
     missing = [state.name for state in states if state.state == MISSING]
     if missing and len(missing) < len(states):
@@ -114,8 +114,8 @@ def grid(states: Sequence[RunState], width: int) -> list[Text]:
 def _marks(cell: Sequence[RunState], seeds: Sequence[int]) -> Text:
     """A mark for each seed; runs of one seed that the labels do not tell apart stand one after another."""
     text = Text()
-    given = [state for state in cell if state.size == PRETRAINED]
-    for seed in seeds if not given else [0]:
+    pretrained = [state for state in cell if state.size == PRETRAINED]
+    for seed in seeds if not pretrained else [0]:
         at = [state for state in cell if state.seed == seed]
         for state in at:
             text.append(MARKS[state.state], style=STYLES[state.state])
@@ -194,20 +194,20 @@ def _left(states: Sequence[RunState]) -> list[Text]:
             speeds.setdefault(state.label, []).append(state.rate)
     for label in in_order(speeds):
         low, high = min(speeds[label]), max(speeds[label])
-        told = f"{low:,.0f} words/s" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f} words/s"
-        lines.append(Text(f"speed: {label} {told}"))
+        text = f"{low:,.0f} words/s" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f} words/s"
+        lines.append(Text(f"speed: {label} {text}"))
     todo = [state for state in states if state.state in (RUNNING, STOPPED, MISSING) and state.doing != "scoring"]
     todo = [state for state in todo if state.left != 0]
     failed = sum(state.state == BROKEN and state.left != 0 for state in states)
     if todo:
         known = [state.left for state in todo if state.left is not None]
         running = sum(state.state == RUNNING for state in states)
-        told = f"left: {clock(sum(known))} of training in one process" if known else "left: training of unknown length"
-        told += f", about {clock(sum(known) / running)} in the {running} that run" if known and running > 1 else ""
+        text = f"left: {clock(sum(known))} of training in one process" if known else "left: training of unknown length"
+        text += f", about {clock(sum(known) / running)} in the {running} that run" if known and running > 1 else ""
         unknown = len(todo) - len(known)
-        told += f"; not counted: {_runs(unknown)} of unknown speed" if known and unknown else ""
-        told += f"; not counted: {_runs(failed)} that failed" if failed else ""
-        lines.append(Text(told))
+        text += f"; not counted: {_runs(unknown)} of unknown speed" if known and unknown else ""
+        text += f"; not counted: {_runs(failed)} that failed" if failed else ""
+        lines.append(Text(text))
     disk = sum(state.bytes for state in states)
     lines.append(Text(f"disk: {disk / 2**20:,.0f} MiB"))
     return lines

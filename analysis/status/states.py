@@ -53,7 +53,7 @@ class RunState:
     trained: bool = False
 
 
-def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
+def run_states(folder: Path, requested: Mapping[str, Asked]) -> list[RunState]:
     """All runs in a study's `folder` and those that were `asked` for, by run id.
 
     A run has to be scored on the benchmarks that were asked of it, or of others where it was not asked for; on any
@@ -66,20 +66,22 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
             there[name] = run.read_config()
         except RunError as error:
             damaged[name] = str(error)
-    configs = {name: one.config for name, one in asked.items()} | there
-    benchmarks = frozenset[str]().union(*(one.benchmarks for one in asked.values()))
-    given = {name for name, config in configs.items() if "path" in config["model"] or "checkpoint" in config["model"]}
-    names, _ = labels({name: config for name, config in configs.items() if name not in given})
+    configs = {name: one.config for name, one in requested.items()} | there
+    benchmarks = frozenset[str]().union(*(one.benchmarks for one in requested.values()))
+    pretrained = {
+        name for name, config in configs.items() if "path" in config["model"] or "checkpoint" in config["model"]
+    }
+    names, _ = labels({name: config for name, config in configs.items() if name not in pretrained})
     states = []
     for name, config in configs.items():
         cell = (
             (names[name], format_size(parse_size(config["sample"]["size"])), int(config["seed"]))
-            if name not in given
+            if name not in pretrained
             else None
         )
         cell = cell or (config["model"]["name"], PRETRAINED, 0)
         if name in there:
-            wanted = asked[name].benchmarks if name in asked else benchmarks
+            wanted = requested[name].benchmarks if name in requested else benchmarks
             try:
                 states.append(_state(folders[name], cell, config, wanted))
             except RunError as error:
@@ -87,7 +89,7 @@ def run_states(folder: Path, asked: Mapping[str, Asked]) -> list[RunState]:
         elif name in damaged:
             states.append(RunState(name, name, BROKEN, *cell, reason=damaged.pop(name)))
         else:
-            states.append(RunState(name, asked[name].point, MISSING, *cell, words=_words(config)))
+            states.append(RunState(name, requested[name].point, MISSING, *cell, words=_words(config)))
     states += [RunState(name, name, BROKEN, name, PRETRAINED, 0, reason=reason) for name, reason in damaged.items()]
     return _estimated(states)
 

@@ -93,9 +93,9 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
             records[name] = _read(folder)
         except RunError as error:  # of this run's files: the others can be analysed
             damaged.append({"run": name, "status": DAMAGED, "reason": str(error)})
-    found = assemble(study, records, expected or {}, str(Path(runs) / study), damaged)
-    found.folders = folders
-    return found
+    assembled = assemble(study, records, expected or {}, str(Path(runs) / study), damaged)
+    assembled.folders = folders
+    return assembled
 
 
 def assemble(
@@ -129,21 +129,21 @@ def assemble(
     untrained = [row for row in rows if row["words_seen"] == 0]
     rows = [row for row in rows if row["words_seen"] != 0]
     if rows:  # words of a sample and tokens seen are not one x
-        told = "its curve is over tokens of training text: give such models a study of their own"
-        problems += [{"run": row["run"], "status": PRETRAINED, "reason": told} for row in revisions]
+        reason = "its curve is over tokens of training text: give such models a study of their own"
+        problems += [{"run": row["run"], "status": PRETRAINED, "reason": reason} for row in revisions]
         unplaced += [row["run"] for row in revisions]
     elif not revisions:
         problems += [{"run": row["run"], "status": UNTRAINED, "reason": "a baseline of no curve"} for row in untrained]
     rows = rows or revisions
     problems += _missing(expected, [*records, *(problem["run"] for problem in problems)])
     if not rows and not unplaced:
-        told_of = [p["reason"] if p["status"] == DAMAGED else f"{p['run']} {p['status']}" for p in problems[:5]]
-        listed = "; ".join(told_of) or "the folder is empty"
+        examples = [p["reason"] if p["status"] == DAMAGED else f"{p['run']} {p['status']}" for p in problems[:5]]
+        listed = "; ".join(examples) or "the folder is empty"
         raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
-    told_of_problems = pd.DataFrame(problems, columns=list(PROBLEMS))
+    problem_table = pd.DataFrame(problems, columns=list(PROBLEMS))
     beside = _unplaced({name: records[name] for name in unplaced})
     if not rows:
-        return Study(study, pd.DataFrame(columns=_COLUMNS), told_of_problems, [], configs, unplaced=beside)
+        return Study(study, pd.DataFrame(columns=_COLUMNS), problem_table, [], configs, unplaced=beside)
     table = pd.DataFrame(rows).set_index("run")
     table.insert(0, "study", study)
     table["group"], notes = group_names(table, configs)
@@ -151,7 +151,7 @@ def assemble(
         notes.append(_ONE_TRAINING)
     baselines = pd.DataFrame(untrained, columns=["run", *_COLUMNS]).set_index("run").assign(group=UNTRAINED)
     baselines.insert(0, "study", study)
-    return Study(study, by_group(table), told_of_problems, notes, configs, unplaced=beside, untrained=baselines)
+    return Study(study, by_group(table), problem_table, notes, configs, unplaced=beside, untrained=baselines)
 
 
 def group_names(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
@@ -253,8 +253,8 @@ def _unplaced(records: Mapping[str, RunRecord]) -> pd.DataFrame:
     for name, record in records.items():
         model = record.config["model"]
         source = model.get("path") or model["checkpoint"]
-        told = {key: model.get(key) for key in ("revision", "dtype", "begin", "load_in_4bit")}
-        configs[name] = {"model": {**told, "path": source, "name": Path(source).name}, "sample": {"size": "1"}}
+        identity = {key: model.get(key) for key in ("revision", "dtype", "begin", "load_in_4bit")}
+        configs[name] = {"model": {**identity, "path": source, "name": Path(source).name}, "sample": {"size": "1"}}
     groups, _ = labels(configs)
     rows = [{"run": name, "group": groups[name], "manifest": record.manifest} for name, record in records.items()]
     return pd.DataFrame(rows, columns=["run", "group", "manifest"]).set_index("run")
@@ -270,8 +270,8 @@ def _rounded(count: int) -> str:
 
 def _revision_config(config: dict[str, Any]) -> dict[str, Any]:
     """What can make another curve: the model, of whatever revision."""
-    told = {key: config["model"].get(key) for key in ("path", "dtype", "begin", "load_in_4bit")}
-    return {"model": {**told, "name": Path(told["path"]).name}, "sample": {"size": "1"}}
+    identity = {key: config["model"].get(key) for key in ("path", "dtype", "begin", "load_in_4bit")}
+    return {"model": {**identity, "name": Path(identity["path"]).name}, "sample": {"size": "1"}}
 
 
 def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str, str]]:

@@ -42,8 +42,8 @@ def combine(studies: Sequence[Study]) -> Study:
     on_curves = [study for study in studies if len(study.runs)]
     counted = {study.name: study.runs["reference"].eq("tokens").all() for study in on_curves}
     if len(set(counted.values())) > 1:
-        told = "; ".join(f"{name} over {'tokens seen' if tokens else 'words'}" for name, tokens in counted.items())
-        raise RunError(f"studies have curves over different things, which are never one axis: {told}")
+        axes = "; ".join(f"{name} over {'tokens seen' if tokens else 'words'}" for name, tokens in counted.items())
+        raise RunError(f"studies have curves over different things, which are never one axis: {axes}")
     table = pd.concat([study.runs.rename(index=f"{study.name}/{{}}".format) for study in on_curves or studies])
     configs = {f"{study.name}/{run}": config for study in studies for run, config in study.config.items()}
     first = _first(table)
@@ -58,10 +58,10 @@ def combine(studies: Sequence[Study]) -> Study:
         notes += [note for note in study.notes if note not in group_names(study.runs, study.config)[1]]
     problems = [study.problems.assign(run=study.name + "/" + study.problems["run"]) for study in studies]
     twice = [{"run": run, "status": SHARED, "reason": f"the same as {first[run]}, which is counted"} for run in shared]
-    kept = by_group(table.drop(index=shared))
+    runs = by_group(table.drop(index=shared))
     return Study(
         SEPARATOR.join(study.name for study in studies),
-        kept,
+        runs,
         pd.concat([*problems, pd.DataFrame(twice, columns=list(PROBLEMS))], ignore_index=True),
         list(dict.fromkeys(notes)),
         configs,
@@ -77,11 +77,11 @@ def combine(studies: Sequence[Study]) -> Study:
 def _first(table: pd.DataFrame) -> dict[str, str]:
     """Of each run, the first that it is one with: a copy has its id and the moment at which it started."""
     seen: dict[tuple[str, str], str] = {}
-    found = {}
+    first = {}
     for run, manifest in table["manifest"].items():
         key = (str(run).partition("/")[2], manifest.get("started") or str(run))
-        found[str(run)] = seen.setdefault(key, str(run))
-    return found
+        first[str(run)] = seen.setdefault(key, str(run))
+    return first
 
 
 def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
@@ -105,9 +105,9 @@ def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> 
     of = {name: score_labels(_part(study, name), benchmark) for name in names}
     everywhere = [label for label in of[names[0]] if all(label in labels for labels in of.values())]
     if not everywhere:
-        told = "; ".join(f"{name} on {', '.join(labels)}" for name, labels in of.items())
+        scored = "; ".join(f"{name} on {', '.join(labels)}" for name, labels in of.items())
         raise RunError(
-            f"study={study.name}: no benchmark was scored in the same way in all of them ({told}); score one of them "
+            f"study={study.name}: no benchmark was scored in the same way in all of them ({scored}); score one of them "
             "as the other was"
         )
     alone = {name: [label for label in labels if label not in everywhere] for name, labels in of.items()}

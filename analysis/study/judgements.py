@@ -59,14 +59,14 @@ class Judgements:
     def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
         """The same on some of the pairs: `pairs` (P,) says which."""
         cut = {name: getattr(self, name)[:, pairs] for name in ("outcome", "tie", "unk")}
-        kept = self.pairs[pairs].reset_index(drop=True)
+        rows = self.pairs[pairs].reset_index(drop=True)
         return Judgements(
             self.label,
             self.method,
             self.digest,
             self.policies,
             self.runs,
-            kept,
+            rows,
             problems=self.problems,
             over=self.over,
             **cut,
@@ -120,8 +120,8 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
     chosen = sorted(label for label in labels if benchmark in (None, of[label]))
     if not chosen:
         there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
-        asked = f"benchmark={benchmark}" if benchmark else "a benchmark"
-        raise RunError(f"study={study.name}: no run has scores of {asked}{there}; python -m eval study={study.name}")
+        wanted = f"benchmark={benchmark}" if benchmark else "a benchmark"
+        raise RunError(f"study={study.name}: no run has scores of {wanted}{there}; python -m eval study={study.name}")
     return sorted(chosen, key=is_diagnostic)
 
 
@@ -167,9 +167,9 @@ def judgements(
         )
         raise no_such_scores(study, label, method, there)
     metadata = {run: read_metadata(paths[run]) for run in scored}
-    for run, found in metadata.items():
-        _check_model(study.folders[run], paths[run], found)
-    digests = {run: found["benchmark"]["digest"] for run, found in metadata.items()}
+    for run, record in metadata.items():
+        _check_model(study.folders[run], paths[run], record)
+    digests = {run: record["benchmark"]["digest"] for run, record in metadata.items()}
     if is_of_own_pairs(label):
         return _of_own_pairs(study, label, method, ties, digests)
     digest = one_digest(label, digests)
@@ -192,8 +192,8 @@ def judgements(
         for part in (scores[rows] for rows in repeats.values()):
             order = keys.get_indexer(pd.MultiIndex.from_frame(part[["paradigm", "pair_id"]]))
             if len(order) != len(keys) or (np.sort(order) != np.arange(len(keys))).any():
-                told = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
-                raise RunError(f"{paths[run]}: {told}; remove the file to score again")
+                problem = f"{len(order)} rows that are not the {len(keys)} pairs of {label} that {method} judges"
+                raise RunError(f"{paths[run]}: {problem}; remove the file to score again")
             good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
             right[row, order] += outcome(good, bad, ties)
             tie[row, order] += tied(good, bad)
@@ -211,13 +211,13 @@ def _check_model(folder: RunFolder, path: Path, metadata: Mapping[str, Any]) -> 
     """Raise RunError for scores of other weights than those of their run."""
     scored, there = metadata["model"]["digest"], folder.model_digest()
     if there is not None and scored != there:
-        told = f"scores of another model (digest {scored[:8]}) than the run's ({there[:8]})"
-        raise RunError(f"{path}: {told}; remove the file to score again")
+        problem = f"scores of another model (digest {scored[:8]}) than the run's ({there[:8]})"
+        raise RunError(f"{path}: {problem}; remove the file to score again")
 
 
 def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:
     """Judgements of paradigms, of runs each of which was scored on pairs of its own sample's words."""
-    found, policies = {}, {}
+    by_run, policies = {}, {}
     over: dict[str, None] = {}
     for run in digests:
         folder = study.folders[run].scores(label)
@@ -225,23 +225,23 @@ def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Map
         items, _ = read_items(folder)
         rows = rows.merge(items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
         table = pd.DataFrame(paradigm_shares(rows), columns=list(PARADIGM_COLUMNS))
-        found[run] = table.set_index("paradigm")
+        by_run[run] = table.set_index("paradigm")
         policies[run] = metadata["policy"] | metadata["parameters"]
         over[repeats_text(rows)] = None
-    shared = set.intersection(*(set(table.index) for table in found.values()))
+    shared = set.intersection(*(set(table.index) for table in by_run.values()))
     if not shared:
-        raise RunError(f"{label}: there is no paradigm of which all {len(found)} runs have pairs")
-    first = next(iter(found.values()))
+        raise RunError(f"{label}: there is no paradigm of which all {len(by_run)} runs have pairs")
+    first = next(iter(by_run.values()))
     order = first.loc[first.index.isin(shared), "phenomenon"].reset_index().sort_values(["phenomenon", "paradigm"])
-    tables = [table.loc[order["paradigm"]] for table in found.values()]
+    tables = [table.loc[order["paradigm"]] for table in by_run.values()]
     right, tie, unk = (np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in SHARES)
     n_pairs = np.min([table["pairs"] for table in tables], axis=0)
     pairs = order[["paradigm", "phenomenon"]].reset_index(drop=True).assign(n_pairs=n_pairs)
     outcomes = right + tie * TIE_WORTH[ties], tie, unk
     judged = judged_by(study, label, method, sha256_json(sorted(digests.items())), policies, pairs, outcomes, over)
-    left_out = sorted(set().union(*(table.index for table in found.values())) - shared)
-    told = f"; left out, as some runs have no pairs of them: {', '.join(left_out)}" if left_out else ""
-    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{told}")
+    left_out = sorted(set().union(*(table.index for table in by_run.values())) - shared)
+    missing = f"; left out, as some runs have no pairs of them: {', '.join(left_out)}" if left_out else ""
+    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{missing}")
     return judged
 
 
@@ -271,8 +271,8 @@ def judged_by(
     notes = [*study.notes, *notes, *_uneven(runs)]
     if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
         notes.append(f"{label}: {faulty}")
-    told = " or ".join(filter(None, over))
-    return Judgements(label, method, digest, by_group, runs, pairs, *judged, problems, notes, told)
+    repeats = " or ".join(filter(None, over))
+    return Judgements(label, method, digest, by_group, runs, pairs, *judged, problems, notes, repeats)
 
 
 def no_such_scores(study: Study, label: str, method: str, there: Collection[str]) -> RunError:
@@ -283,20 +283,20 @@ def no_such_scores(study: Study, label: str, method: str, there: Collection[str]
     )
 
 
-def one_digest(label: str, found: Mapping[str, str]) -> str:
+def one_digest(label: str, run_digests: Mapping[str, str]) -> str:
     """The benchmark's digest, of all runs. Raises RunError where they differ."""
     digests: dict[str, list[str]] = {}
-    for run, digest in found.items():
+    for run, digest in run_digests.items():
         digests.setdefault(digest, []).append(run)
     if len(digests) > 1:
-        told = "; ".join(f"{digest[:8]} in {_some(runs)}" for digest, runs in digests.items())
+        versions = "; ".join(f"{digest[:8]} in {_some(runs)}" for digest, runs in digests.items())
         raise RunError(
-            f"{label}: runs were scored on different versions of the benchmark ({told}); score again those of one"
+            f"{label}: runs were scored on different versions of the benchmark ({versions}); score again those of one"
         )
     return next(iter(digests))
 
 
-def one_policy(told: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
 
     Raises RunError where one differs between runs of one tokenizer: those were scored by two commands that disagree.
@@ -309,12 +309,14 @@ def one_policy(told: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str
         if varies(table[key], [runs["tokenizer"]]):
             where = "; ".join(f"{value} in {_some(table.index[table[key] == value])}" for value in values)
             raise RunError(
-                f"{told}: runs were scored under different policies ({key}: {where}); score again those of one"
+                f"{subject}: runs were scored under different policies ({key}: {where}); score again those of one"
             )
         if len(values) > 1:
             groups = {value: sorted(set(runs.loc[table[key] == value, "group"])) for value in values}
-            said = "; ".join(f"{value} for {' | '.join(of)}" for value, of in groups.items())  # names hold commas
-            notes.append(f"Not one scoring policy: {key} is {said}. Compare their levels with care.")
+            values_of_groups = "; ".join(
+                f"{value} for {' | '.join(of)}" for value, of in groups.items()
+            )  # names hold commas
+            notes.append(f"Not one scoring policy: {key} is {values_of_groups}. Compare their levels with care.")
     return notes
 
 
@@ -330,9 +332,9 @@ def _uneven(runs: pd.DataFrame) -> list[str]:
         seeds = set(part["seed"])
         missing = []
         for size, at_size in part.groupby("size", sort=False):
-            if lacking := sorted(seeds - set(at_size["seed"])):
-                plural = "s" if len(lacking) > 1 else ""
-                missing.append(f"{sized(str(size), unit)} with seed{plural} {', '.join(map(str, lacking))}")
+            if absent := sorted(seeds - set(at_size["seed"])):
+                plural = "s" if len(absent) > 1 else ""
+                missing.append(f"{sized(str(size), unit)} with seed{plural} {', '.join(map(str, absent))}")
         if missing:
             notes.append(f"{group}: no scored run at {'; at '.join(missing)}.")
     return notes

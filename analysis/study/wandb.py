@@ -50,13 +50,13 @@ def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]
         # lazy=False: one request for fifty runs, and not another for each run's summary
         runs = list(api.runs(project, filters={"group": study} if study else {}, lazy=False))
     except (wandb.Error, ValueError, OSError) as error:
-        told = " ".join(str(error).split()) or type(error).__name__
-        raise RunError(f"source=wandb project={project}: cannot be read ({told[:300]})") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise RunError(f"source=wandb project={project}: cannot be read ({reason[:300]})") from None
     studies = sorted({run.group for run in runs if run.group})
     if not studies:
-        asked = f"study={study} is not among its runs" if study else "no run of it belongs to a study"
+        problem = f"study={study} is not among its runs" if study else "no run of it belongs to a study"
         raise RunError(
-            f"source=wandb project={project}: {asked}; track them with python -m eval study=NAME logger=wandb"
+            f"source=wandb project={project}: {problem}; track them with python -m eval study=NAME logger=wandb"
         )
     if len(studies) > 1:
         raise ConfigError(f"source=wandb project={project}: holds {', '.join(studies)}; choose one with study=NAME")
@@ -80,9 +80,9 @@ def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Map
     problems = {}
     for run in runs:
         if run.job_type in ("train", "eval") and run.name not in records:
-            told = f"W&B says {run.state}" + ("; no scores are tracked" if run.state == "finished" else "")
-            problems[run.name] = {"run": run.name, "status": _STATES.get(run.state, FAILED), "reason": told}
-    found = assemble(
+            reason = f"W&B says {run.state}" + ("; no scores are tracked" if run.state == "finished" else "")
+            problems[run.name] = {"run": run.name, "status": _STATES.get(run.state, FAILED), "reason": reason}
+    tracked = assemble(
         study,
         {
             name: RunRecord(record["config"], record["manifest"], record["validation"])
@@ -92,28 +92,28 @@ def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Map
         f"W&B's {project}",
         list(problems.values()),
     )
-    found.scores = {name: record["scores"] for name, record in records.items()}
-    found.notes.append(_NOTE)
-    return found
+    tracked.scores = {name: record["scores"] for name, record in records.items()}
+    tracked.notes.append(_NOTE)
+    return tracked
 
 
 def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
     """What `analysis.study.judgements.judgements` gives, of paradigms instead of pairs. Raises RunError as it does."""
     at_label = {run: study.scores[run].get(label, {}) for run in study.runs.index}
-    found = {run: methods[method] for run, methods in at_label.items() if method in methods}
-    if not found:
+    by_run = {run: methods[method] for run, methods in at_label.items() if method in methods}
+    if not by_run:
         raise no_such_scores(study, label, method, {name for methods in at_label.values() for name in methods})
-    digest = one_digest(label, {run: scores["digest"] for run, scores in found.items()})
-    tables = [pd.DataFrame(scores["paradigms"], columns=list(PARADIGM_COLUMNS)) for scores in found.values()]
+    digest = one_digest(label, {run: scores["digest"] for run, scores in by_run.items()})
+    tables = [pd.DataFrame(scores["paradigms"], columns=list(PARADIGM_COLUMNS)) for scores in by_run.values()]
     named = ["phenomenon", "paradigm", "pairs"]
     tables = [table.sort_values(named, ignore_index=True) for table in tables]
-    for run, table in zip(found, tables, strict=True):
+    for run, table in zip(by_run, tables, strict=True):
         if not table[named].equals(tables[0][named]):
-            raise RunError(f"{run}: its record has other paradigms of {label} than that of {next(iter(found))}")
+            raise RunError(f"{run}: its record has other paradigms of {label} than that of {next(iter(by_run))}")
     right, tie, unk = (
         np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in ("right", "tie", "unk")
     )
     pairs = tables[0][["paradigm", "phenomenon"]].assign(n_pairs=tables[0]["pairs"])
-    policies = {run: scores["policy"] | scores["parameters"] for run, scores in found.items()}
-    over = {scores["over"]: None for scores in found.values()}
+    policies = {run: scores["policy"] | scores["parameters"] for run, scores in by_run.items()}
+    over = {scores["over"]: None for scores in by_run.values()}
     return judged_by(study, label, method, digest, policies, pairs, (right + tie * TIE_WORTH[ties], tie, unk), over)

@@ -138,14 +138,14 @@ def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, h
         base.mark_rule(strokeWidth=2).encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour),
         base.mark_point(size=55, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
     ]
-    told = [heading] if heading else []
+    titles = [heading] if heading else []
     if len(known):
         of_people = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("accuracy:Q", format=".3f", title="people")]
         ticks = alt.Chart(known).mark_tick(color=TEXT_GREY, thickness=3, size=0.6 * step, opacity=1)
         layers.insert(1, ticks.encode(x, y, tooltip=of_people))
-        told.append("Upright bars: people")
+        titles.append("Upright bars: people")
     chart = alt.layer(*layers).properties(width=width, height=len(order) * step)
-    return chart.properties(title=alt.Title(" · ".join(told), fontSize=12, fontWeight="normal")) if told else chart
+    return chart.properties(title=alt.Title(" · ".join(titles), fontSize=12, fontWeight="normal")) if titles else chart
 
 
 def axis_start(accuracies: pd.Series) -> float:

@@ -263,8 +263,8 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     height = len(order) * (10 + 12 * len(groups))
     chart = alt.layer(*layers).properties(width=width, height=height)
     if len(theirs):
-        told = "Hollow diamonds: published slopes of the same architecture"
-        chart = chart.properties(title=alt.Title(told, fontSize=11, fontWeight="normal", color=TEXT_GREY))
+        caption = "Hollow diamonds: published slopes of the same architecture"
+        chart = chart.properties(title=alt.Title(caption, fontSize=11, fontWeight="normal", color=TEXT_GREY))
     return chart
 
 

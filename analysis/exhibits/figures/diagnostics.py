@@ -31,10 +31,10 @@ def size_chart(
     tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("size:N"), alt.Tooltip("runs:Q"),
                *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high"))]  # fmt: skip
     at = alt.Chart(levels).encode(y=alt.Y("accuracy:Q", scale=_SCALE))
-    told = at.mark_text(align="left", dx=4, dy=-5, fontSize=10, color=TEXT_GREY)
+    names = at.mark_text(align="left", dx=4, dy=-5, fontSize=10, color=TEXT_GREY)
     beside = [
         at.mark_rule(strokeDash=[3, 3], color=GREY),
-        told.encode(x=alt.value(0), text="name:N"),
+        names.encode(x=alt.value(0), text="name:N"),
     ]
     chart = named_lines(rows, x, (0.0, 1.0), width, HEIGHT, tooltip, beside, _SHARE)
     return chart.properties(title=heading)

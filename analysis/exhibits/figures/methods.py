@@ -84,8 +84,8 @@ def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | st
     """
     rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
     log = alt.Scale(type="log", nice=False) if predictor == "perplexity" else alt.Scale(zero=False, nice=False)
-    told = PREDICTORS[predictor]
-    axis = alt.Axis(title=told[:1].upper() + told[1:], format="~s", tickCount=5, grid=False)
+    label = PREDICTORS[predictor]
+    axis = alt.Axis(title=label[:1].upper() + label[1:], format="~s", tickCount=5, grid=False)
     tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.1f", title=predictor),
                *_INTERVAL, alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
     return named_lines(rows, alt.X("at:Q", scale=log, axis=axis), domain(accuracies), width, HEIGHT, tooltip)
@@ -136,8 +136,8 @@ def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     ]
     chart = alt.layer(*layers).properties(width=width, height=len(order) * (10 + 12 * len(names)))
     if rows["sd"].notna().any():
-        told = "Lines: one standard deviation over templates or trials; hollow marks: the best of them"
-        chart = chart.properties(title=alt.Title(told, fontSize=11, fontWeight="normal", color=TEXT_GREY))
+        caption = "Lines: one standard deviation over templates or trials; hollow marks: the best of them"
+        chart = chart.properties(title=alt.Title(caption, fontSize=11, fontWeight="normal", color=TEXT_GREY))
     return chart
 
 
@@ -165,8 +165,8 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
         base.mark_point(size=50, filled=True, opacity=1).encode(x, y, offset, colour, shape, tooltip=tooltip),
     ]
     height = part["label"].nunique() * (10 + 12 * len(groups))
-    told = f"{method} (filled), full sentence (hollow)"
-    return alt.layer(*layers).properties(width=width, height=height, title=told)
+    caption = f"{method} (filled), full sentence (hollow)"
+    return alt.layer(*layers).properties(width=width, height=height, title=caption)
 
 
 def difference_chart(differences: pd.DataFrame, method: str, *, width: int | str = 420) -> Chart:

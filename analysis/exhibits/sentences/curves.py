@@ -40,10 +40,10 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
 
 
-def beside(models: Sequence[str], asked: bool) -> str:
+def beside(models: Sequence[str], respondents: bool) -> str:
     """Who else stands in a table of accuracies: those named as eval.published does; people published, or `asked`."""
     others = "models that were trained on other and mostly more text" if set(models) - {"people"} else ""
-    if not asked:
+    if not respondents:
         return f"published accuracies of people and of {others}" if others else ""
     people = "people who answered a questionnaire" if "people" in models else ""
     return joined([*filter(None, [people, others and f"published accuracies of {others}"])])
@@ -64,8 +64,8 @@ def extent(runs: pd.DataFrame) -> str:
 
 def in_text(name: str) -> str:
     """A phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
-    shown = title(name)
-    return shown if shown[:2].isupper() and shown[:2].isalpha() else shown[:1].lower() + shown[1:]
+    text = title(name)
+    return text if text[:2].isupper() and text[:2].isalpha() else text[:1].lower() + text[1:]
 
 
 def left_out(problems: pd.DataFrame, where: str) -> list[str]:
@@ -136,12 +136,12 @@ def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
     sizes = {str(group): tuple(dict.fromkeys(of["size"])) for group, of in ordered.groupby("group", sort=False)}
     if len(set(sizes.values())) < 2:
         return []
-    told = joined([
+    ranges = joined([
         f"{group} has {plural(len(of), 'size')}, {readable_size(of[0])} to {sized(of[-1], unit)}" if len(of) > 1
         else f"{group} has one, {sized(of[0], unit)}"
         for group, of in sizes.items()
     ])  # fmt: skip
-    return [f"Curves cover different sizes, so that their slopes do not compare as they stand: {told}."]
+    return [f"Curves cover different sizes, so that their slopes do not compare as they stand: {ranges}."]
 
 
 def _shared_text(runs: pd.DataFrame) -> list[str]:

@@ -14,34 +14,36 @@ _ASKS = {
 }
 
 
-def extent(found: Diagnosed) -> str:
+def extent(answers: Diagnosed) -> str:
     """What it asks, and of how many runs."""
-    placed = found.runs[found.runs["sample_words"].notna()]
-    beside = len(found.runs) - len(placed)
+    placed = answers.runs[answers.runs["sample_words"].notna()]
+    beside = len(answers.runs) - len(placed)
     parts = [sentences.extent(placed)] if len(placed) else []
     parts += [f"{plural(beside, 'model')} that came trained on a text of unknown size"] if beside else []
-    return f"{_NAMES[found.benchmark]} asks {_ASKS[found.benchmark]} (Ettinger 2020). {'; '.join(parts)}."
+    return f"{_NAMES[answers.benchmark]} asks {_ASKS[answers.benchmark]} (Ettinger 2020). {'; '.join(parts)}."
 
 
-def warnings(found: Diagnosed) -> list[str]:
+def warnings(answers: Diagnosed) -> list[str]:
     """What a reader has to know before believing the tables."""
-    told = [*sentences.left_out(found.problems, "tables"), *found.notes]
-    lacking = found.lacking[found.lacking["words"] > 0]
-    for group, words, items in lacking[["group", "words", "items"]].itertuples(index=False, name=None):
-        told.append(
+    texts = [*sentences.left_out(answers.problems, "tables"), *answers.notes]
+    missing = answers.inexpressible[answers.inexpressible["words"] > 0]
+    for group, words, items in missing[["group", "words", "items"]].itertuples(index=False, name=None):
+        texts.append(
             f"{group} cannot express {plural(words, 'word')} of {plural(items, 'item')} (at its largest "
             "size); they count as wrong, and the table of all measures has the shares without them."
         )
-    return told
+    return texts
 
 
-def methods(found: Diagnosed) -> list[str]:
+def methods(answers: Diagnosed) -> list[str]:
     """The methods paragraph, for a paper."""
-    rows = found.measured[(found.measured["run"] == found.runs.index[0]) & (found.measured["level"] == "sensitivity")]
+    rows = answers.measured[
+        (answers.measured["run"] == answers.runs.index[0]) & (answers.measured["level"] == "sensitivity")
+    ]
     parts = ~rows["name"].isin(CONSTRAINTS.values()) & ~rows["name"].str.endswith(" both")  # those are there already
     items = int(rows.loc[parts, "items"].sum())
-    masked = [group for group, policy in found.policies.items() if policy.get("pll")]
-    others = [group for group in found.policies if group not in masked]
+    masked = [group for group, policy in answers.policies.items() if policy.get("pll")]
+    others = [group for group in answers.policies if group not in masked]
     text = []
     if others:
         text.append(
@@ -49,13 +51,13 @@ def methods(found: Diagnosed) -> list[str]:
             "of its tokens, left to right."
         )
     if masked:
-        fill = {found.policies[group]["pll"] for group in masked}
+        fill = {answers.policies[group]["pll"] for group in masked}
         how = {"within_word_l2r": "filled in from the left", "original": "each hidden alone"}
         text.append(
             f"{joined(masked)}: a mask stands where the word is asked for, and a full stop after it (Ettinger 2020, "
             f"section 6); a word of several tokens has as many masks, {joined([how[name] for name in sorted(fill)])}."
         )
-    before = {policy.get("context", "none") for policy in found.policies.values()}
+    before = {policy.get("context", "none") for policy in answers.policies.values()}
     if before != {"none"}:
         text.append(f"What stands before each context: {joined(sorted(before))}.")
     text.append(

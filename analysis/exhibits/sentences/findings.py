@@ -207,10 +207,10 @@ def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
     low, high = (float(limit) for limit in result.confidence_interval(confidence))
     limits = f"r = {_r(result.statistic)}, {confidence:.0%} interval [{_r(low)}, {_r(high)}]"
     over = f"over {plural(len(wide), 'phenomenon')}"
-    shown = (
+    result_text = (
         f"{over} their slopes correlate" if low > 0 or high < 0 else f"{over} it is open whether their slopes correlate"
     )
-    return [(joined([str(group) for group in wide]), f"{shown} ({limits}).")]
+    return [(joined([str(group) for group in wide]), f"{result_text} ({limits}).")]
 
 
 def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, confidence: float) -> list[Finding]:

@@ -222,10 +222,10 @@ def _t_details(
 def _baselines(curves: Curves) -> str:
     """What an onset is above, by group where it differs."""
     named = curves.slopes[["group", "onset_baseline"]].drop_duplicates()
-    told = {name: str(name).replace(CHANCE_BASELINE, "chance (.5)") for name in named["onset_baseline"]}
-    if len(told) == 1:
-        return next(iter(told.values()))
-    return joined([f"{told[name]} ({group})" for group, name in named.itertuples(index=False)])
+    texts = {name: str(name).replace(CHANCE_BASELINE, "chance (.5)") for name in named["onset_baseline"]}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return joined([f"{texts[name]} ({group})" for group, name in named.itertuples(index=False)])
 
 
 _HIDDEN = {
@@ -235,7 +235,7 @@ _HIDDEN = {
 
 
 def _policies(judged: Judgements) -> list[str]:
-    told: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for group, policy in judged.policies.items():
         ends = "is" if policy["score_eos"] else "is not"
         eos = f"{policy['context_tokens']} <eos>"
@@ -244,8 +244,8 @@ def _policies(judged: Judgements) -> list[str]:
         text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
         if judged.method == "pll":
             text += f", and {_HIDDEN[policy.get('pll') or 'within_word_l2r']}"
-        told.setdefault(text, []).append(group)
+        by_text.setdefault(text, []).append(group)
     what = f"What {judged.method} reads of a pair is" if judged.over else "Sentences are"
-    if len(told) == 1:
-        return [f"{what} scored alone: {next(iter(told))}."]
-    return [f"{what} scored alone. {joined(groups)}: {text}." for text, groups in told.items()]
+    if len(by_text) == 1:
+        return [f"{what} scored alone: {next(iter(by_text))}."]
+    return [f"{what} scored alone. {joined(groups)}: {text}." for text, groups in by_text.items()]

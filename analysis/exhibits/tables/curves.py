@@ -27,8 +27,8 @@ def curve_tables(
     """
     benchmark = judged.label.partition("+")[0]
     if people is None:
-        asked = published_people(benchmark, config.people_correlation)
-        people = people_accuracy(published, units_of(judged.pairs).table, asked)
+        design = published_people(benchmark, config.people_correlation)
+        people = people_accuracy(published, units_of(judged.pairs).table, design)
     tables = {
         "words-to-people": words_to_people(judged, config, people),
         "shapes": fit_shapes(judged, people),
@@ -45,15 +45,15 @@ def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict
     Runs of all sizes together, and after them the whole at each size. `judged`: by label ("blimp",
     "blimp+context-eos-32"); compared is with the label that lacks just that.
     """
-    found = {}
+    changes = {}
     for label, of in judged.items():
         parts = label.split("+")
         without = "+".join(part for part in parts if not part.startswith("context-"))
         if without != label and without in judged:
             together = compare_policies(judged[without], of, confidence)
             at_sizes = compare_policies(judged[without], of, confidence, by=("group", "size"))
-            found[label] = pd.concat([together, at_sizes[at_sizes["level"] == "overall"]], ignore_index=True)
-    return found
+            changes[label] = pd.concat([together, at_sizes[at_sizes["level"] == "overall"]], ignore_index=True)
+    return changes
 
 
 def write_curve_tables(folder: Path, prefix: str, judged: Judgements, tables: Mapping[str, pd.DataFrame]) -> None:

@@ -90,22 +90,24 @@ def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str, confi
     digits = table_digits(table["low"], table["high"])
     sizes = [str(column) for column in table if str(column).startswith("accuracy ")]
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
-    shown: list[tuple[str, Callable[[pd.Series], str]]] = [("Phenomenon", lambda row: latex_escape(title(row["name"])))]
+    columns: list[tuple[str, Callable[[pd.Series], str]]] = [
+        ("Phenomenon", lambda row: latex_escape(title(row["name"])))
+    ]
     for size in sizes:
-        shown.append((latex_escape(size.removeprefix("accuracy ")), partial(_accuracy_of, column=size)))
+        columns.append((latex_escape(size.removeprefix("accuracy ")), partial(_accuracy_of, column=size)))
     slope = slope_name(table).capitalize()
-    shown.append((slope, lambda row: latex_number(slope_text(row["slope"], digits=digits))))
+    columns.append((slope, lambda row: latex_number(slope_text(row["slope"], digits=digits))))
     interval = f"{confidence:.0%} interval".replace("%", "\\%")
-    shown.append((interval, lambda row: latex_number(interval_text(row["low"], row["high"], digits=digits))))
-    shown.append(("$R^2$", lambda row: accuracy_text(row["r2"])))
-    shown.append(("Rank", rank_text))
+    columns.append((interval, lambda row: latex_number(interval_text(row["low"], row["high"], digits=digits))))
+    columns.append(("$R^2$", lambda row: accuracy_text(row["r2"])))
+    columns.append(("Rank", rank_text))
     if published:
-        shown.append(("Published", lambda row: latex_number(slope_text(row["published_slope"], dash=""))))
+        columns.append(("Published", lambda row: latex_number(slope_text(row["published_slope"], dash=""))))
     blocks = [
-        (str(group), [[cell(row) for _, cell in shown] for _, row in rows.iterrows()])
+        (str(group), [[cell(row) for _, cell in columns] for _, row in rows.iterrows()])
         for group, rows in table.groupby("group", sort=False)
     ]
-    write_text(path, latex_table([header for header, _ in shown], blocks, caption, label))
+    write_text(path, latex_table([header for header, _ in columns], blocks, caption, label))
 
 
 def _accuracy_of(row: pd.Series, column: str) -> str:
@@ -122,10 +124,10 @@ def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Tabl
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
     digits = table_digits(table["low"], table["high"])
     slope = slope_name(table)
-    told = "accuracy per doubling of the text" if slope == "slope" else "two sizes only, no curve"
-    caption = f"{slope}: {told}" + ("; paper: Warstadt et al. 2020" if published else "")
+    meaning = "accuracy per doubling of the text" if slope == "slope" else "two sizes only, no curve"
+    caption = f"{slope}: {meaning}" + ("; paper: Warstadt et al. 2020" if published else "")
     # Narrow enough for a terminal of 80 columns.
-    shown = Table(
+    output = Table(
         title=Text(heading),
         title_justify="left",
         caption=Text(caption),
@@ -133,20 +135,20 @@ def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Tabl
         box=None,
         pad_edge=False,
     )
-    shown.padding, shown.header_style = (0, 1, 0, 0), "bold"
+    output.padding, output.header_style = (0, 1, 0, 0), "bold"
     # As wide as the names of phenomena: a group's name may be long, and goes on in further lines.
-    shown.add_column(
+    output.add_column(
         "phenomenon", width=1 + max(MIN_WIDTH, *(len(title(name)) for name in table["name"])), overflow="fold"
     )
     for size in ends:
-        shown.add_column(size.removeprefix("accuracy ").replace(" ", "\n"), justify="right", no_wrap=True)
+        output.add_column(size.removeprefix("accuracy ").replace(" ", "\n"), justify="right", no_wrap=True)
     numbers = [slope.replace(" ", "\n"), f"{confidence:.0%} interval"]
     numbers += ["R2", "rank"] if table["r2"].notna().any() else []
     for name in (*numbers, *(["paper"] if published else [])):
-        shown.add_column(name, justify="right", no_wrap=True)
+        output.add_column(name, justify="right", no_wrap=True)
     for group, rows in table.groupby("group", sort=False):
-        shown.add_row()
-        shown.add_row(Text(str(group), style="bold"))
+        output.add_row()
+        output.add_row(Text(str(group), style="bold"))
         for _, row in rows.iterrows():
             look = _STYLES[direction(row["low"], row["high"])]
             cells = [f" {title(row['name'])}", *(accuracy_text(row[size]) for size in ends)]
@@ -154,5 +156,5 @@ def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Tabl
             others = [interval_text(row["low"], row["high"], digits=digits)]
             others += [accuracy_text(row["r2"]), rank_text(row)] if "R2" in numbers else []
             others += [slope_text(row["published_slope"], dash="")] if published else []
-            shown.add_row(*map(Text, cells), slope_cell, *map(Text, others))
-    return shown
+            output.add_row(*map(Text, cells), slope_cell, *map(Text, others))
+    return output
