@@ -78,6 +78,4 @@ def among_most_frequent(vocabulary: Sequence[str], counts: Counts) -> pd.DataFra
     ranks = np.asarray([of[word] for word in vocabulary if word in of])
     shown = [rank for rank in RANKS if rank < len(of)] + [len(of)]
     within = [int((ranks <= rank).sum()) for rank in shown]
-    return pd.DataFrame(
-        {"rank": shown, "words": within, "share": np.asarray(within) / max(1, len(vocabulary))}
-    )
+    return pd.DataFrame({"rank": shown, "words": within, "share": np.asarray(within) / max(1, len(vocabulary))})
