@@ -1,4 +1,4 @@
-"""The type of the configuration group `analysis` (values: conf/base.yaml)."""
+"""Configuration of the analysis (values: conf/base.yaml)."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def _from_files(config: AnalysisConfig) -> tuple[Study, list[str]]:
     if config.study is None:
         folder = Path(config.paths.runs)
         known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-        raise ConfigError(f"study=null: give the name of a study; in {folder} there are: {', '.join(known) or 'none'}")
+        raise ConfigError(f"study=null: name a study; available in {folder}: {', '.join(known) or 'none'}")
     names = names_of(config.study, config.paths.runs)
     return _as_one([collect(config.paths.runs, name, _expected(config, name)) for name in names])
 

@@ -1,4 +1,4 @@
-"""Differences between groups in slope, and between two ways of scoring the same runs in accuracy, with tests.
+"""Tests of differences: between groups in slope, and between two ways of scoring the same runs in accuracy.
 
 Groups are whatever differs within a study: models, tokenizers, any ablation. P values of one family are corrected for
 multiple comparisons (Holm 1979); the whole is a family of its own, apart from its parts. That two slopes do not differ

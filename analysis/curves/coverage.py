@@ -1,4 +1,4 @@
-"""How often intervals held the truth in simulated studies, of designs like a study's (tests/bench/coverage.py)."""
+"""Coverage of the intervals in simulated studies of designs like a study's (tests/bench/coverage.py)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DESIGN = ["design", "runs", "samples", "pairs"]  # columns that name a design: r
 
 
 def counts_text(counts: Iterable[int]) -> str:
-    """Runs of each size, from the smallest: "5,5,3"."""
+    """Format runs of each size, from the smallest: "5,5,3"."""
     return ",".join(str(int(count)) for count in counts)
 
 
 def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
-    """Rows of coverage.csv of intervals in use, for designs with as many runs at each size as some group of `runs`.
+    """Return the rows of coverage.csv for intervals in use and designs with the run counts of some group of `runs`.
 
     `runs`: rows of Study.runs; `slopes`: Curves.slopes of them. The slopes of the simulated design must have had the
     interval that the group's have; samples must be nested, overlap by more than OVERLAP_LIMIT, or be independent, as

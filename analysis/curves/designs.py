@@ -1,4 +1,4 @@
-"""The design of runs: sizes, seeds, what was drawn as one, and the weights that make a slope of their accuracies."""
+"""The design of runs: sizes, seeds, units of drawing, and the weights that turn accuracies into a slope."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Design:
         return weights
 
     def of(self, rows: npt.NDArray[np.bool_]) -> Design:
-        """The design of some of the runs: `rows` (R,)."""
+        """Return the design of some of the runs: `rows` (R,)."""
         size, seed = (np.unique(of[rows], return_inverse=True)[1].astype(np.intp) for of in (self.size, self.seed))
         overlap = None if self.overlap is None else self.overlap[rows]
         return Design(self.x[rows], size, seed, self.nested, self.trajectory, overlap)
@@ -80,7 +80,7 @@ def is_trajectory(runs: pd.DataFrame) -> bool:
 
 
 def slope_weights(x: Array, weights: Array) -> Array:
-    """(R,) x and (B, R) weights of runs -> (B, R) c, so that c @ y is the slope of the weighted least-squares line.
+    """Return (B, R) c, so that c @ y is the slope of the line fitted with `weights`; x (R,), weights (B, R) of runs.
 
     NaN where all the weight lies on one x.
     """

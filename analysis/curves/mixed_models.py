@@ -1,4 +1,4 @@
-"""A binomial model of runs x paradigms beside the slopes: gain in log-odds per doubling of the words.
+"""A binomial model of runs x paradigms: gain in log-odds per doubling of the words.
 
 Near the ceiling an accuracy has little room left, and so has a line; log-odds have. The likelihood is binomial, with
 counts of right and wrong pairs: empirical logits, log((right + .5) / (wrong + .5)), lie too near to 0 where few pairs
@@ -30,7 +30,7 @@ COLUMNS = ["group", "level", "name", "paradigms", "runs", "slope", "low", "high"
 
 
 def mixed_slopes(judged: Judgements, confidence: float) -> pd.DataFrame:
-    """One row per group, overall and per phenomenon: COLUMNS; slope, limits and error in log-odds per doubling.
+    """Fit slopes in log-odds per doubling: one row per group, overall and per phenomenon, with COLUMNS.
 
     paradigms: those that have right and wrong judgements, which alone say something of the slope. over: what the
     interval is over, "runs and paradigms" or "runs" (below three paradigms). note: why there is no slope or interval.
@@ -52,7 +52,7 @@ def mixed_slopes(judged: Judgements, confidence: float) -> pd.DataFrame:
 
 
 def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float = 0.95) -> dict[str, Any]:
-    """(R, K) right judgements of (K,) pairs -> paradigms, slope, low, high, error, degrees, over and note.
+    """Fit (R, K) right judgements of (K,) pairs: paradigms, slope, low, high, error, degrees, over and note.
 
     A generalized linear model (logit link, statsmodels): an intercept for each paradigm and a common slope. Its
     variance is that of a jackknife over runs (seeds, where samples are nested) plus that over paradigms minus that over
@@ -97,7 +97,7 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
 
 
 def _no_model(design: Design, paradigms: int) -> str:
-    """Why there is no slope, or none with an interval; "" where there is one."""
+    """Return why there is no slope, or none with an interval; "" where there is one."""
     if design.trajectory:
         return ONE_TRAINING
     if len(np.unique(design.size)) < 2:
@@ -111,7 +111,7 @@ def _no_model(design: Design, paradigms: int) -> str:
 
 
 def _jackknife(exog: Array, information: Array, residuals: Array, clusters: Numbers) -> float:
-    """Variance of a binomial model's first coefficient, whole clusters of rows being left out in turn.
+    """Return the variance of a binomial model's first coefficient, leaving out whole clusters of rows in turn.
 
     (N, C) `exog`, (N,) binomial variances and residuals (of counts) at the fit, (N,) numbers of clusters. The estimate
     without a cluster is that of one step of scoring from the estimate with all (Pregibon 1981).

@@ -1,4 +1,4 @@
-"""Tests of estimates with Student's t, and their correction for the number of tests in a family."""
+"""Tests of estimates with Student's t, and corrections for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALPHA = 0.05  # below which a sentence or a mark says something: lack of fit, di
 
 
 def holm(p: Array) -> Array:
-    """(M,) p values of one family -> those corrected by Holm's step-down method (1979); NaN are no tests and stay."""
+    """Correct the (M,) p values of one family by Holm's step-down method (1979); NaN are no tests and stay."""
     corrected = np.full(len(p), np.nan)
     tests = ~np.isnan(p)
     if tests.any():
@@ -21,13 +21,13 @@ def holm(p: Array) -> Array:
 
 
 def two_sided(estimate: Array, error: Array, degrees: Array) -> Array:
-    """P values of Student's test that an estimate is 0; NaN where nothing varies."""
+    """Return p values of Student's test that an estimate is 0; NaN where nothing varies."""
     t = np.abs(estimate) / np.where(error > 0, error, np.nan)
     return np.asarray(2 * student.sf(t, degrees))
 
 
 def equivalence(estimate: Array, error: Array, degrees: Array, margin: float) -> Array:
-    """P values of two one-sided tests that an estimate lies outside of -margin to margin (Schuirmann 1987).
+    """Return p values of two one-sided tests that an estimate lies outside of -margin to margin (Schuirmann 1987).
 
     Below .05 it lies within. NaN where nothing varies.
     """

@@ -1,4 +1,4 @@
-"""Shapes of a learning curve beside the line: sigmoids and a power law of the words, fitted by bounded least squares.
+"""Shapes of a learning curve besides the line: sigmoids and a power law, fitted by bounded least squares.
 
 x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sigmoid; a power law of the words towards a
 ceiling is the usual law of scaling. Shapes are compared by AICc (Hurvich and Tsai 1989), the residual variance counted
@@ -58,20 +58,20 @@ class Shape:
         return tuple(i for i, value in enumerate(self.fixed) if value is None)
 
     def full(self, free: Array) -> list[float]:
-        """All parameters, from the free ones."""
+        """Return all parameters, from the free ones."""
         values = list(self.fixed)
         for i, value in zip(self.free, free, strict=True):
             values[i] = float(value)
         return [math.nan if value is None else value for value in values]
 
     def at(self, x: Array, free: Array) -> Array:
-        """Accuracies at x."""
+        """Return accuracies at x."""
         p = self.full(free)
         first, second = self._basis(x, *p[2:])
         return p[0] * first + p[1] * second
 
     def gradient(self, x: Array, free: Array) -> Array:
-        """(len(x), free parameters) derivatives of `at`."""
+        """Return the derivatives of `at`, (len(x), free parameters)."""
         p = self.full(free)
         columns = list(self._basis(x, *p[2:]))
         if self.kind == "sigmoid":
@@ -82,7 +82,7 @@ class Shape:
         return np.stack([columns[i] for i in self.free], axis=-1)
 
     def _basis(self, x: Array, *nonlinear: float) -> tuple[Array, Array]:
-        """What the first two parameters are multiplied with."""
+        """Return the factors of the first two parameters."""
         if self.kind == "sigmoid":
             rise = expit(nonlinear[0] * (x - nonlinear[1]))
             return 1 - rise, rise
@@ -91,13 +91,13 @@ class Shape:
         return np.ones_like(x), x - self.origin
 
     def can_reach(self, accuracy: float) -> bool:
-        """False if a fixed ceiling keeps the curve below an accuracy, whatever its free parameters are."""
+        """Return False if a fixed ceiling keeps the curve below an accuracy, whatever its free parameters are."""
         ceiling = {"sigmoid": 1, "power law": 0}.get(self.kind)
         limit = None if ceiling is None else self.fixed[ceiling]
         return limit is None or limit > accuracy
 
     def reaches(self, accuracy: float, free: Array) -> float:
-        """The x at which the curve takes a value; inf where it stays below, NaN where it stays above or falls to it."""
+        """Return the x at which the curve takes a value; inf if it stays below, NaN if above or if it falls to it."""
         p = self.full(free)
         if self.kind == "line":
             return self.origin + (accuracy - p[0]) / p[1] if p[1] > 0 else math.inf
@@ -128,7 +128,7 @@ class Fit:
 
 
 def aicc(squares: float, runs: int, parameters: int) -> float:
-    """AICc of a least-squares fit with normal residuals; `parameters` counts the residual variance. NaN: too few runs.
+    """Return AICc of a least-squares fit with normal residuals; `parameters` include the residual variance.
 
     -2 log L + 2k + 2k(k + 1) / (n - k - 1) (Hurvich and Tsai 1989; Burnham and Anderson 2002, section 2.4).
     """
@@ -139,7 +139,7 @@ def aicc(squares: float, runs: int, parameters: int) -> float:
 
 
 def sigmoid(x: Array, chance: float | None = None, ceiling: float | None = None, name: str = "sigmoid") -> Shape:
-    """A sigmoid for curves measured at `x`: chance and ceiling lie between 0 and 1 or are as given.
+    """Return a sigmoid for curves measured at `x`: chance and ceiling lie between 0 and 1 unless they are fixed.
 
     Midpoints up to two spans of the sizes away, rates from 5 (a step) down to a tenth of what one span could show.
     """
@@ -150,7 +150,7 @@ def sigmoid(x: Array, chance: float | None = None, ceiling: float | None = None,
 
 
 def power_law(x: Array, ceiling: float | None = None, name: str = "power law") -> Shape:
-    """A power law of the words for curves measured at `x`: its ceiling lies between 0 and 1, or is as given."""
+    """Return a power law of the words for curves measured at `x`: its ceiling lies between 0 and 1 unless fixed."""
     low, span = float(x.min()), float(np.ptp(x))
     return Shape(name, "power law", (ceiling, None, None), low, ((0.0, 1.0), (-1.0, 1.0), (0.02 / span, 5.0)))
 
@@ -160,7 +160,7 @@ def line(x: Array) -> Shape:
 
 
 def fit_shape(shape: Shape, x: Array, y: Array, weights: Array | None = None) -> Fit:
-    """Least squares of (R,) accuracies at (R,) log2(words): from the best points of a grid, within the bounds.
+    """Fit (R,) accuracies at (R,) log2(words) by least squares from the best points of a grid, within the bounds.
 
     `weights` (R,) of the squares, of which only the ratios matter; None: equal. Squares are those of weights that have
     the mean 1, so that AICc is that of runs whose variances are inverse to their weights, but for a constant that all
@@ -204,7 +204,7 @@ def _gradient(shape: Shape, x: Array, root: Array, free: Array) -> Array:
 
 
 def _starts(shape: Shape, x: Array, y: Array, root: Array) -> list[Array]:
-    """The best points of a grid over what enters nonlinearly, one of each part of the rates; the rest by regression."""
+    """Return the best points of a grid over the nonlinear parameters, one for each part of the rates."""
     rates = np.geomspace(*shape.bounds[2], 3 * STARTS)
     grid = rates[:, None]
     if shape.kind == "sigmoid":
@@ -231,7 +231,7 @@ def _starts(shape: Shape, x: Array, y: Array, root: Array) -> list[Array]:
 
 
 def shapes_for(x: Array, people: float | None) -> list[Shape]:
-    """The shapes that are compared; `people`: accuracy of people, where it is known."""
+    """Return the shapes to compare; `people`: accuracy of people, or None."""
     shapes = [line(x), sigmoid(x, CHANCE, 1.0, "sigmoid from .5 to 1"), sigmoid(x), power_law(x)]
     if people is not None and people > CHANCE:
         shapes.insert(2, sigmoid(x, CHANCE, people, "sigmoid from .5 to people"))
@@ -239,7 +239,7 @@ def shapes_for(x: Array, people: float | None) -> list[Shape]:
 
 
 def preferred(fits: Sequence[Fit]) -> Fit | None:
-    """The fit of the lowest AICc; None where none has one."""
+    """Return the fit with the lowest AICc; None where none has one."""
     compared = [fit for fit in fits if not math.isnan(fit.aicc)]
     return min(compared, key=lambda fit: fit.aicc) if compared else None
 
@@ -247,7 +247,7 @@ def preferred(fits: Sequence[Fit]) -> Fit | None:
 def fit_shapes(
     judged: Judgements, people: pd.DataFrame, levels: Sequence[str] = ("overall", "phenomenon", "paradigm")
 ) -> pd.DataFrame:
-    """All shapes in all units of the levels asked for, of the groups that have MIN_SIZES sizes or more.
+    """Fit all shapes in all units of the requested levels, for groups with MIN_SIZES sizes or more.
 
     `people`: level, name, accuracy (analysis.curves.words_to_people.people_accuracy). One row per group, unit and
     shape: group, level, name, shape, chance, ceiling, rate, midpoint (log2 words), gap, intercept (at the smallest

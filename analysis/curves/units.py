@@ -1,4 +1,4 @@
-"""What gets a curve: the whole, phenomena and paradigms, as means over paradigms."""
+"""The units of curves: overall, phenomena and paradigms, as means over paradigms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Units:
 
 
 def units_of(pairs: pd.DataFrame) -> Units:
-    """Overall, phenomena and paradigms of `pairs`, which are sorted by phenomenon and paradigm.
+    """Return the units of `pairs`: overall, phenomena and paradigms; rows are sorted by phenomenon and paradigm.
 
     A phenomenon and the whole are means over their paradigms. Rows may stand for several pairs (column n_pairs).
     """
@@ -57,5 +57,5 @@ def units_of(pairs: pd.DataFrame) -> Units:
 
 
 def paradigm_accuracies(outcome: Array, bounds: Numbers) -> Array:
-    """(R, P) outcomes -> (R, K) means within paradigms, float64."""
+    """Return (R, K) means within paradigms, float64, of (R, P) outcomes."""
     return np.add.reduceat(outcome, bounds[:-1], axis=1, dtype=np.float64) / np.diff(bounds)

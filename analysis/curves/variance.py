@@ -18,7 +18,7 @@ Numbers = npt.NDArray[np.intp]
 
 
 def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
-    """(R,) weights, size number and cluster of each run -> (J, R) G: G @ y is what each cluster adds to c @ y.
+    """Return (J, R) G, so that G @ y is what each cluster adds to c @ y; c, size and cluster (R,) of each run.
 
     Measured from the means of the sizes, so that the terms differ by chance only. A cluster is what was drawn as one: a
     run, or a seed with all of its runs where samples are nested.
@@ -42,15 +42,15 @@ class RunTerms:
     stratum: Numbers
 
     def variance(self, y: Array) -> Array:
-        """(R, U) values -> (U,)."""
+        """Return the (U,) variance of c @ y; y (R, U)."""
         return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
 
     def covariance(self, other: RunTerms, a: Array, b: Array) -> Array:
-        """Of c @ a with d @ b, each (R, U), where `other` holds the terms of d by the same clusters -> (U,)."""
+        """Return the (U,) covariance of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters."""
         return np.asarray(((self.weights @ a) * (other.weights @ b)).sum(axis=0))
 
     def degrees(self, y: Array) -> Array:
-        """(R, U) values -> (U,) degrees of freedom of the variance.
+        """Return the (U,) degrees of freedom of the variance; y (R, U).
 
         Within a stratum those of Bell and McCaffrey 2002 for runs of equal spread (Imbens and Kolesar 2016, equation
         11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite,
@@ -72,7 +72,7 @@ class RunTerms:
         return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees), most))
 
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
-        """Terms of the difference of two contrasts, of runs of two groups, those of this one first.
+        """Return the terms of the difference of two contrasts of two groups' runs, those of this group first.
 
         `shared`: (J of other,) the cluster here that each cluster there is one draw with, or -1. Strata that share no
         cluster stay apart (Welch 1947).
@@ -121,7 +121,7 @@ def robust_terms(
 
 
 def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
-    """(J, U) terms of two sums and each cluster's stratum -> (S, U) what each stratum adds to the sums' covariance.
+    """Return what each stratum adds to the covariance of two sums, (S, U); (J, U) terms of both.
 
     n / (n - 1) sum of (a - mean a)(b - mean b) over its n clusters: unbiased for independent draws. NaN for one.
     """
@@ -136,7 +136,7 @@ def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
 
 
 def satterthwaite(variances: Array, degrees: Array) -> Array:
-    """(S, U) independent estimates that are added, (S, 1) or (S, U) their degrees of freedom -> (U,) those of the sum.
+    """Return the (U,) degrees of freedom of a sum of (S, U) independent variances; degrees (S, 1) or (S, U).
 
     Satterthwaite 1946, equation 17. Infinite where nothing varies.
     """
@@ -149,7 +149,7 @@ def satterthwaite(variances: Array, degrees: Array) -> Array:
 
 
 def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds: Numbers, units: Array) -> Array:
-    """(R, P) outcomes, (J, R) `cluster_weights`, their strata -> (U,) chance in single judgements within a slope.
+    """Return the (U,) variance of a slope by chance in single judgements; outcome (R, P), weights (J, R).
 
     The residual mean square of runs x pairs within strata and paradigms; `units` (K, U). Strata of one cluster leave
     nothing to estimate it by and add 0, which leaves intervals over new pairs a little too wide.
@@ -171,7 +171,7 @@ def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds:
 
 
 def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> Array:
-    """(U,) variance of c @ y over new texts that runs cannot show, as their samples overlap; c, overlap (R,), y (R, U).
+    """Return the (U,) variance of c @ y over new texts that overlapping samples hide; c, overlap (R,), y (R, U).
 
     Samples of n out of N units of text, drawn without replacement, have the share f = n / N in common. Let a run's
     accuracy be a mean over its units' effects, of variance S^2: two runs of sizes n and m then have the covariance
@@ -188,7 +188,7 @@ def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> A
 
 
 def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
-    """(S, U) f / (1 - f) times the variance between runs of each size: S_n^2 / N of `shared_text_variance`."""
+    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text_variance`."""
     counts = np.bincount(size)
     known = counts > 1
     if not known.any():
@@ -203,7 +203,7 @@ def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:
-    """(U,) variance that a new draw of pairs within paradigms gives the slope; `slope_of_pair` is (P,).
+    """Return the (U,) variance of the slope over new draws of pairs within paradigms; `slope_of_pair` is (P,).
 
     The slope of a unit is a mean over paradigms of means over pairs of each pair's own slope, so its variance over
     pairs is sum over paradigms of weight^2 s^2 / n, s^2 being the variance of pairs' slopes. NaN where a
@@ -216,5 +216,5 @@ def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:
 
 
 def weighted_squares(of_means: Array, units: Array) -> Array:
-    """(K,) variances of paradigms' values, (K, U) weights -> (U,) variances of the units' values."""
+    """Return the (U,) variances of the units' values; (K,) variances of paradigms' values, (K, U) weights."""
     return np.asarray([np.sum(of_means[w > 0] * w[w > 0] ** 2) for w in units.T])

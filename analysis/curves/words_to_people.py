@@ -157,7 +157,7 @@ def line_reaches(
 
 
 def above_people(fit: GroupFit, people: Array, error: Array, quantile: Array) -> npt.NDArray[np.bool_]:
-    """(U,) True where the line certainly lies above people at the largest size; arguments as for `line_reaches`."""
+    """True where the line certainly lies above people at the largest size; (U,), arguments as for `line_reaches`."""
     design = fit.design
     centre = float(design.weights @ design.x) / len(design.counts)
     ahead = float(design.x[design.size == design.size.max()].mean()) - centre

@@ -1,4 +1,4 @@
-"""An exhibit: a table, a figure or both, with what a reader has to know: as files, in the terminal, in a page."""
+"""An exhibit: a table, a figure or both, with a text; as files, in the terminal, on a page."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Exhibit:
         return [] if self.table is None else [pd.api.types.is_numeric_dtype(dtype) for dtype in self.table.dtypes]
 
     def rows(self) -> list[list[str]]:
-        """The table as text; a number that is not known is a dash."""
+        """Return the table as text; a number that is not known is a dash."""
         if self.table is None:
             return []
         write = [
@@ -68,7 +68,7 @@ class Exhibit:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def for_page(self, prefix: str = "") -> dict[str, Any]:
-        """What exhibits.html shows; numbers carry their value, for sorting. Files are named with `prefix`."""
+        """Return what exhibits.html shows; numbers carry their value, for sorting. Files are named with `prefix`."""
         values = [] if self.table is None else self.table.to_numpy().tolist()
         rows = [
             [
@@ -87,7 +87,7 @@ class Exhibit:
         }  # fmt: skip
 
     def specifications(self, prefix: str = "") -> dict[str, dict[str, Any]]:
-        """The charts of a page, under the names that `for_page` gives them."""
+        """Return the charts of a page, under the names that `for_page` gives them."""
         return {f"{prefix}{self.name}-{name}": finished(draw("container")) for name, draw in self.charts.items()}
 
     def write(self, folder: Path, prefix: str = "", **made_by: Any) -> None:
@@ -103,7 +103,7 @@ class Exhibit:
             write_figure(folder, path.name, side_by_side(panels, self.columns))
 
     def latex(self, label: str) -> str:
-        """The table for a paper."""
+        """Return the table for a paper."""
         rows = [
             [latex_number(text) if right else latex_escape(text) for text, right in zip(row, self.numeric, strict=True)]
             for row in self.rows()
@@ -112,7 +112,7 @@ class Exhibit:
         return latex_table(head, [("", rows)], f"{self.heading}. {self.about}", label, self.numeric)
 
     def terminal(self, width: int) -> list[Text | Table]:
-        """Heading and table for a terminal of `width` characters; columns that do not fit follow below."""
+        """Return heading and table for a terminal of `width` characters; columns that do not fit follow below."""
         rows = self.rows()
         # A heading may break at spaces, a number may not; text may.
         need = [

@@ -1,4 +1,4 @@
-"""What follows from accuracies alone, of published models and of ours: BLiMP's tables 3 and 4, figures 1, 3, 4, gaps.
+"""Measures of accuracies alone, of published models and of ours: BLiMP's tables 3 and 4, figures 1, 3 and 4, gaps.
 
 Pure functions over a DataFrame with the columns of eval.published: level (paradigm, phenomenon, overall), name, model,
 accuracy (0 to 1). Models keep the order in which they come.
@@ -59,14 +59,14 @@ REGULARITY: dict[str, Conditions] = {
 
 
 def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Accuracies of one level: a row per name, a column per model; NaN where a model lacks a name."""
+    """Return accuracies of one level: a row per name, a column per model; NaN where a model lacks a name."""
     rows = accuracies[accuracies["level"] == level]
     table = rows.pivot(index="name", columns="model", values="accuracy")
     return table.reindex(index=list(dict.fromkeys(rows["name"])), columns=list(dict.fromkeys(rows["model"])))
 
 
 def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Levels paradigm, phenomenon and overall made of the rows of level paradigm alone: means over paradigms.
+    """Return levels paradigm, phenomenon and overall, made of the rows of level paradigm: means over paradigms.
 
     `phenomena` names the phenomenon of each paradigm. Raises KeyError for a paradigm that it lacks.
     """
@@ -79,7 +79,7 @@ def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -
 
 
 def at_largest_size(curves: Curves) -> pd.DataFrame:
-    """Accuracies of a study's groups (as model) at each one's largest size, on all pairs."""
+    """Return accuracies of a study's groups (as model) at each one's largest size, on all pairs."""
     at = curves.accuracies[curves.accuracies["pairs"] == ALL_PAIRS]
     largest = at[at["words"] == at.groupby("group")["words"].transform("max")]
     columns = {"level": "level", "name": "name", "group": "model", "accuracy": "accuracy"}
@@ -87,13 +87,13 @@ def at_largest_size(curves: Curves) -> pd.DataFrame:
 
 
 def phenomenon_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Table 3: a row per phenomenon after the overall one, a column per model, phenomena by the alphabet."""
+    """Return table 3: a row per phenomenon after the overall one, a column per model, phenomena sorted by name."""
     table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon").sort_index()])
     return table.rename_axis("phenomenon", axis=0).rename_axis(None, axis=1).reset_index()
 
 
 def paradigm_table(accuracies: pd.DataFrame, paradigms: pd.DataFrame) -> pd.DataFrame:
-    """Table 4: field, phenomenon and paradigm, a column per model, and whether the prefix methods can judge it.
+    """Return table 4: field, phenomenon and paradigm, a column per model, and the prefix methods that can judge it.
 
     `paradigms` has the columns paradigm, phenomenon, field, one_prefix, two_prefix.
     """
@@ -105,7 +105,7 @@ def paradigm_table(accuracies: pd.DataFrame, paradigms: pd.DataFrame) -> pd.Data
 
 
 def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Figure 1: Pearson's r of each two models' accuracies over the paradigms that both have.
+    """Return figure 1: Pearson's r of each two models' accuracies over the paradigms that both have.
 
     One row per ordered pair: model, other, r, low, high, paradigms; limits of 95% by Fisher's transformation, over
     paradigms like these. NaN below three paradigms (limits: below four), or where one of them does not vary.
@@ -122,7 +122,7 @@ def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float]:
-    """Pearson's r with its 95% limits by Fisher's transformation (scipy), which are NaN below four values."""
+    """Return Pearson's r with its 95% limits by Fisher's transformation (scipy), which are NaN below four values."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     result = pearsonr(x, y)
     if len(x) < 4:
@@ -132,7 +132,7 @@ def correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float
 
 
 def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:
-    """Figures 3 and 4: mean accuracy over the paradigms of each condition.
+    """Return figures 3 and 4: mean accuracy over the paradigms of each condition.
 
     One row per panel, model and condition: panel, model, condition, accuracy, paradigms. Of a panel, models are left
     out that lack a paradigm of it.
@@ -149,7 +149,7 @@ def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> 
 
 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:
-    """Per panel and model of `by_condition`: how far the mean of the other conditions lies below the first one."""
+    """Return, per panel and model, how far the mean of the other conditions lies below the first one."""
     rows = []
     for (panel, model), part in conditions.groupby(["panel", "model"], sort=False):
         values = part["accuracy"].to_numpy()
@@ -158,7 +158,7 @@ def losses(conditions: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled_loss(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.Series:
-    """Loss per model over all panels at once, each paradigm counting the same; panels share names of conditions."""
+    """Return the loss per model over all panels at once, each paradigm counting the same."""
     pooled: dict[str, list[str]] = {}
     for conditions in panels.values():
         for condition, paradigms in conditions.items():
@@ -167,7 +167,7 @@ def pooled_loss(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> p
 
 
 def gaps(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """How far each model lies above people (below: negative): level, name, model, gap; where people are known."""
+    """Return how far each model lies above people (below: negative): level, name, model, gap."""
     rows = accuracies[accuracies["level"] != "paradigm"]
     people = rows[rows["model"] == PEOPLE].set_index(["level", "name"])["accuracy"]
     models = rows[rows["model"] != PEOPLE]
@@ -176,7 +176,7 @@ def gaps(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def against(rows: pd.DataFrame, field: str) -> pd.DataFrame:
-    """Accuracies with a column per value of `field` (in the order of the rows), a row per combination of the others.
+    """Return accuracies with a column per value of `field` and a row per combination of the others.
 
     `rows` has accuracy and any other columns, such as model, size and unit (words or characters: Xiang et al. 2021,
     section 5). Rows with fewer than two values are left out.

@@ -1,5 +1,4 @@
-"""Diagnostics (Ettinger 2020) over the runs of a study: what eval.diagnostics.measures says of each run, and means over
-runs.
+"""Measures of diagnostics (Ettinger 2020) for each run of a study, and their means over runs.
 
 A diagnostic has tens of items and no law of how it grows with text: no line is fitted to it, and each size stands for
 itself. Two intervals: over runs (new samples and initialisations, these items) and over items (new items of this kind,
@@ -32,13 +31,12 @@ _SIDES = {"a": "fitting roles", "b": "reversed roles"}
 
 @dataclass
 class Diagnosed:
-    """What the runs of a study say of one diagnostic.
+    """Answers of a study's runs to one diagnostic.
 
     runs: one row per scored run: columns of Study.runs; of models that have no place on a curve group and manifest
       alone, the others null (size "").
-    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES; those of the parts
-    of
-      CPRAG by constraint are named as in CONSTRAINTS.
+    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES; the parts of CPRAG
+      by constraint are named as in CONSTRAINTS.
     probabilities: run, name, probability: means over items (mean_probabilities). people: the same of people's cloze
       probabilities, where the diagnostic's files hold them: name, probability.
     words: of one run of each group at its largest size: group, item, condition, context, fitting (words that people or
@@ -122,7 +120,7 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
 
 
 def _compared(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Policies with the same keys; how a masked model hides words is told where two of them do it differently."""
+    """Return policies with the same keys; `pll` is a key only where two masked models differ in it."""
     keys = dict.fromkeys(key for policy in policies.values() for key in policy)
     if len({policy["pll"] for policy in policies.values() if "pll" in policy}) < 2:
         keys.pop("pll", None)
@@ -135,7 +133,7 @@ def _measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_constraint(cloze: pd.DataFrame) -> pd.DataFrame:
-    """CPRAG's measures of unchanged contexts that constrain people highly and lowly (Federmeier and Kutas 1999).
+    """Return CPRAG's measures of unchanged contexts by how much they constrain people (Federmeier and Kutas 1999).
 
     Columns of eval.diagnostics.measures.MEASURES, named as in CONSTRAINTS. The paper reports them together only.
     """
@@ -149,7 +147,7 @@ def by_constraint(cloze: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> pd.DataFrame:
-    """Mean probability of good and bad words in unchanged contexts: name, probability; of words that can be expressed.
+    """Return name, probability: the mean of good and bad words in unchanged contexts, if they can be expressed.
 
     cprag: the expected word, and the two that do not fit. role: the target where the roles fit, and after the same
     words with the roles reversed. neg: the true and the false word of each condition. `column`: prob, the model's, or
@@ -171,8 +169,7 @@ def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob"
 
 
 def _people(benchmark: str, cloze: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """People's mean cloze probabilities, and the sensitivities that they would have as a model's; ROLE-88 alone holds
-    what is needed."""
+    """Return people's mean cloze probabilities, and the sensitivities of a model that had them (ROLE-88 only)."""
     if benchmark != "role":
         return pd.DataFrame(columns=["name", "probability"]), pd.DataFrame(columns=[*KEYS, "accuracy"])
     as_model = measures("role", cloze.assign(prob=cloze["cloze"]))
@@ -181,7 +178,7 @@ def _people(benchmark: str, cloze: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
 
 
 def _first_runs(runs: pd.DataFrame) -> dict[str, str]:
-    """One run of each group: the first of its largest size."""
+    """Return one run of each group: the first of its largest size."""
     ordered = runs.assign(words=runs["sample_words"].fillna(0)).sort_values("words", ascending=False, kind="stable")
     first = ordered.groupby("group", sort=False).head(1)
     by_group = {str(group): str(run) for run, group in first["group"].items()}
@@ -206,10 +203,12 @@ def _inexpressible(folder: Path) -> dict[str, int]:
 
 
 def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
-    """Means over the runs of a size: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over
-    new runs, as of analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's
-    95% intervals over new items), sd (of drawn conditions: mean over runs of that over trials), ties, unknown (items
-    with a word that cannot be expressed, mean over runs) and known (accuracy without these).
+    """Average measures over the runs of a size.
+
+    Columns: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over new runs, as of
+    analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's 95% intervals over
+    new items), sd (of randomised conditions: over trials, mean over runs), ties, unknown (items with a word that cannot
+    be expressed, mean over runs) and known (accuracy without these).
 
     Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave: of tens of items
     runs often have the same share right, which is no sign that all runs would.
@@ -237,7 +236,7 @@ def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
 
 
 def _by_run(rows: pd.DataFrame, name: str, runs: pd.DataFrame, keys: pd.MultiIndex) -> pd.DataFrame:
-    """(R, measures) of one column."""
+    """Return (R, measures) of one column."""
     table = rows.set_index(["run", *KEYS])[name].unstack("run")
     return table.reindex(keys).T.reindex(runs.index).astype(np.float64)
 
@@ -264,13 +263,13 @@ def _at(
 
 
 def at_largest(means: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `over_sizes` at each group's largest size."""
+    """Return rows of `over_sizes` at each group's largest size."""
     largest = means.groupby("group")["words"].transform("max")
     return means[(means["words"] == largest) | means["words"].isna()].reset_index(drop=True)
 
 
 def points(answers: Diagnosed) -> pd.DataFrame:
-    """One row per run and measure, of runs with a size: run, group, size, seed, words, KEYS, accuracy."""
+    """Return one row per run and measure, of runs with a size: run, group, size, seed, words, KEYS, accuracy."""
     runs = answers.runs[answers.runs["sample_words"].notna()]
     table = answers.measured[answers.measured["run"].isin(runs.index)][["run", *KEYS, "accuracy"]]
     named = runs.rename(columns={"sample_words": "words"})

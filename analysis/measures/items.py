@@ -1,4 +1,4 @@
-"""Pairs one by one: the hardest, those that runs disagree about, and where in a sentence a judgement is made."""
+"""Single pairs: the hardest, those that runs disagree about, and where in a sentence a judgement is made."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _BETWEEN = " .,;:?!"  # words
 
 
 def largest_size(runs: pd.DataFrame) -> pd.Series:
-    """(R,) which runs are of the largest size of their group; a model of unknown size is one."""
+    """Return (R,) which runs are of the largest size of their group; a model of unknown size is one."""
     words = runs["sample_words"].fillna(0)
     largest = runs.loc[words.groupby(runs["group"]).idxmax()].set_index("group")["size"]
     return runs["size"] == runs["group"].map(largest)
 
 
 def pair_accuracies(judged: Judgements, group: str, size: str) -> Array:
-    """(P,) mean outcome of each pair over the runs of a group at a size."""
+    """Return (P,) mean outcome of each pair over the runs of a group at a size."""
     of = ((judged.runs["group"] == group) & (judged.runs["size"] == size)).to_numpy()
     accuracies: Array = judged.outcome[of].mean(axis=0, dtype=np.float64)
     return accuracies
 
 
 def hardest_pairs(judged: Judgements, margins: Array, each: int = 3) -> pd.DataFrame:
-    """Of every paradigm the `each` pairs that the runs of all groups at their largest sizes get wrong most.
+    """Return of every paradigm the `each` pairs that the runs of all groups at their largest sizes get wrong most.
 
     One row per pair: phenomenon, paradigm, pair_id, accuracy (mean over groups of the mean over runs), margin. Of pairs
     that are equally hard those with the lowest `margins` (P,), as of `mean_margins`, come first.
@@ -46,7 +46,7 @@ def hardest_pairs(judged: Judgements, margins: Array, each: int = 3) -> pd.DataF
 
 
 def mean_margins(paths: Sequence[Path], pairs: pd.DataFrame) -> Array:
-    """(P,) mean over score files of good - bad, in standard deviations of that file; repeats of a pair are averaged.
+    """Return the (P,) mean over score files of good - bad in standard deviations of each file, averaged over repeats.
 
     `pairs`: paradigm and pair_id, which every file has.
     """
@@ -60,7 +60,7 @@ def mean_margins(paths: Sequence[Path], pairs: pd.DataFrame) -> Array:
 
 
 def learned_and_lost(judged: Judgements) -> pd.DataFrame:
-    """Pairs that most runs of a group judge differently at its largest size than at its smallest, by paradigm.
+    """Return pairs that most runs of a group judge differently at its largest size than at its smallest, by paradigm.
 
     One row per group and paradigm: phenomenon, pairs, learned and lost (shares of pairs whose mean outcome crosses .5
     upwards and downwards; one at .5 has crossed neither way). Groups of one size are left out.
@@ -80,7 +80,7 @@ def learned_and_lost(judged: Judgements) -> pd.DataFrame:
 
 
 def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
-    """Pairs whose judgement flips most often from size to size, and between runs of one size.
+    """Return pairs whose judgement flips most often from size to size, and between runs of one size.
 
     One row per pair and group, the `each` of every paradigm that flip most: group, phenomenon, paradigm, pair_id, flips
     (how often the majority of a size's runs changes sides from one size to the next; a size that is split evenly has
@@ -112,7 +112,7 @@ def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
 
 
 def seed_disagreement(judged: Judgements) -> pd.DataFrame:
-    """How often two runs that differ in their seed alone judge a pair differently.
+    """Return how often two runs that differ in their seed alone judge a pair differently.
 
     One row per group, size and phenomenon, overall among them (level, name): runs, disagreement: the mean over
     paradigms, pairs and pairs of runs of |difference of outcomes|; of n runs with k outcomes of 1 it is
@@ -141,7 +141,7 @@ def seed_disagreement(judged: Judgements) -> pd.DataFrame:
 
 
 def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
-    """Where in a pair's sentences the difference of their log-probabilities arises, from tokens.parquet.
+    """Return where in a pair's sentences the difference of their log-probabilities arises, from tokens.parquet.
 
     `items`: paradigm, pair_id, good, bad. One row per pair that has its tokens: paradigm, pair_id, before, differing,
     after: ln p(good) - ln p(bad) (nats) over the tokens that begin in what the sentences have in common first, in what
@@ -165,13 +165,13 @@ def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sentences(items: pd.DataFrame) -> dict[Any, tuple[str, str]]:
-    """(paradigm, pair_id) -> good and bad."""
+    """Return (paradigm, pair_id) -> good and bad."""
     columns = (items[name].tolist() for name in ("paradigm", "pair_id", "good", "bad"))
     return {(paradigm, pair): (good, bad) for paradigm, pair, good, bad in zip(*columns, strict=True)}
 
 
 def differing_spans(good: str, bad: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Characters in which two sentences differ: (start, end) in each, widened to whole words where there are spaces.
+    """Return the characters in which two sentences differ: (start, end) in each, widened to whole words.
 
     The space before the first differing word belongs to it, as tokens that carry it begin there.
     """
@@ -187,13 +187,13 @@ def differing_spans(good: str, bad: str) -> tuple[tuple[int, int], tuple[int, in
 
 
 def _within_word(sentence: str, at: int) -> bool:
-    """Whether a word goes on at a place; a text without spaces has no words."""
+    """Return whether a word goes on at a place; a text without spaces has no words."""
     inside = 0 < at < len(sentence) and " " in sentence
     return inside and sentence[at - 1] not in _BETWEEN and sentence[at] not in _BETWEEN
 
 
 def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: int, seed: int) -> list[dict[str, Any]]:
-    """Up to `each` wrongly judged pairs of every paradigm with their tokens, for reading.
+    """Return up to `each` wrongly judged pairs of every paradigm with their tokens, for reading.
 
     folder: scores of one run; items: columns of eval.scores.files.ITEMS; wrong: paradigm and pair_id of the pairs that
     this run judges wrongly. Drawn by `seed` from those whose tokens were kept. Each has paradigm, pair_id, phenomenon,

@@ -1,4 +1,4 @@
-"""Judgement methods beside each other: accuracy over templates, bias towards A and towards short sentences.
+"""Judgement methods compared: accuracy over templates, bias towards A and towards short sentences.
 
 The analyses of Ide et al. 2024 and, for the prefix methods, of Warstadt et al. 2020, section 6.4. Score files are
 counted by Polars run by run, so that memory holds one method of one run at a time; the rest works on the counts.
@@ -52,7 +52,7 @@ PREFIX_METHODS = ("one_prefix", "two_prefix")
 
 
 def score_files(study: Study, label: str) -> pd.DataFrame:
-    """Score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
+    """Return score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
     assert label.partition("+")[0] not in DIAGNOSTICS, label
     rows = [
         {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}
@@ -65,7 +65,7 @@ def score_files(study: Study, label: str) -> pd.DataFrame:
 def count_judgements(
     files: pd.DataFrame, ties: str, progress: Callable[[str], None] = lambda run: None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Counts by paradigm and by difference of lengths (the module says which columns); `files` as of `score_files`.
+    """Return counts by paradigm and by difference of lengths (columns: see the module); `files` of `score_files`.
 
     Raises RunError for a damaged file.
     """
@@ -107,7 +107,7 @@ def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 
 def _outcomes(path: Path, ties: str) -> pl.DataFrame:
-    """One row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
+    """Return one row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
     good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
     better, tie = known & (good > bad), ~known | (good == bad)  # as eval.scores.accuracy.tied
@@ -123,7 +123,7 @@ def _outcomes(path: Path, ties: str) -> pl.DataFrame:
 
 
 def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
-    """(paradigm, pair_id) x (method, run) outcomes, means over templates or trials; NaN where a method judges no pair.
+    """Return (paradigm, pair_id) x (method, run) outcomes, means over repeats; NaN for pairs that a method skips.
 
     `files` as of `score_files`. Raises RunError for a damaged file.
     """
@@ -136,7 +136,7 @@ def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
 
 
 def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0) -> tuple[float, float, float, str]:
-    """(R, P) values of runs x pairs -> mean over paradigms, its standard error, degrees of freedom, and over what.
+    """Return the mean over paradigms of (R, P) values, its standard error, degrees of freedom, and over what.
 
     Pairs are sorted by paradigm: `paradigms` (P,). Over new runs and new pairs of the same paradigms; over new pairs
     where there is one run. `overlap`: share of text that the runs' samples have in common, which hides as much of the
@@ -176,7 +176,7 @@ COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low"
 def accuracy_limits(
     outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Overall accuracy of each group by each method, with Wilson's limits of the variance of `crossed_mean`.
+    """Return overall accuracy of each group by each method, with Wilson's limits of the variance of `crossed_mean`.
 
     As of analysis.curves.fit.spread_limits: with Student's quantile, of as many trials as would vary as much (Korn and
     Graubard 1998), and no closer than chance in single judgements of new pairs gives, so that they have a width where
@@ -205,14 +205,14 @@ def accuracy_limits(
 
 
 def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
-    """Share of text that samples of these runs have in common."""
+    """Return share of text that samples of these runs have in common."""
     return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
 
 
 def compare_methods(
     outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """What every two methods of a group differ by, over the pairs that both judge: COMPARED.
+    """Return what every two methods of a group differ by, over the pairs that both judge: COMPARED.
 
     Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high and p by
     Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
@@ -239,7 +239,7 @@ def compare_methods(
 
 
 def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:
-    """Each group, and by method its runs x pairs."""
+    """Return each group, and by method its runs x pairs."""
     methods = dict.fromkeys(outcomes.columns.get_level_values("method"))
     for group in groups.unique():
         runs = set(groups.index[groups == group])
@@ -249,7 +249,7 @@ def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, 
 
 
 def _lengths(paths: dict[str, Path]) -> pl.DataFrame | None:
-    """paradigm, pair_id, difference: tokens of the good sentence less those of the bad one; None where none says."""
+    """Return paradigm, pair_id, difference: tokens of the good sentence less those of the bad one; None if unknown."""
     known = [paths[method] for method in OF_SENTENCES if method in paths]
     if not known:
         return None
@@ -264,7 +264,7 @@ def _read(path: Path, columns: list[str]) -> pl.DataFrame:
 
 
 def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
-    """One row per run and method, as tables 3, 9 and 10 of Ide et al. 2024 have them.
+    """Return one row per run and method, as tables 3, 9 and 10 of Ide et al. 2024 have them.
 
     accuracy: mean over repeats of the mean over paradigms; sd: standard deviation over repeats (NaN for one);
     repeats; best, best_accuracy: the repeat with the highest accuracy (their oracle); ties: share of judgements;
@@ -284,7 +284,7 @@ def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
 
 
 def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
-    """Point-biserial correlation of success with the difference of lengths (Ide et al. 2024, section 6, table 4).
+    """Correlate success with the difference of lengths (point-biserial; Ide et al. 2024, section 6, table 4).
 
     One row per run and method: r, its mean over repeats; NaN where all sentences of pairs are equally long, or all
     judgements alike. It is Pearson's r of outcomes (0, 1; a half for a tie that counts half) and differences. low,
@@ -302,7 +302,7 @@ def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
 
 
 def _point_biserial(counts: pd.DataFrame) -> float:
-    """Of rows difference, pairs, right, whose outcomes are 0 or 1."""
+    """Return of rows difference, pairs, right, whose outcomes are 0 or 1."""
     x, n, right = (counts[name].to_numpy(dtype=np.float64) for name in ("difference", "pairs", "right"))
     mean_x, mean_y = n @ x / n.sum(), right.sum() / n.sum()
     covariance = right @ x / n.sum() - mean_x * mean_y
@@ -311,7 +311,7 @@ def _point_biserial(counts: pd.DataFrame) -> float:
 
 
 def accuracy_by_difference(by_difference: pd.DataFrame, largest: int = 5) -> pd.DataFrame:
-    """Accuracy over the difference of lengths (Ide et al. 2024, figure 2): the rows of `by_difference` summed.
+    """Return accuracy over the difference of lengths (Ide et al. 2024, figure 2): the rows of `by_difference` summed.
 
     One row per method and difference, those beyond `largest` tokens joined to it: difference, judgements, accuracy,
     low, high (Wilson's 95% interval over the pairs, whose number is that of one run's one repeat).
@@ -328,7 +328,7 @@ def accuracy_by_difference(by_difference: pd.DataFrame, largest: int = 5) -> pd.
 
 
 def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
-    """Paradigm -> whether it shuffles words: both sentences of all its pairs have the same words, case aside.
+    """Return paradigm -> whether it shuffles words: both sentences of all its pairs have the same words, case aside.
 
     Ide et al. 2024, section 6, whose numbers of people (83.1% and 89.7%) come out where punctuation marks are words.
     `items`: paradigm, good, bad. A pair of one and the same sentence tells nothing.
@@ -343,7 +343,7 @@ def _bag(sentence: str) -> list[str]:
 
 
 def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of subject-verb agreement by what stands between the two (Ide et al. 2024, figure 4).
+    """Return accuracy of subject-verb agreement by what stands between the two (Ide et al. 2024, figure 4).
 
     One row per run, method and condition of accuracies.ATTRACTOR: run, method, condition, accuracy, of the template (or
     trial) with the highest overall accuracy, as there. Empty where a paradigm of them is missing.
@@ -360,7 +360,7 @@ def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
 
 
 def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Accuracy of `one` less that of `other` by run and paradigm, beside the difference of lengths (figure 6).
+    """Return accuracy of `one` less that of `other` by run and paradigm, beside the difference of lengths (figure 6).
 
     Columns run, paradigm, accuracy_difference, length_difference; over the paradigms that both judge.
     """
@@ -375,7 +375,7 @@ def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd
 
 
 def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd.DataFrame:
-    """Full sentences beside one and two prefixes (Warstadt et al. 2020, figure 6), on the same paradigms.
+    """Return full sentences beside one and two prefixes (Warstadt et al. 2020, figure 6), on the same paradigms.
 
     `phenomena`: paradigm -> phenomenon. One row per run, prefix method, level and name: paradigms, accuracy, full (lp
     on the same paradigms). Empty where a study has no prefix method, or no lp.

@@ -1,4 +1,4 @@
-"""What predicts a right judgement besides the paradigm: length, perplexity, probability, confidence.
+"""Predictors of a right judgement besides the paradigm: length, perplexity, probability, confidence.
 
 Warstadt et al. 2020, section 5.2 and figure 2, from the score files of `lp`. Paradigms differ in these and in how hard
 they are, so that bins which pool them show which paradigms they hold (Simpson 1951): pairs are compared within their
@@ -26,7 +26,7 @@ BINS = ["group", "predictor", "x", "judgements", "runs", "accuracy", "low", "hig
 
 
 def shallow_predictors(scores: pd.DataFrame) -> pd.DataFrame:
-    """(P rows) the columns of PREDICTORS, from a score file of `lp` (columns of eval.scores.files.SCORES).
+    """Return (P rows) the columns of PREDICTORS, from a score file of `lp` (columns of eval.scores.files.SCORES).
 
     Perplexity is exp(-log-probability / words), over the corpus's reference words, so that models over words and pieces
     compare; confidence is |ln p(good) - ln p(bad)|.
@@ -41,7 +41,7 @@ def shallow_predictors(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.DataFrame:
-    """Accuracy in bins of each predictor; `files`: group, path (score files of `lp`, the runs of a group at one size).
+    """Return accuracy in bins of each predictor; `files`: group, path (score files of `lp` at one size).
 
     One row per group, predictor and bin, as of `accuracy_in_bins`: BINS.
     """
@@ -60,7 +60,7 @@ def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.
 def accuracy_in_bins(
     judged: pd.DataFrame, predictors: Sequence[str], group: str, runs: int, bins: int = 10
 ) -> list[dict[str, Any]]:
-    """Rows of BINS, by predictor and bin of its quantiles within each paradigm, lowest first.
+    """Return rows of BINS, by predictor and bin of its quantiles within each paradigm, lowest first.
 
     `judged`: paradigm, the predictors and `outcome` of all judgements of a group's runs. accuracy: the mean over
     paradigms, plus by how much the bin lies above each paradigm's own accuracy, on average over the paradigms that it
@@ -91,7 +91,7 @@ def accuracy_in_bins(
 
 
 def quantile_bins(values: pd.Series, paradigms: pd.Series, bins: int) -> pd.Series:
-    """The bin, 0..bins - 1, of each value among those of its paradigm; equal values are never parted."""
+    """Return the bin, 0..bins - 1, of each value among those of its paradigm; equal values are never parted."""
     within = values.groupby(paradigms)
     place = (within.rank(method="average") - 0.5) / within.transform("size")
     numbers: pd.Series = np.floor(place * bins).clip(0, bins - 1).astype(int)

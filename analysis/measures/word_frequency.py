@@ -1,4 +1,4 @@
-"""How frequent a benchmark's words are in the text that a run was trained on, and what that does to accuracy.
+"""The frequency of a benchmark's words in a run's training text, and accuracy by it.
 
 Figure 1 of Xiang et al. 2021 compares CLiMP's vocabulary with the word frequencies of the Chinese Internet Corpus; of
 accuracy it says nothing. Here the text is the run's own sample, drawn again from the text store as training drew it and
@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 
 
 def pair_words(items: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Words of each pair: paradigm, pair_id, and as lists all (of the good sentence), good and bad (each one's own)."""
+    """Return the words of each pair: paradigm, pair_id, and lists: all (of the good one), good and bad (own words)."""
     goods, bads = ([str(text) for text in items[side]] for side in ("good", "bad"))
     cut = {text: words(text, reference) for text in dict.fromkeys([*goods, *bads])}
     rows = []
@@ -43,7 +43,7 @@ def pair_words(items: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
-    """(P rows) paradigm and columns of PREDICTORS, of `pair_words`.
+    """Return (P rows) paradigm and columns of PREDICTORS, of `pair_words`.
 
     NaN where a sentence has no word of its own (another order).
     """
@@ -57,8 +57,7 @@ def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
 
 
 def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.DataFrame, Array]]) -> pd.DataFrame:
-    """Accuracy in bins of frequency within paradigms: rows of BINS, as of
-    analysis.measures.predictors.accuracy_in_bins.
+    """Return accuracy in bins of frequency within paradigms: rows of BINS, as of `accuracy_in_bins`.
 
     `runs`: index run, group. `judged`: run -> its `pair_frequencies` and its outcomes (P,).
     """
@@ -70,7 +69,7 @@ def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.Data
 
 
 def among_most_frequent(vocabulary: Sequence[str], counts: Counts) -> pd.DataFrame:
-    """How many of a benchmark's distinct words are among the `rank` most frequent words of a text: rank, words, share.
+    """Count the distinct words among the `rank` most frequent words of a text: rank, words, share.
 
     Ranks beyond the number of words that occur are left out, but for one that holds them all.
     """

@@ -55,7 +55,7 @@ def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]
 
 @cache
 def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", schema_version())
     return bundle.replace("</script", "<\\/script")
 
@@ -65,27 +65,27 @@ def _asset(name: str, package: str = "analysis.page") -> str:
 
 
 def _minus(write: Callable[..., str]) -> Callable[..., str]:
-    """The same text with a minus sign in place of the hyphen."""
+    """Wrap a formatter so that it writes minus signs for hyphens."""
     return lambda *values, **more: write(*values, **more).replace("-", "\N{MINUS SIGN}")
 
 
 def _signed(text: str) -> str:
-    """A sentence with minus signs before its negative numbers in place of hyphens."""
+    """Replace the hyphens before negative numbers in a sentence by minus signs."""
     return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def _size(words: float) -> str:
-    """125k; a dash for what is not known"""
+    """Format words: 125k; a dash for an unknown number."""
     return "\N{EN DASH}" if math.isnan(words) else readable_size(format_size(round(words)))
 
 
 def _number(value: Any, form: str = ",.0f") -> str:
-    """A number for a table; an empty cell for what is not known."""
+    """Format a number for a table; an empty cell for an unknown one."""
     return "" if value is None or pd.isna(value) else format(float(value), form)
 
 
 def _duration(seconds: Any) -> str:
-    """1 h 05 min, 12 min, 40 s"""
+    """Format seconds: 1 h 05 min, 12 min, 40 s."""
     if seconds is None or pd.isna(seconds):
         return ""
     minutes = round(float(seconds) / 60)

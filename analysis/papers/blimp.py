@@ -1,4 +1,4 @@
-"""BLiMP's tables and figures as exhibits: of the published models, and of the groups of a study beside them."""
+"""BLiMP's tables and figures as exhibits, of the published models and of a study's groups."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from analysis.measures.accuracies import (
 
 
 def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame, known: pd.DataFrame) -> Exhibit:
-    """Table 4. `known`: the published list of paradigms (accuracies.paradigm_table)."""
+    """Return table 4; `known`: the published list of paradigms (accuracies.paradigm_table)."""
     table = paradigm_table(accuracies, known)
     return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes}, folded=True)
 
 
 def phenomena_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Table 3."""
+    """Return table 3."""
     return Exhibit(name, heading, about, phenomenon_table(accuracies), strong=(0,))
 
 
 def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Where models stand above people and where below."""
+    """Return models above and below people."""
     rows = gaps(accuracies)
     table = rows.pivot(index=["level", "name"], columns="model", values="gap")[list(dict.fromkeys(rows["model"]))]
     order = sorted(table.index, key=lambda key: (key[0] != "overall", -table.loc[key].mean()))
@@ -47,7 +47,7 @@ def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame
 
 
 def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Figure 1, and a row for each two models with the interval of their correlation."""
+    """Return figure 1, and a row for each two models with the interval of their correlation."""
     rows = correlations(accuracies)
     models = list(dict.fromkeys(rows["model"]))
     first = rows["model"].map(models.index) < rows["other"].map(models.index)
@@ -68,7 +68,7 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
 def conditions_exhibit(
     name: str, heading: str, about: str, accuracies: pd.DataFrame, panels: Mapping[str, Conditions]
 ) -> Exhibit | None:
-    """Figures 3 and 4: panels with conditions of the same names; None where no model has all paradigms of a panel."""
+    """Return figures 3 and 4, panels with the same conditions; None where no model has all paradigms of a panel."""
     rows = by_condition(accuracies, panels)
     if rows.empty:
         return None

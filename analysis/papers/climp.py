@@ -16,13 +16,13 @@ from analysis.measures.accuracies import OVERALL, against, wide
 
 
 def model_table(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 of Xiang et al. 2021: a row per model, the overall accuracy and a column per phenomenon."""
+    """Return table 2 of Xiang et al. 2021: a row per model, the overall accuracy and a column per phenomenon."""
     table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon")]).T
     return table.rename_axis("model", axis=0).rename_axis(None, axis=1).reset_index()
 
 
 def units_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame) -> Exhibit | None:
-    """Words against characters. `rows`: kind, size, unit (words, characters), accuracy; None without a pair.
+    """Compare words with characters; `rows`: kind, size, unit (words, characters), accuracy. None without a pair.
 
     Sizes keep the order of the rows.
     """
@@ -42,7 +42,7 @@ def units_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame) -> Ex
 
 
 def sizes_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame, sizes: Sequence[str]) -> Exhibit | None:
-    """The same models on more text, from the smallest of `sizes` up; None where no model has two."""
+    """Compare the same models on more text, from the smallest of `sizes` up; None where no model has two."""
     ordered = rows.sort_values("size", key=lambda column: column.map(list(sizes).index), kind="stable")
     table = against(ordered, "size")
     if table.empty:
@@ -58,5 +58,5 @@ def _sizes(drawn: pd.DataFrame, width: int | str) -> Chart:
 
 
 def _above(rows: pd.DataFrame) -> float:
-    """A limit of the axis, in whole tenths, that leaves the marks room."""
+    """Return a limit of the axis, in whole tenths, that leaves room for the marks."""
     return min(1.0, math.ceil(float(rows["accuracy"].max()) * 10 + 0.2) / 10)

@@ -1,4 +1,4 @@
-"""What follows from the published accuracies, paper by paper, as exhibits and as statements checked against them."""
+"""The papers reproduced from their published accuracies: exhibits, and statements checked against them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Paper:
 
 
 def reproduce() -> list[Paper]:
-    """All that follows from the published numbers, by paper."""
+    """Reproduce the papers from their published numbers."""
     blimp = _people_last(read_published("blimp"))
     climp = _people_last(read_published("climp"))
     methods = published_file("acceptability_methods")
@@ -265,7 +265,7 @@ def _methods(rows: pd.DataFrame) -> list[Exhibit]:
 
 
 def _by_model(name: str, heading: str, about: str, rows: pd.DataFrame, *, drawn: bool = True) -> Exhibit:
-    """A row per method, a column per benchmark and model."""
+    """Return a row per method, a column per benchmark and model."""
     named = rows.assign(of=rows["benchmark"].map({"blimp": "", "climp": "CLiMP "}) + rows["model"])
     order, columns = list(dict.fromkeys(named["method"])), list(dict.fromkeys(named["of"]))
     table = named.pivot(index="method", columns="of", values="value").loc[order, columns]

@@ -1,4 +1,4 @@
-"""`python -m analysis published=true`: the papers' tables and figures from published accuracies, to check our code."""
+"""The report of `python -m analysis published=true`: the papers' tables and figures from published accuracies."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
 
 
 def summary(checks: pd.DataFrame) -> str:
-    """How many statements follow from the published accuracies, and how many of them by a choice of ours."""
+    """Count the statements that follow from the published accuracies, and those of them that follow by our choice."""
     chosen = int((checks["agrees"] & checks["chosen"]).sum())
     by_choice = f", {chosen} of them by a choice of paradigms that the paper does not name" if chosen else ""
     return f"{int(checks['agrees'].sum())} of {plural(len(checks), 'statement')} come out{by_choice}"
 
 
 def _statements(checks: pd.DataFrame) -> list[dict[str, Any]]:
-    """Statements with both numbers as text: the paper's with the digits that it gives, ours with one more."""
+    """Return statements with both numbers as text: the paper's with its own digits, ours with one more."""
     rows = [{str(key): value for key, value in row.items()} for row in checks.to_dict("records")]
     for row in rows:
         near, bound = row["tolerance"], row["relation"] != "="
@@ -72,7 +72,7 @@ def _statements(checks: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def number_text(value: float, digits: int) -> str:
-    """.350 and .0522, as papers write what lies below 1; counts whole; from a million on 9.7e+21."""
+    """Format .350 and .0522 as papers write numbers below 1; counts whole; from a million on 9.7e+21."""
     if abs(value) >= 1e6:
         return f"{value:.2g}"
     if value == round(value):
@@ -81,7 +81,7 @@ def number_text(value: float, digits: int) -> str:
 
 
 def print_reproduction(console: Console, papers: list[Paper]) -> None:
-    """All tables but the long one of paradigms, then what does not come out of each paper's statements."""
+    """Print all tables but the long one of paradigms, then the statements that do not follow."""
     for paper in papers:
         for exhibit in paper.exhibits:
             if len(exhibit.rows()) <= LONGEST:

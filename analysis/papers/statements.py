@@ -1,4 +1,4 @@
-"""What the papers state in their text and print in their tables, against what follows from the published accuracies.
+"""Statements and printed tables of the papers, checked against the published accuracies.
 
 `measures` of a benchmark are numbers by name; analysis/published/statements.csv says which name a statement is about.
 A statement that does not follow is shown with both numbers. Those of BLiMP's figure 3 are about paradigms that the
@@ -43,7 +43,7 @@ CLIMP_PARADIGMS = {
 
 
 def check(benchmark: str, measures: Mapping[str, float]) -> pd.DataFrame:
-    """The statements about one benchmark: COLUMNS; `agrees` is a boolean, and so is `chosen`: it agrees by our choice.
+    """Check the statements about one benchmark: COLUMNS; `chosen` is True where one agrees by our choice.
 
     Relation "=": within the tolerance of the value, which is half of the last digit that is stated unless the statement
     is a range; "<", ">": below it, above it. Raises KeyError for a statement about a number that is not there.
@@ -59,7 +59,7 @@ def check(benchmark: str, measures: Mapping[str, float]) -> pd.DataFrame:
 
 
 def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the papers' tables: how many of each agree, and which do not."""
+    """Check the cells of the papers' tables: how many of each agree, and which do not."""
     printed = published_file("printed")
     printed = printed[printed["benchmark"] == benchmark]
     rows = printed.merge(accuracies, on=["level", "name", "model"], how="left", validate="one_to_one")
@@ -92,19 +92,19 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def _values(accuracies: pd.DataFrame) -> Values:
-    """(name, model) -> accuracy, of phenomena and of the whole."""
+    """Return accuracies of phenomena and of the whole by (name, model)."""
     rows = accuracies[accuracies["level"] != "paradigm"]
     return {(name, model): float(value) for name, model, value in rows[["name", "model", "accuracy"]].to_numpy()}
 
 
 def _names(accuracies: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Phenomena, and models without people."""
+    """Return phenomena, and models without people."""
     table = wide(accuracies, "phenomenon")
     return [str(name) for name in table.index], [str(model) for model in table if model != PEOPLE]
 
 
 def blimp_measures(accuracies: pd.DataFrame) -> dict[str, float]:
-    """Numbers of Warstadt et al. 2020 from the published accuracies (eval.published: blimp)."""
+    """Return numbers of Warstadt et al. 2020 from the published accuracies (eval.published: blimp)."""
     values, (phenomena, models) = _values(accuracies), _names(accuracies)
     measures = {f"{name} {model}": value for (name, model), value in values.items()}
     whole = {model: values[OVERALL, model] for model in models}
@@ -159,7 +159,7 @@ def _losses(accuracies: pd.DataFrame) -> dict[str, float]:
 
 
 def _words_to_people(values: Values) -> dict[str, float]:
-    """Words at which the published slope reaches people, from the accuracy of the model trained on all of its text."""
+    """Return the words at which the published slope reaches people, from the accuracy of the fully trained model."""
     rows = published_slopes()[["model", "phenomenon", "slope"]].to_numpy()
     slopes = {(model, name): float(slope) for model, name, slope in rows}
     measures = {}
@@ -171,14 +171,14 @@ def _words_to_people(values: Values) -> dict[str, float]:
 
 
 def climp_models(models: Sequence[str]) -> pd.DataFrame:
-    """The published models of CLiMP that come in several sizes and units: model, kind, size (sentences), unit."""
+    """Return the published models of CLiMP in several sizes and units: model, kind, size (sentences), unit."""
     parts = pd.Series(models).str.extract(r"^(?P<kind>LSTM|5-gram)-(?P<size>[\d.]+M)-(?P<unit>word|char)$")
     parts["unit"] = parts["unit"].map({"word": "words", "char": "characters"})
     return parts.assign(model=list(models)).dropna()[["model", "kind", "size", "unit"]].reset_index(drop=True)
 
 
 def climp_measures(accuracies: pd.DataFrame, people_of_blimp: float) -> dict[str, float]:
-    """Numbers of Xiang et al. 2021 from table 2 (eval.published: climp)."""
+    """Return numbers of Xiang et al. 2021 from table 2 (eval.published: climp)."""
     values, (phenomena, models) = _values(accuracies), _names(accuracies)
     total = sum(CLIMP_PARADIGMS.values())
     means = {
@@ -213,13 +213,13 @@ def climp_measures(accuracies: pd.DataFrame, people_of_blimp: float) -> dict[str
 
 
 def _gains(by_unit: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Kind, size, and what characters gain over words."""
+    """Return kind, size, and what characters gain over words."""
     gained = by_unit["characters"] - by_unit["words"]
     return list(zip(by_unit["kind"], by_unit["size"], gained, strict=True))
 
 
 def methods_measures(table: pd.DataFrame, blimp: Mapping[str, float]) -> dict[str, float]:
-    """Numbers of Ide et al. from their tables (published_file acceptability_methods); `blimp`: blimp_measures."""
+    """Return numbers of Ide et al. from their tables (acceptability_methods); `blimp`: of blimp_measures."""
     mean, best, share = (
         table[table["measure"] == measure].pivot(index="method", columns=["benchmark", "model"], values="value")
         for measure in ("accuracy", "best", "share of A")

@@ -14,10 +14,10 @@ def published_file(name: str) -> pd.DataFrame:
 
 
 def published_slopes() -> pd.DataFrame:
-    """Slopes of Warstadt et al. 2020, section 6.3, per doubling: model, phenomenon, slope, source."""
+    """Return slopes of Warstadt et al. 2020, section 6.3, per doubling: model, phenomenon, slope, source."""
     return published_file("slopes")
 
 
 def published_perplexity() -> pd.DataFrame:
-    """Perplexities of Warstadt et al. 2020, note 16: model, words, perplexity, source."""
+    """Return perplexities of Warstadt et al. 2020, note 16: model, words, perplexity, source."""
     return published_file("perplexity")

@@ -1,4 +1,4 @@
-"""Sections of a study's report that follow from accuracies alone, each made where its data is there.
+"""Exhibits of a study's accuracies, each made where its data exist.
 
 Ours are the groups of the study at each one's largest size; published models and people stand beside them.
 """
@@ -21,7 +21,7 @@ _UNITS = {"char": "characters", "jieba": "words", "word": "words"}
 
 
 def study_exhibits(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str = "") -> list[Exhibit]:
-    """Exhibits for one benchmark of a study; `published`: its eval.published accuracies, empty where there are none.
+    """Return the exhibits of one benchmark of a study; `published`: its eval.published accuracies, maybe empty.
 
     `people`: who the people among them are, where they are not the published ones.
     """
@@ -89,7 +89,7 @@ def _blimp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: 
 
 
 def _climp(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit | None]:
-    """Words against characters, where the study has tokenizers of both kinds for one model and size."""
+    """Compare words with characters, where the study has tokenizers of both kinds for one model and size."""
     at = curves.accuracies
     at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")]
     runs = judged.runs.drop_duplicates("group").set_index("group")

@@ -1,4 +1,4 @@
-"""Sections of a report on curves, beyond their slopes: words to reach people, slopes compared, shapes, logits.
+"""Exhibits of curves beyond their slopes: words to reach people, slopes compared, shapes, log-odds, coverage.
 
 Made of the tables of analysis.exhibits.tables.curves; each appears where its table has rows.
 """
@@ -53,7 +53,7 @@ def context(section: Section, report: Report) -> list[Exhibit]:
 
 @contributes(110)
 def coverage(section: Section, report: Report) -> list[Exhibit]:
-    """The same for all benchmarks, at the end of the page."""
+    """Add the same table for all benchmarks at the end of the page."""
     if section.label != [*report.sections][-1]:
         return []
     parts = [(of.judged.runs, of.curves.slopes) for of in report.sections.values()]
@@ -61,10 +61,9 @@ def coverage(section: Section, report: Report) -> list[Exhibit]:
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
-    """Exhibits of one benchmark; `tables`: of analysis.exhibits.tables.curves.curve_tables; `people`: who, if not
-    published.
+    """Return the exhibits of one benchmark's `curve_tables`.
 
-    `confidence`: of the intervals in `tables`.
+    `confidence`: of the intervals in `tables`; `people`: who they are, if they are not the published ones.
     """
     intervals = f"{confidence:.0%} intervals"
     makers: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
@@ -141,7 +140,7 @@ def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
 
 
 def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
-    """Differences of slopes with intervals, a row per phenomenon, a mark per pair of curves, filled where p_holm < .05.
+    """Draw differences of slopes, a row per phenomenon, a mark per pair of curves, filled where p_holm < .05.
 
     `rows`: analysis.curves.comparisons.compare_slopes with the column `pair`, the name of the two curves.
     """
@@ -234,7 +233,7 @@ def _or_dash(value: object) -> str:
 
 
 def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
-    """What a context before each sentence changes, by phenomenon and by size; `rows`: curve_tables.context_changes."""
+    """Show what a context before each sentence changes, by phenomenon and by size; `rows`: of context_changes."""
     rows = rows[rows["level"] != "paradigm"]
     of_all = rows[rows["size"] == "all"].reset_index(drop=True)
     by_size = rows[rows["size"] != "all"].reset_index(drop=True)
@@ -270,7 +269,7 @@ def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame
 
 
 def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confidence: float) -> Exhibit | None:
-    """How often the intervals of this code held the truth in simulated studies of designs like those `studied`.
+    """Show how often the intervals covered the truth in simulated studies of designs like those `studied`.
 
     `studied`: rows of Study.runs and Curves.slopes of each benchmark; `confidence`: of the intervals of the slopes.
     None where no such design was simulated (tests/bench/coverage.py), which is so for all but 95% intervals.

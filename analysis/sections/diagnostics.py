@@ -1,4 +1,4 @@
-"""The tables of Ettinger 2020 with ours beside the paper's, and shares of items over the text that was trained on."""
+"""The tables of Ettinger 2020 with ours beside the paper's, and shares of items over training text."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def diagnostic_section(study: Study, label: str, confidence: float) -> TableSect
 
 
 def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
-    """Exhibits of one diagnostic, in the order of the paper's tables; each appears where its data is there."""
+    """Return the exhibits of one diagnostic, in the paper's order; each appears where its data exist."""
     means = over_sizes(answers, confidence)
     ours = at_largest(means).rename(columns={"group": "model"})
     theirs = _published(answers.benchmark, ours)
@@ -105,7 +105,7 @@ def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
 
 
 def _published(benchmark: str, ours: pd.DataFrame) -> pd.DataFrame:
-    """The paper's measures as rows of ours: model, KEYS, accuracy, sd, items, low_items, high_items."""
+    """Return the paper's measures as rows of ours: model, KEYS, accuracy, sd, items, low_items, high_items."""
     rows = read_published(benchmark, (*COLUMNS, "sd")).assign(model=lambda rows: rows["model"] + PAPER)
     items = ours.drop_duplicates(KEYS)[[*KEYS, "items"]]
     rows = rows.merge(items, on=KEYS, how="inner")
@@ -123,7 +123,7 @@ def _models(*parts: pd.DataFrame) -> list[str]:
 
 
 def _within(k: int, columns: dict[str, str], rows: pd.DataFrame, model: str) -> dict[str, object]:
-    """One row of a table of word prediction; of conditions drawn at random the deviation of the trials stands after."""
+    """Return one row of a table of word prediction; randomised conditions have the deviation of their trials."""
     row: dict[str, object] = {"model": model, "first": k}
     for name, heading in columns.items():
         row[heading] = _share(rows, model, f"accuracy@{k}", name)
@@ -151,7 +151,7 @@ def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) ->
 
 
 def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
-    """Table 8."""
+    """Return table 8."""
     rows = pd.concat([ours, theirs])
     bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
     if not bins:
@@ -227,7 +227,7 @@ def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
 
 
 def _spelled(name: str) -> str:
-    """A part of a diagnostic as people read it: "simple negative"."""
+    """Spell out a part of a diagnostic: "simple negative"."""
     return name.replace("_", " ").replace("simp ", "simple ")
 
 
@@ -309,7 +309,7 @@ def _panel(rows: pd.DataFrame, levels: pd.DataFrame, heading: str, unit: str, wi
 
 
 def _words_table(answers: Diagnosed) -> pd.DataFrame:
-    """item, condition, context, fitting, and a column of words for each group."""
+    """Return item, condition, context, fitting, and a column of words for each group."""
     keys = ["item", "condition", "context", "fitting"]
     table = answers.words.pivot(index=keys, columns="group", values="words")
     order = pd.MultiIndex.from_frame(answers.words[keys].drop_duplicates())
@@ -318,7 +318,7 @@ def _words_table(answers: Diagnosed) -> pd.DataFrame:
 
 
 def _top_words(answers: Diagnosed) -> Exhibit | None:
-    """Tables 6, 10, 13 and 15: the items that the paper prints."""
+    """Return tables 6, 10, 13 and 15: the items that the paper prints."""
     known = published_file("top_words")
     known = known[known["benchmark"] == answers.benchmark].assign(ending=lambda rows: rows["ending"].fillna(""))
     keys = ["item", "condition", "ending"]
@@ -357,7 +357,7 @@ def _all_words(answers: Diagnosed) -> Exhibit:
 
 
 def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
-    """Every measure of every size, with both intervals."""
+    """Return every measure of every size, with both intervals."""
     wide = theirs.pivot(index=KEYS, columns="model", values="accuracy").rename_axis(None, axis=1).reset_index()
     rows = means.merge(wide, on=KEYS, how="left")
     rows["name"] = rows["name"].map(_spelled)

@@ -1,4 +1,4 @@
-"""Sections of a report on pairs one by one: the hardest, those that flip, and errors token by token."""
+"""Exhibits of single pairs: the hardest, those that flip, and errors token by token."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEED = 1
 
 
 def item_exhibits(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> list[Exhibit]:
-    """`files`: score files of the runs at the largest sizes (score_exhibits); `items`: of the benchmark."""
+    """Return exhibits of single pairs; `files`: of the runs at the largest sizes; `items`: of the benchmark."""
     exhibits = [
         _disagreement(judged),
         _learned(judged),
@@ -126,7 +126,7 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
 
 
 def _one_run(files: pd.DataFrame) -> pd.DataFrame:
-    """The first run of each group that has tokens."""
+    """Return the first run of each group that has tokens."""
     with_tokens = files[files["path"].map(lambda path: (path.parent / TOKENS_FILE).exists())]
     return with_tokens.drop_duplicates("group")
 
@@ -180,7 +180,7 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
 
 
 def _tokens(tokens: list[dict[str, Any]]) -> str:
-    """Becca −5.4 [herself −6.7] . −3.0"""
+    """Format tokens with their log-probabilities: Becca −5.4 [herself −6.7] . −3.0"""
     shown = ""
     for number, token in enumerate(tokens):
         opens = token["differs"] and not (number and tokens[number - 1]["differs"])

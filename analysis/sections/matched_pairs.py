@@ -1,4 +1,4 @@
-"""Frozen and generated pairs side by side, and pairs of any words beside pairs of known words: figures and tables."""
+"""Frozen beside generated pairs, and pairs of any words beside pairs of known words: figures and tables."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _short(matched: Matched) -> str:
 
 
 def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
-    """Curves of both sets, each group under its own name and that of the set."""
+    """Return curves of both sets, each group under its own name and that of the set."""
     parts = []
     for judged in (matched.first, matched.second):
         runs = judged.runs.assign(group=judged.runs["group"].astype(str) + OF_PAIRS + judged.label)

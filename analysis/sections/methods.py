@@ -1,4 +1,4 @@
-"""Sections of a report that need the score files themselves: methods, shallow predictors, and pairs one by one.
+"""Exhibits from score files: methods, shallow predictors, and single pairs.
 
 All but one are of the runs at each curve's largest size; each appears where the files for it are there.
 """
@@ -57,7 +57,7 @@ from eval.scores.files import read_items
 
 
 def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFrame | None = None) -> list[Exhibit]:
-    """Exhibits of one benchmark from the score files of its runs; none where they are not at hand (W&B).
+    """Return exhibits of one benchmark from the score files of its runs; none without files (W&B).
 
     `runs`: rows of Study.runs over which methods are compared, where they are more than those of `judged`.
     """
@@ -90,7 +90,7 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
 
 
 def _overlaps(runs: pd.DataFrame) -> pd.Series:
-    """Share of text that each run's sample has in common with those of its group and size; 0 where none is known."""
+    """Return the share of text that each run's sample shares with those of its group and size; 0 where unknown."""
     shares = pd.Series(0.0, index=runs.index)
     for _, of_group in runs[runs["sample_words"].notna()].groupby("group", sort=False):
         overlap = design_of(of_group).overlap
@@ -99,7 +99,7 @@ def _overlaps(runs: pd.DataFrame) -> pd.Series:
 
 
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
-    """Means over the runs of a group."""
+    """Average over the runs of a group."""
     return (
         rows.assign(group=rows["run"].map(groups))
         .groupby(["group", *by], as_index=False, sort=False)
@@ -222,7 +222,7 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
 
 
 def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
-    """Figure 6 of Ide et al. 2024, as correlations."""
+    """Return figure 6 of Ide et al. 2024, as correlations."""
     methods = [method for method in dict.fromkeys(by_paradigm["method"]) if method != "in_template_lp"]
     rows, points = [], []
     for method in methods if "in_template_lp" in set(by_paradigm["method"]) else []:

@@ -1,4 +1,4 @@
-"""People who answered a questionnaire (eval/questionnaire), in the place of those whose accuracy is published."""
+"""People who answered a questionnaire (eval/questionnaire), in place of those whose accuracy is published."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class People:
         return rows[["level", "name", "accuracy", "error"]].reset_index(drop=True)
 
     def beside(self, published: pd.DataFrame) -> pd.DataFrame:
-        """Published accuracies (eval.published.read_published), with these people as the only ones."""
+        """Replace the people of published accuracies (eval.published.read_published) by these."""
         models = published[published["model"] != PEOPLE]
         own = self.accuracy.assign(model=PEOPLE)[published.columns]
         return pd.concat([models, own], ignore_index=True) if len(models) else own
 
     def methods_text(self) -> str:
-        """A sentence for the methods of a report."""
+        """Describe these people, for the methods of a report."""
         rows = self.table[self.table["level"] == "overall"].iloc[0]
         notes = "; ".join(note.rstrip(".") for note in self.counted.notes)
         return (
@@ -74,7 +74,7 @@ class People:
         )
 
     def exhibits(self) -> list[Exhibit]:
-        """Agreement by phenomenon, and by paradigm as in the papers' validation."""
+        """Return agreement by phenomenon, and by paradigm as in the papers' validation."""
         paradigms = self.table[self.table["level"] == "paradigm"].reset_index(drop=True)
         units = self.table[self.table["level"] != "paradigm"]
         units = units.sort_values("level", key=lambda level: level != "overall", kind="stable", ignore_index=True)
@@ -122,7 +122,7 @@ _CELLS = {"people": count, "pairs": count, "judgements": count, "tied": count, "
 
 
 def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> dict[str, list[Sheet]]:
-    """Answers by the label of the scores whose pairs they are about; {} where none are given.
+    """Read answers by the label of the scores whose pairs they are about; {} without people.
 
     Several labels may be of the same pairs (a context before them), or of others under one name (generated ones).
     Raises what read_sheets does, InputError for answers on other pairs than any of these, and ConfigError where the
@@ -131,7 +131,7 @@ def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> 
     if not config.people:
         return {}
     if config.source == "wandb":
-        raise ConfigError("people: answers are compared with sentences, which source=wandb has none of; leave it away")
+        raise ConfigError("people: answers are compared with sentences, which source=wandb lacks; leave it out")
     about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if not is_diagnostic(label)}
     by_label: dict[str, list[Sheet]] = {}
     for sheet in read_sheets(config.people):
@@ -147,14 +147,14 @@ def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> 
 
 
 def _digest(study: Study, label: str) -> str:
-    """Of the pairs that runs were scored on."""
+    """Return the digest of the pairs that runs were scored on."""
     files = (folder.scores(label) / ITEMS_FILE for folder in study.folders.values())
     digest: str = read_metadata(next(file for file in files if file.exists()))["benchmark"]["digest"]
     return digest
 
 
 def people_of(sheets: Sequence[Sheet], study: Study, judged: Judgements, config: AnalysisConfig) -> People:
-    """People's answers to the pairs that a study was scored on; raises what eval.questionnaire.answers.counted does."""
+    """Return people's answers to the pairs that a study was scored on; raises the errors of `counted`."""
     assert config.questionnaire is not None  # conf/analysis.yaml
     items, _ = read_items(study.folders[judged.runs.index[0]].scores(judged.label))
     name = judged.label.partition("+")[0]
@@ -169,7 +169,7 @@ def people_of(sheets: Sequence[Sheet], study: Study, judged: Judgements, config:
 
 
 def options(config: AnalysisConfig) -> list[str]:
-    """What a command line says of people, to have the same report again."""
+    """Return the overrides about people that give the same report again."""
     if not config.people:
         return []
     assert config.questionnaire is not None

@@ -1,4 +1,4 @@
-"""Models that come trained on a text of unknown size, on pairs: accuracies by every method, and no curve.
+"""Models trained on a text of unknown size, on pairs: accuracies by every method, without a curve.
 
 Each is one training: intervals are over new pairs of the same paradigms and hold nothing of what another initialisation
 or another text would change.
@@ -78,7 +78,7 @@ _NO_CURVE = "have no place on a learning curve"
 
 
 def as_runs(study: Study, label: str) -> Study:
-    """The models without a place on a curve that have scores of `label`, as a study; sizes are "" and unknown.
+    """Return the models without a curve that have scores of `label`, as a study; sizes are "" and unknown.
 
     Its problems are the other models and, where there are no curves to list them, all that is missing.
     """
@@ -99,7 +99,7 @@ def as_runs(study: Study, label: str) -> Study:
 
 
 def _parts(models: Study, label: str) -> dict[str, Study]:
-    """Of each method the models that have its scores; nothing is missing of a method that a model cannot have."""
+    """Return, for each method, a study of the models that have its scores, without problems."""
     of = {run: methods_of(models, run, label) for run in models.runs.index}
     names = dict.fromkeys(method for methods in of.values() for method in methods)
     rows = {name: [run for run, methods in of.items() if name in methods] for name in names}
@@ -110,7 +110,7 @@ def _parts(models: Study, label: str) -> dict[str, Study]:
 
 
 def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
-    """One row per model and unit: model, method, level, name, paradigms, pairs, accuracy, low, high, tied, with <unk>.
+    """Return one row per model and unit: model, method, level, name, paradigms, pairs, accuracy, low, high, ...
 
     Levels as of `units_of`. low, high: Wilson's interval over new pairs of the same paradigms, of a mean with
     eval.scores.accuracy.stratified_trials. `without <unk>`: the accuracy on pairs without `<unk>` in any of these
@@ -141,7 +141,7 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
 
 
 def _entries(table: pd.DataFrame) -> pd.Series:
-    """The name of a column of a table: the model, and the method where there are several."""
+    """Return the names of columns: the model, and the method where there are several."""
     return table["model"] if table["method"].nunique() == 1 else table["model"] + ", " + table["method"]
 
 
@@ -151,7 +151,7 @@ def _phenomena(judged: Judgements) -> dict[str, str]:
 
 
 def comparable(beside: pd.DataFrame, label: str, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """The rows of `beside` that are accuracies on the same paradigms (keys of `phenomena`), people last.
+    """Return the rows of `beside` on the same paradigms (keys of `phenomena`), people last.
 
     Means are made again of the paradigms that were judged, where those are known. What is known of whole phenomena
     alone is left out where only some paradigms were chosen, as the label says.
@@ -170,14 +170,14 @@ def comparable(beside: pd.DataFrame, label: str, phenomena: Mapping[str, str]) -
 
 
 def published_beside(published: pd.DataFrame, benchmark: str) -> pd.DataFrame:
-    """Of published accuracies (eval.published) the models that stand beside ours: "(paper)" after all but people."""
+    """Return the published models to show beside ours: "(paper)" follows all names but people."""
     rows = published[published["model"].isin(BESIDE.get(benchmark, {}))]
     named = rows["model"].where(rows["model"] == PEOPLE, rows["model"] + " (paper)")
     return rows.assign(model=named)[["level", "name", "model", "accuracy"]]
 
 
 def curves_beside(curves: Curves) -> pd.DataFrame:
-    """Accuracies of a study's curves at each one's largest size, which their names tell, as `published_beside`."""
+    """Return accuracies of a study's curves at their largest sizes, named after them, as `published_beside`."""
     at = at_largest_size(curves)
     words = curves.accuracies.groupby("group")["words"].transform("max")
     sizes = curves.accuracies[curves.accuracies["words"] == words].drop_duplicates("group").set_index("group")["size"]
@@ -244,7 +244,7 @@ def _panel(rows: pd.DataFrame, people: pd.DataFrame, heading: str, width: int | 
 
 
 def _of_models(exhibit: Exhibit) -> Exhibit:
-    """An exhibit of curves as one of models."""
+    """Return an exhibit of curves as one of models."""
     if exhibit.table is None or "curve" not in exhibit.table:
         return exhibit
     cells = {"model" if name == "curve" else name: cell for name, cell in exhibit.cells.items()}
@@ -252,7 +252,7 @@ def _of_models(exhibit: Exhibit) -> Exhibit:
 
 
 def findings(accuracies: pd.DataFrame, others: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
-    """Of each model and method: overall accuracy with its interval, people's beside it, and the extremes."""
+    """Describe each model and method: overall accuracy with its interval, people's beside it, and the extremes."""
     people = others[(others["model"] == PEOPLE) & (others["level"] == OVERALL)]["accuracy"]
     sentences = []
     for entry, rows in accuracies.groupby("entry", sort=False):
@@ -274,7 +274,7 @@ def _named(rows: pd.DataFrame) -> str:
 
 
 def methods(by_method: Mapping[str, Judgements], accuracies: pd.DataFrame, ties: str, confidence: float) -> list[str]:
-    """The methods paragraph, for a paper: methods that differ in their name alone are told of together."""
+    """Return the methods paragraph, for a paper; methods that differ only in name share a sentence."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for method, judged in by_method.items():
         name = method if judged.over or method == "pll" else ""  # what these read of a pair is told by their name

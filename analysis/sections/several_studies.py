@@ -1,4 +1,4 @@
-"""What a report of several studies shows first: their curves together, and accuracies at the sizes that they share."""
+"""Several studies: their curves together, and accuracies at the sizes that they share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.study.judgements import Judgements
 
 
 def together_exhibits(judged: Judgements, curves: Curves, people: float | None, confidence: float) -> list[Exhibit]:
-    """Of one benchmark: a panel per phenomenon with the curves of all studies, and a table of what they share."""
+    """Return a panel per phenomenon with the curves of all studies, and a table of the sizes that they share."""
     units = curves.slopes.loc[curves.slopes["level"] != "paradigm", ["level", "name"]].drop_duplicates()
     ordered = units.sort_values("level", key=lambda level: level != "overall", kind="stable")
     names = [str(name) for name in ordered["name"]]
@@ -53,7 +53,7 @@ def together_exhibits(judged: Judgements, curves: Curves, people: float | None, 
 
 
 def common_sizes(judged: Judgements, curves: Curves) -> pd.DataFrame:
-    """Accuracies at the sizes that more than one study has runs of: level, name, size and a column per group."""
+    """Return accuracies at the sizes that several studies have: level, name, size and a column per group."""
     studies = judged.runs.groupby("size")["study"].nunique()
     at = curves.accuracies
     at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] != "paradigm") & at["size"].isin(studies[studies > 1].index)]

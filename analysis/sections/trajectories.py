@@ -1,4 +1,4 @@
-"""Trajectories: accuracy over the words seen while runs train, repeats included; never in one fit with curves.
+"""Trajectories: accuracy over the words seen in training, repeats included; never in one fit with curves.
 
 A curve's points are runs of their own, independent of each other; those of a trajectory are one run at several moments,
 so no line is fitted here and nothing is said about slopes: each moment has its own interval over runs. Revisions of a
@@ -40,7 +40,7 @@ TICKS = 8
 
 
 def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFrame:
-    """Accuracies of the runs in `judged` at each snapshot that was scored by its method; no rows where none was.
+    """Read accuracies of the runs in `judged` at each scored snapshot; no rows where none was scored.
 
     One row per run, moment, level and name: group, size, level, name, run, seed, sample_words, moment, words_seen,
     accuracy, judgements (how many of equal weight it is a mean of). Score files are counted one by one. Raises RunError
@@ -78,7 +78,7 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
 
 
 def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
-    """moment and words_seen of a score file. Raises RunError where it cannot stand beside that of the final model."""
+    """Return moment and words_seen of a score file. Raises RunError where it does not match the final model's."""
     metadata = read_metadata(path)
     again = "remove the file, and python -m eval with scoring.snapshots=true scores it again"
     if "moment" not in metadata or "words_seen" not in metadata:
@@ -95,7 +95,7 @@ def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
 
 
 def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Mean accuracy of the runs of a group and size at each moment.
+    """Average the runs of a group and size at each moment.
 
     `points`: one row per run, unit and moment, as of `read_trajectories`. Runs come to a moment with slightly different
     words_seen, as steps are whole: their mean stands here. Returns group, size, level, name, moment, words_seen, runs,
@@ -124,7 +124,7 @@ def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: float) -> Exhibit | None:
-    """The section of a benchmark whose runs have scored snapshots; None where none has."""
+    """Return the exhibit of a benchmark whose runs have scored snapshots; None without any."""
     points = read_trajectories(study, judged, ties)
     if points.empty:
         return None
@@ -165,7 +165,7 @@ def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:
 
 
 def _panel(rows: pd.DataFrame, points: pd.DataFrame, group: str, size: str, unit: str, width: int | str) -> Chart:
-    """The chart of learning curves, whose x is words seen here; all panels have the same axes."""
+    """Draw learning curves whose x is words seen; all panels have the same axes."""
     named = f"{group}, {size}"
     as_curves = {"words_seen": "words"}
     accuracies, runs = (

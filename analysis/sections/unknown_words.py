@@ -1,4 +1,4 @@
-"""What the vocabulary does to judgements: ties, and `<unk>` in the two sentences of a pair, by size of the text.
+"""Effects of the vocabulary on judgements: ties, `<unk>`, and paradigms without pairs, by size of the text.
 
 An unequal number of `<unk>` decides a pair by what a model thinks of rare words, not of grammar; where the vocabulary
 grows with the sample that alone makes a slope. The curves on pairs without `<unk>` are in analysis/curves/fit.py.
@@ -27,7 +27,7 @@ SHARES = {"unk": "pairs with <unk>", "unequal_unk": "pairs with unequal <unk>", 
 
 
 def vocabulary_effects(judged: Judgements) -> pd.DataFrame:
-    """By group and size, smallest first: group, size, words, runs, and the means over runs of these shares of pairs:
+    """Return, by group and size, smallest first: group, size, words, runs, and mean shares of pairs:
 
     ties (the two scores are equal), unk (`<unk>` in either sentence), unequal_unk (more in one than in the other; NaN
     where it is not known) and decided_unk (its share of the pairs with `<unk>`; NaN where none has any).
@@ -47,7 +47,7 @@ def vocabulary_effects(judged: Judgements) -> pd.DataFrame:
 
 
 def slopes_without_unk(curves: Curves) -> pd.DataFrame:
-    """Slopes on all pairs beside those on pairs without `<unk>`: of phenomena and the whole; empty without either.
+    """Return slopes on all pairs beside those on pairs without `<unk>`: of phenomena and overall; maybe empty.
 
     group, level, name, slope, low, high, n_pairs, slope_free, low_free, high_free, n_pairs_free.
     """
@@ -60,7 +60,7 @@ def slopes_without_unk(curves: Curves) -> pd.DataFrame:
 
 
 def vocabulary_exhibits(judged: Judgements, curves: Curves) -> list[Exhibit]:
-    """Ties and unknown words by size, and, where some pairs hold `<unk>` and some do not, slopes without them."""
+    """Return ties and unknown words by size and, where only some pairs hold `<unk>`, slopes without them."""
     effects = vocabulary_effects(judged)
     slopes = slopes_without_unk(curves)
     return [_shares(judged, effects), *([_slopes(slopes)] if len(slopes) else [])]
@@ -98,7 +98,7 @@ def _share_panel(effects: pd.DataFrame, name: str, unit: str, width: int | str) 
 
 
 def share_chart(rows: pd.DataFrame, what: str, *, unit: str, width: int | str, height: int = 200) -> Chart:
-    """A share of pairs (column share; `what` it is of) against training text in `unit`s, a line per group."""
+    """Return a share of pairs (column share; `what` it is of) against training text in `unit`s, a line per group."""
     rows = rows[["group", "size", "words", "runs", "share"]]
     sizes = sorted(rows["words"].unique())
     colour, shape = group_looks(list(rows["group"].unique()))
@@ -140,7 +140,7 @@ def _slopes(rows: pd.DataFrame) -> Exhibit:
 
 
 def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
-    """Two slopes a phenomenon and group, tied by a line; `rows` as of `slopes_without_unk`."""
+    """Return two slopes a phenomenon and group, tied by a line; `rows` as of `slopes_without_unk`."""
     shown = rows[["group", "name", "slope", "slope_free"]].assign(name=rows["name"].map(title), zero=0.0)
     order = list(shown.groupby("name")["slope"].mean().sort_values(ascending=False).index)
     groups = list(shown["group"].unique())

@@ -1,4 +1,4 @@
-"""Sections on how frequent a benchmark's words are in the text that was trained on (Xiang et al. 2021, figure 1)."""
+"""Exhibits of the frequency of a benchmark's words in the training text (Xiang et al. 2021, figure 1)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORDS = {"climp": "jieba"}  # benchmarks that have these sections, and what thei
 
 
 def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exhibit]:
-    """The benchmark's words in the samples of its runs, and accuracy by their frequency at each curve's largest size.
+    """Show the benchmark's words in its runs' samples, and accuracy by their frequency at the largest sizes.
 
     `store`: paths.store. One run of each size, and all of the largest, are looked at; where the text is not in the
     store, one exhibit says so.
@@ -131,7 +131,7 @@ def _panel(rows: pd.DataFrame, name: str, width: int | str) -> Chart:
 
 
 def frequency_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 300) -> Chart:
-    """Accuracy over a frequency, a line per group; `accuracies`: accuracy_by_frequency, all predictors."""
+    """Return accuracy over a frequency, a line per group; `accuracies`: accuracy_by_frequency, all predictors."""
     rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
     label = PREDICTORS[predictor]
     axis = alt.Axis(title=label[:1].upper() + label[1:], format="~g", tickCount=5, grid=False)
@@ -143,7 +143,7 @@ def frequency_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | st
 
 
 def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str = 420) -> Chart:
-    """Share of a benchmark's words among the most frequent ones of a text; `rows`: text, rank, words, share.
+    """Draw the share of a benchmark's words among a text's most frequent ones; `rows`: text, rank, words, share.
 
     `published`: text, rank, words, of: points of the paper.
     """

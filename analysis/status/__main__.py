@@ -25,7 +25,7 @@ def run(config: AnalysisConfig) -> None:
     runs = Path(config.paths.runs)
     if config.study is None:
         known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
-        raise ConfigError(f"study=null: give the name of a study; in {runs} there are: {', '.join(known) or 'none'}")
+        raise ConfigError(f"study=null: name a study; available in {runs}: {', '.join(known) or 'none'}")
     requested = asked_runs(runs, config.study)
     states = run_states(runs / config.study, requested)
     if not states:
@@ -58,7 +58,7 @@ def _is_complete(state: RunState, requested: Asked) -> bool:
 
 
 def _scored_by(state: RunState, requested: Asked | None) -> list[str]:
-    """The sweeps that score a run again on what its scoring failed on, where sweeps asked for all of that."""
+    """Return the sweeps that score a run again on the benchmarks that failed, if sweeps requested them all."""
     failed = {label.partition("+")[0] for label, _ in state.failed_on}
     if requested is None or not failed <= requested.benchmarks:
         return []

@@ -1,4 +1,4 @@
-"""Removal of a study's runs: of one, of those whose training failed, of those that never began, or of the whole study.
+"""Removal of a study's runs: one, those whose training failed, those that never began, or all of the study.
 
 A run is removed with its line in the grid, so that nothing counts it as missing afterwards. Nothing outside of the
 study's folder is touched: corpora in the store and reports stay.
@@ -21,7 +21,7 @@ OTHERS = (GRID_FOLDER, "local", "slurm", "multirun.yaml")  # what commands leave
 
 
 def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunState]:
-    """The runs that `remove` names: a run, its digest, or all whose training failed, that never began, or of the study.
+    """Return the runs that `remove` names: a run, its digest, or failed, missing or study.
 
     Raises ConfigError where it names none.
     """
@@ -55,7 +55,7 @@ def training_failed(run: Path) -> bool:
 
 
 def described(folder: Path, runs: Sequence[RunState], remove: str) -> list[str]:
-    """Lines that say what would be removed."""
+    """Return lines that describe what would be removed."""
     size = sum(run.bytes for run in runs) / 2**20
     what = f"all of study={folder.name}, " if remove == STUDY else ""
     lines = [f"remove {what}{len(runs)} run{'s' if len(runs) > 1 else ''}, {size:,.0f} MiB, from {folder}:"]
@@ -64,7 +64,7 @@ def described(folder: Path, runs: Sequence[RunState], remove: str) -> list[str]:
 
 
 def _contents(folder: Path, run: RunState) -> str:
-    """What would be lost with a run: its weights, checkpoints, snapshots, and the benchmarks that it is scored on."""
+    """Describe what would be lost with a run: its weights, checkpoints, snapshots and scores."""
     if run.state == MISSING:
         return "only its line of the grid"
     there = RunFolder(folder)

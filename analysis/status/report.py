@@ -1,4 +1,4 @@
-"""The grid of a study as a table, what failed and why, and what is left to do, as lines for a terminal or a pipe."""
+"""The status of a study as lines of text: a grid of runs, failures with their reasons, and what is left to do."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LABEL_WIDTH = 30  # a longer label has a line of its own
 def report(
     folder: Path, states: Sequence[RunState], width: int, commands: Mapping[str, Sequence[str]] | None = None
 ) -> list[Text]:
-    """The lines to print of the study in `folder`; `commands`: run id -> the sweeps that score it again."""
+    """Return the lines to print of the study in `folder`; `commands`: run id -> the sweeps that score it again."""
     counts = Counter(state.state for state in states)
     study = folder.name
     head = Text(f"{study}: {_runs(len(states))}", style="bold")
@@ -72,7 +72,7 @@ def report(
 
 
 def grid(states: Sequence[RunState], width: int) -> list[Text]:
-    """Rows of labels, columns of sizes, a mark for each seed; as many blocks of columns as the width makes needful."""
+    """Return rows of labels, columns of sizes, a mark for each seed, in as many blocks of columns as needed."""
     sizes = sorted({state.size for state in states if state.size != PRETRAINED}, key=parse_size)
     sizes += [PRETRAINED] if any(state.size == PRETRAINED for state in states) else []
     cells: dict[tuple[str, str], list[RunState]] = {}
@@ -112,7 +112,7 @@ def grid(states: Sequence[RunState], width: int) -> list[Text]:
 
 
 def _marks(cell: Sequence[RunState], seeds: Sequence[int]) -> Text:
-    """A mark for each seed; runs of one seed that the labels do not tell apart stand one after another."""
+    """Return a mark for each seed; runs of one seed that the labels do not distinguish follow one another."""
     text = Text()
     pretrained = [state for state in cell if state.size == PRETRAINED]
     for seed in seeds if not pretrained else [0]:
@@ -147,7 +147,7 @@ def _in_progress(state: RunState) -> Text:
 
 
 def _failures(study: str, failed: Sequence[RunState]) -> list[Text]:
-    """Each reason once, with the runs that it stopped, and what to do about those that are not trained."""
+    """List each reason once, with the runs that it stopped, and what to do about those that are not trained."""
     lines = [Text(), Text(BROKEN, style=STYLES[BROKEN])] if failed else []
     lines += _by_reason(failed)
     if any(state.left != 0 for state in failed):
@@ -158,7 +158,7 @@ def _failures(study: str, failed: Sequence[RunState]) -> list[Text]:
 
 
 def _unscored(runs: Sequence[RunState], commands: Mapping[str, Sequence[str]]) -> list[Text]:
-    """Each reason once, with the runs that were not scored for it, and the commands that score them again."""
+    """List each reason once, with the runs that were not scored, and the commands that score them again."""
     lines = [Text(), Text("trained, but scoring failed", style=STYLES[UNSCORED])] if runs else []
     lines += _by_reason(runs)
     again = dict.fromkeys(
@@ -186,7 +186,7 @@ def _more(count: int) -> list[Text]:
 
 
 def _left(states: Sequence[RunState]) -> list[Text]:
-    """Speed of each row, what training is left, and the disk."""
+    """Return the speed of each row, the training that is left, and the disk space."""
     lines = []
     speeds: dict[str, list[float]] = {}
     for state in states:

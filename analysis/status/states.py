@@ -1,4 +1,4 @@
-"""How far each run of a study is: from its lock, manifest, progress and score files. Reads, and loads no model."""
+"""The state of each run of a study, from its lock, manifest, progress and score files. Loads no model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunState:
 
 
 def run_states(folder: Path, requested: Mapping[str, Asked]) -> list[RunState]:
-    """All runs in a study's `folder` and those that were `asked` for, by run id.
+    """Return all runs in a study's `folder` and those `requested`, by run id.
 
     A run has to be scored on the benchmarks that were asked of it, or of others where it was not asked for; on any
     where none was. One whose files are damaged has failed.
@@ -134,7 +134,7 @@ def scored_on(run: RunFolder) -> tuple[str, ...]:
 
 
 def _again(run: RunFolder, manifest: Mapping[str, Any], label: str) -> str:
-    """The command that scores a benchmark again; of a manifest that keeps none, that for all of its study."""
+    """Return the command that scores a benchmark again; without one in the manifest, that for all of its study."""
     study = f"python -m eval study={run.path.parent.name} benchmark={label.partition('+')[0]}"
     return str(manifest.get("scoring_commands", {}).get(label, study))
 
@@ -144,7 +144,7 @@ def _last_line(reason: str) -> str:
 
 
 def _words(config: Mapping[str, Any]) -> float | None:
-    """Words that a run will have seen at its end, where its configuration alone says that."""
+    """Return the words that a run will have seen at its end, where its configuration determines them."""
     budget, sample = config["recipe"]["budget"], config["sample"]
     if budget.get("words") is not None:
         return parse_size(budget["words"], "recipe.budget.words")
@@ -154,7 +154,7 @@ def _words(config: Mapping[str, Any]) -> float | None:
 
 
 def _bytes(folder: Path) -> int:
-    """On the disk, of all files below a folder; those that are replaced meanwhile count as nothing."""
+    """Return the bytes on disk of all files below a folder; files replaced meanwhile count as 0."""
     total = 0
     for path, _, files in os.walk(folder):
         for name in files:
@@ -166,7 +166,7 @@ def _bytes(folder: Path) -> int:
 
 
 def _estimated(states: Iterable[RunState]) -> list[RunState]:
-    """The same, with speed and time left of runs that did not begin, from those of their row at the nearest size."""
+    """Estimate speed and time left of runs that did not begin from those of their row at the nearest size."""
     states = list(states)
     rates: dict[str, dict[str, list[float]]] = {}
     for run in states:

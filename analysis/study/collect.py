@@ -1,4 +1,4 @@
-"""From run folders and score files to the tables that everything else in the analysis is a function of.
+"""Collection of a study: from run folders and score files to the tables of the analysis.
 
 A *group* is a curve: runs that differ in nothing but size and seed. Whatever else differs
 between runs of a study (model, tokenizer, corpus, recipe, any other key) makes another group and is in its name.
@@ -71,9 +71,7 @@ class Study:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What is known of one run: its resolved configuration, its manifest and, if it is done, valid_ppl and
-    valid_oov_rate of its exported model.
-    """
+    """The resolved configuration and manifest of a run and, if done, valid_ppl and valid_oov_rate of its model."""
 
     config: dict[str, Any]
     manifest: dict[str, Any]
@@ -81,7 +79,7 @@ class RunRecord:
 
 
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
-    """The runs of a study; `expected` (of asked_runs) declares those that there should be.
+    """Collect the runs of a study; `expected` (of requested runs) are those that there should be.
 
     A run whose files are damaged is one of its problems. Raises RunError when there is no such study or no
     run is done. Where all that is done comes trained and has no place on a curve, `runs` is empty.
@@ -105,7 +103,7 @@ def assemble(
     where: str,
     problems: Sequence[Mapping[str, str]] = (),
 ) -> Study:
-    """The study of all runs that are known, by run id, with `problems` of others.
+    """Return the study of all known runs, by run id, with `problems` of others.
 
     Raises RunError when none is done, and where two pretrained models of different names have the same weights.
     """
@@ -155,14 +153,14 @@ def assemble(
 
 
 def group_names(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
-    """Names of the groups of runs (rows with `manifest`, indexed as `configs` is), and notes on what they leave out."""
+    """Name the groups of runs (rows with `manifest`, indexed as `configs` is); return notes on what names leave out."""
     names, notes = labels({str(run): configs[str(run)] for run in table.index})
     groups, other_texts = _by_text(pd.Series(names), table["manifest"], configs)
     return groups, notes + other_texts
 
 
 def by_group(table: pd.DataFrame) -> pd.DataFrame:
-    """Runs in the order of their groups, those of a group as they were."""
+    """Sort runs by group; those of a group stay in order."""
     place = {group: number for number, group in enumerate(in_order(table["group"]))}
     return table.iloc[table["group"].map(place).argsort(kind="stable")]
 
@@ -204,7 +202,7 @@ def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
 
 
 def _revision_row(name: str, config: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
-    """Of a model that comes trained, at a known number of tokens seen."""
+    """Return the row of a model that comes trained, at a known number of tokens seen."""
     unknown = dict.fromkeys(("words_seen", "parameters", "words_per_s", "wall_s"))
     return {
         "run": name,
@@ -248,7 +246,7 @@ def _check_weights(study: str, records: Mapping[str, RunRecord]) -> None:
 
 
 def _unplaced(records: Mapping[str, RunRecord]) -> pd.DataFrame:
-    """Study.unplaced: models by the last part of their path, and by what else tells two of one name apart."""
+    """Return Study.unplaced: models by the last part of their path, and by what distinguishes two of one name."""
     configs = {}
     for name, record in records.items():
         model = record.config["model"]
@@ -261,7 +259,7 @@ def _unplaced(records: Mapping[str, RunRecord]) -> pd.DataFrame:
 
 
 def _rounded(count: int) -> str:
-    """2.097B: four digits tell the revisions of a model apart."""
+    """Format tokens: 2.097B; four digits distinguish the revisions of a model."""
     for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= unit:
             return f"{count / unit:.4g}{letter}"
@@ -269,18 +267,18 @@ def _rounded(count: int) -> str:
 
 
 def _revision_config(config: dict[str, Any]) -> dict[str, Any]:
-    """What can make another curve: the model, of whatever revision."""
+    """Return what distinguishes curves of revisions: the model, at whatever revision."""
     identity = {key: config["model"].get(key) for key in ("path", "dtype", "begin", "load_in_4bit")}
     return {"model": {**identity, "name": Path(identity["path"]).name}, "sample": {"size": "1"}}
 
 
 def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str, str]]:
-    """Runs of the declared grid that have no folder, and those that stand near them under another configuration."""
+    """List the runs of the declared grid without a folder, and similar ones under another configuration."""
     problems = []
     for run, point in expected.items():
         if run not in there:
             like = [other for other in there if other.rpartition("-")[0] == run.rpartition("-")[0]]
-            reason = f"{', '.join(like)} has another configuration than was asked for" if like else ""
+            reason = f"{', '.join(like)} has another configuration than requested" if like else ""
             problems.append({"run": point, "status": MISSING, "reason": reason})
     return problems
 
@@ -288,8 +286,9 @@ def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str
 def _by_text(
     groups: pd.Series, manifests: pd.Series, configs: Mapping[str, Mapping[str, Any]]
 ) -> tuple[pd.Series, list[str]]:
-    """Group names with the digest of the text, or of the tokenizer, where runs of one group were trained on different
-    ones (a text that was replaced under its old name), and notes on that.
+    """Add the digest of the text or tokenizer to group names where runs of one group differ in it; return notes.
+
+    A text that was replaced under its old name makes such groups.
 
     A tokenizer that is fitted on each sample, as an open vocabulary is, differs by design.
     """

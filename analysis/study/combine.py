@@ -1,4 +1,4 @@
-"""Several studies as one, to be compared: their runs side by side, each known by its study's name.
+"""Several studies combined into one: their runs side by side, each known by its study's name.
 
 What a group is stays what it is within a study: runs that differ in nothing but size and seed. Where two studies have
 runs of one configuration, the study is what tells them apart, and is in the name of the group.
@@ -20,7 +20,7 @@ SHARED = "shared"
 
 
 def names_of(study: str, runs: str | Path | None = None) -> list[str]:
-    """The studies that `study` names: "a+b" is two, unless `runs` holds one study of just that name.
+    """Split `study` into names: "a+b" is two, unless `runs` has one study of just that name.
 
     Raises ConfigError where a name is empty or given twice.
     """
@@ -33,7 +33,7 @@ def names_of(study: str, runs: str | Path | None = None) -> list[str]:
 
 
 def combine(studies: Sequence[Study]) -> Study:
-    """The studies as one, whose runs are called <study>/<run id>.
+    """Combine studies into one, whose runs are called <study>/<run id>.
 
     A run that several studies hold is counted once, in the first, and listed as a problem of the others: studies with
     runs in common have one curve of them. Raises RunError where one has curves over words and another over tokens seen,
@@ -43,7 +43,7 @@ def combine(studies: Sequence[Study]) -> Study:
     counted = {study.name: study.runs["reference"].eq("tokens").all() for study in on_curves}
     if len(set(counted.values())) > 1:
         axes = "; ".join(f"{name} over {'tokens seen' if tokens else 'words'}" for name, tokens in counted.items())
-        raise RunError(f"studies have curves over different things, which are never one axis: {axes}")
+        raise RunError(f"studies have curves over different units, which cannot share an axis: {axes}")
     table = pd.concat([study.runs.rename(index=f"{study.name}/{{}}".format) for study in on_curves or studies])
     configs = {f"{study.name}/{run}": config for study in studies for run, config in study.config.items()}
     first = _first(table)
@@ -75,7 +75,7 @@ def combine(studies: Sequence[Study]) -> Study:
 
 
 def _first(table: pd.DataFrame) -> dict[str, str]:
-    """Of each run, the first that it is one with: a copy has its id and the moment at which it started."""
+    """Return, for each run, the first one that it is a copy of: copies share an id and a start time."""
     seen: dict[tuple[str, str], str] = {}
     first = {}
     for run, manifest in table["manifest"].items():
@@ -85,7 +85,7 @@ def _first(table: pd.DataFrame) -> dict[str, str]:
 
 
 def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
-    """Names of groups, with the study where several have runs of that name and none in common."""
+    """Return names of groups, with the study where several have runs of that name and none in common."""
     groups = table["group"].copy()
     in_common = set(table.loc[list(shared), "group"])
     for group, of in table.groupby("group"):
@@ -95,7 +95,7 @@ def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
 
 
 def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> tuple[list[str], list[str]]:
-    """Labels of scores (`score_labels`) that every one of the combined studies has, and notes on the others.
+    """Return the labels of scores (`score_labels`) that all combined studies have, and notes on the others.
 
     Raises RunError where there are none: under another policy, or on another part of a benchmark, scores have another
     label, and so this names the difference.

@@ -1,4 +1,4 @@
-"""From score files to the outcomes of all runs on all pairs of one benchmark, under one method."""
+"""Judgements: the outcomes of all runs on all pairs of one benchmark, under one method."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Judgements:
 
     runs: R rows of Study.runs.
     pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
-    outcome: (R, P) what each pair adds to accuracy: a mean over templates or trials, where the method has them, so that
+    outcome: (R, P) contribution of each pair to accuracy: a mean over templates or trials, where the method has them, so that
     a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
-    unk: (R, P) whether either sentence holds <unk>. over: what an outcome is a mean over, "5 templates", or "".
+    unk: (R, P) True if either sentence contains <unk>. over: what an outcome is a mean over, "5 templates", or "".
     unequal: run -> share of its judgements whose two sentences hold <unk> unequally often, where that is known.
     Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are
     means over these.
@@ -57,7 +57,7 @@ class Judgements:
     unequal: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
 
     def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
-        """The same on some of the pairs: `pairs` (P,) says which."""
+        """Return the judgements of some of the pairs: `pairs` (P,) is a mask."""
         cut = {name: getattr(self, name)[:, pairs] for name in ("outcome", "tie", "unk")}
         rows = self.pairs[pairs].reset_index(drop=True)
         return Judgements(
@@ -74,7 +74,7 @@ class Judgements:
 
     @property
     def of_paradigms(self) -> bool:
-        """Whether judgements of single pairs are not known."""
+        """True if judgements of single pairs are not known."""
         return "n_pairs" in self.pairs
 
     @property
@@ -83,7 +83,7 @@ class Judgements:
         return int(self.pairs["n_pairs"].sum()) if self.of_paradigms else len(self.pairs)
 
     def share(self, what: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """(R,) mean of `tie` or `unk` over all pairs."""
+        """Return the (R,) mean of `tie` or `unk` over all pairs."""
         weights = self.pairs["n_pairs"].to_numpy() if self.of_paradigms else None
         return np.asarray(np.average(what, axis=1, weights=weights))
 
@@ -99,18 +99,18 @@ class Judgements:
 
 
 def unit_of(runs: pd.DataFrame) -> str:
-    """What sizes of runs count: "words"; "characters" or "tokens" where they are the reference of all runs."""
+    """Return the unit of the runs' sizes: "words", or "characters" or "tokens" where all runs have that reference."""
     references = set(runs["reference"])
     return str(references.pop()) if references in ({"characters"}, {"tokens"}) else "words"
 
 
 def sized(size: str, unit: str) -> str:
-    """A size with what it counts: "125k words"; one that names its unit, such as "4k sentences", stays as it is."""
+    """Add the unit to a size: "125k words"; one that names its unit, such as "4k sentences", stays as it is."""
     return readable_size(size if " " in size else f"{size} {unit}")
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
-    """Folders of scores that runs of the study have: "blimp", "blimp+context-eos-32", "cprag"; of one if asked.
+    """Return the folders of scores of a study's runs: "blimp", "blimp+context-eos-32", "cprag"; or of one benchmark.
 
     Those of models without a place on a curve are among them; diagnostics (`is_diagnostic`) come last. Raises RunError
     when there are none.
@@ -126,24 +126,24 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
 
 
 def is_diagnostic(label: str) -> bool:
-    """Whether a folder of scores holds answers to a diagnostic's questions, not judgements of pairs."""
+    """True for scores of a diagnostic's questions, False for judgements of pairs."""
     return label.partition("+")[0] in DIAGNOSTICS
 
 
 def is_of_own_pairs(label: str) -> bool:
-    """Whether each run was scored on generated pairs of its own sample's words."""
+    """True if each run was scored on generated pairs of its own sample's words."""
     return bool(_OWN_PAIRS.search(label))
 
 
 def labels_of(study: Study, run: str) -> list[str]:
-    """What a run was scored on: names of its folders of scores."""
+    """Return the names of a run's folders of scores."""
     if run in study.scores:
         return list(study.scores[run])
     return [path.name for path in study.folders[run].scores("").glob("*") if path.is_dir()]
 
 
 def methods_of(study: Study, run: str, label: str) -> list[str]:
-    """Methods by which a run's exported model has scores of a benchmark of pairs."""
+    """Return the methods by which a run's exported model has scores of a benchmark of pairs."""
     if run in study.scores:
         return list(study.scores[run].get(label, {}))
     paths = sorted(study.folders[run].scores(label).glob("*.parquet"))
@@ -216,7 +216,7 @@ def _check_model(folder: RunFolder, path: Path, metadata: Mapping[str, Any]) -> 
 
 
 def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:
-    """Judgements of paradigms, of runs each of which was scored on pairs of its own sample's words."""
+    """Return judgements of paradigms of runs that were each scored on pairs of their own sample's words."""
     by_run, policies = {}, {}
     over: dict[str, None] = {}
     for run in digests:
@@ -230,7 +230,7 @@ def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Map
         over[repeats_text(rows)] = None
     shared = set.intersection(*(set(table.index) for table in by_run.values()))
     if not shared:
-        raise RunError(f"{label}: there is no paradigm of which all {len(by_run)} runs have pairs")
+        raise RunError(f"{label}: no paradigm has pairs in all {len(by_run)} runs")
     first = next(iter(by_run.values()))
     order = first.loc[first.index.isin(shared), "phenomenon"].reset_index().sort_values(["phenomenon", "paradigm"])
     tables = [table.loc[order["paradigm"]] for table in by_run.values()]
@@ -255,7 +255,7 @@ def judged_by(
     judged: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
     over: Collection[str],
 ) -> Judgements:
-    """The judgements of the runs that `policies` names, in its order: `judged` holds outcome, tie and unk.
+    """Return the judgements of the runs in `policies`, in its order: `judged` holds outcome, tie and unk.
 
     Raises RunError where runs of one tokenizer were scored under different policies.
     """
@@ -276,7 +276,7 @@ def judged_by(
 
 
 def no_such_scores(study: Study, label: str, method: str, there: Collection[str]) -> RunError:
-    """Of a method that no run has."""
+    """Return the error for a method that no run has."""
     return RunError(
         f"analysis.method={method}: no run of study={study.name} has such scores of {label}; "
         f"methods there: {', '.join(sorted(there)) or 'none'}"
@@ -284,7 +284,7 @@ def no_such_scores(study: Study, label: str, method: str, there: Collection[str]
 
 
 def one_digest(label: str, run_digests: Mapping[str, str]) -> str:
-    """The benchmark's digest, of all runs. Raises RunError where they differ."""
+    """Return the benchmark's digest of all runs. Raises RunError where they differ."""
     digests: dict[str, list[str]] = {}
     for run, digest in run_digests.items():
         digests.setdefault(digest, []).append(run)
@@ -297,7 +297,7 @@ def one_digest(label: str, run_digests: Mapping[str, str]) -> str:
 
 
 def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
+    """Return notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
 
     Raises RunError where one differs between runs of one tokenizer: those were scored by two commands that disagree.
     """
@@ -321,12 +321,12 @@ def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[
 
 
 def _some(runs: Sequence[Any]) -> str:
-    """The first of several runs, and how many more there are."""
+    """Name the first of several runs, and how many more there are."""
     return str(runs[0]) + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
 
 
 def _uneven(runs: pd.DataFrame) -> list[str]:
-    """A note on each group that lacks, at some size, seeds which it has at others."""
+    """Note each group that lacks seeds at some size which it has at others."""
     notes, unit = [], unit_of(runs)
     for group, part in runs.groupby("group", sort=True):
         seeds = set(part["seed"])

@@ -1,4 +1,4 @@
-"""Untrained models of a study, the baseline of its curves: `recipe.budget.epochs=0` makes such a run."""
+"""Untrained models of a study, the baseline of its curves (`recipe.budget.epochs=0`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARED = ("model", "tokenizer", "corpus")  # sections of the configuration that 
 def untrained_judgements(
     study: Study, judged: Judgements, judge: Callable[[Study, str, str, str], Judgements], ties: str
 ) -> Judgements | None:
-    """Judgements of the study's untrained models on the pairs of `judged`, or None where there are none.
+    """Return judgements of the study's untrained models on the pairs of `judged`, or None where there are none.
 
     `judge` reads scores, as `analysis.study.judgements.judgements` does. The column `baseline_of` of its runs holds the
     groups of `judged` with the same model, tokenizer and corpus. Raises RunError where the pairs are another version.

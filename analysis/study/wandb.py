@@ -1,4 +1,4 @@
-"""A study out of Weights & Biases, as `python -m eval logger=wandb` tracked it: the same tables as from run folders.
+"""A study from Weights & Biases, as `python -m eval logger=wandb` tracked it: the same tables as from run folders.
 
 What is tracked of a run's scores is the accuracy of each paradigm (eval/scores/record.py), so slopes and their
 intervals for these pairs are those that the files give; intervals over new pairs, and pairs without <unk>, need the
@@ -32,7 +32,7 @@ _NOTE = (
 
 
 def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]]:
-    """The name of a study and its runs in a W&B project; `study` may be left away where the project has one only.
+    """Return a study's name and its runs in a W&B project; `study` may be None where the project has only one.
 
     Raises ConfigError or RunError in one line for a project that is not named right, a missing key, no network, no such
     project, and where several studies are there to choose from.
@@ -66,7 +66,7 @@ def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]
 
 
 def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Mapping[str, str] | None = None) -> Study:
-    """The study of W&B `runs`, each with id, name, state, job_type and summary; `expected` as in `collect`.
+    """Collect a study from W&B `runs` with id, name, state, job_type and summary; `expected` as in `collect`.
 
     Runs that were trained but not scored, or not to the end, are listed as problems. Raises RunError when none is
     scored, and for a record that this code does not read.
@@ -98,7 +98,7 @@ def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Map
 
 
 def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
-    """What `analysis.study.judgements.judgements` gives, of paradigms instead of pairs. Raises RunError as it does."""
+    """Return what `judgements` returns, by paradigm instead of by pair; raises the same errors."""
     at_label = {run: study.scores[run].get(label, {}) for run in study.runs.index}
     by_run = {run: methods[method] for run, methods in at_label.items() if method in methods}
     if not by_run:

@@ -17,7 +17,7 @@ _CELL = 34  # pixels, the height of a row of a matrix
 def matrix_chart(
     rows: pd.DataFrame, y: str, x: str, value: str, *, domain: tuple[float, float], width: int | str, legend: str
 ) -> Chart:
-    """A matrix of numbers, each written in its cell, darker where it is higher; rows and columns in the given order.
+    """Draw a matrix of numbers, each in its cell, darker where it is higher; rows and columns keep their order.
 
     `domain`: the values of the lightest and the darkest cell; `legend` says what the numbers are (in the tooltip).
     """
@@ -66,7 +66,7 @@ def condition_chart(
     domain: tuple[float, float],
     gap: int = 6,
 ) -> Chart:
-    """A row per model, a mark per condition, from chance outwards: who is above it, and what a condition costs.
+    """Draw a row per model and a mark per condition, from chance outwards.
 
     `rows`: model, condition, accuracy, in the order in which they are shown.
     """
@@ -102,7 +102,7 @@ def condition_chart(
 
 
 def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, heading: str = "") -> Chart:
-    """A row per phenomenon under that of the whole, a mark with its interval per model; ticks are people.
+    """Draw a row per phenomenon under that of the whole, a mark with its interval per model; ticks are people.
 
     `rows`: level, name, model, accuracy, low, high, pairs; `people`: name, accuracy, no rows where they are not known.
     Phenomena go from the highest mean accuracy to the lowest.
@@ -149,12 +149,12 @@ def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, h
 
 
 def axis_start(accuracies: pd.Series) -> float:
-    """Where an axis of accuracies starts, in whole tenths: below chance, and below the lowest of them."""
+    """Return the start of an axis of accuracies in whole tenths, below chance and below the lowest accuracy."""
     return min(0.4, float(np.floor(accuracies.min() * 10 - 0.2) / 10))
 
 
 def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
-    """How far models lie above people or below, a row per phenomenon, the largest mean gap last.
+    """Draw how far models lie above or below people, a row per phenomenon, the largest mean gap last.
 
     `gaps`: level, name, model, gap (accuracies.gaps).
     """

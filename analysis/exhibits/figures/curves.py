@@ -1,4 +1,4 @@
-"""Figures, as Altair charts: the same chart is a file for a paper and the interactive one of the report.
+"""Altair charts of curves, slopes and perplexity: one chart serves the file for a paper and the interactive page.
 
 A parameter lets a page change the chart that it shows: `highlight`, a name; the others fade.
 """
@@ -34,7 +34,7 @@ SLOPE_TITLE = "Accuracy gained per doubling of the text"
 
 
 def accuracy_domain(curves: Curves, pairs: str = ALL_PAIRS, people: float | None = None) -> tuple[float, float]:
-    """Limits of the axis of accuracies, whole tenths, the same for every panel."""
+    """Return limits of the axis of accuracies, whole tenths, the same for every panel."""
     values = curves.points.loc[(curves.points["pairs"] == pairs) & (curves.points["level"] != "paradigm"), "accuracy"]
     low, high = float(np.floor(values.min() * 10) / 10), float(np.ceil(values.max() * 10) / 10)
     high = max(high, low + 0.1, np.ceil((people or 0.0) * 10) / 10)
@@ -69,7 +69,7 @@ def learning_curves(
     height: int = 420,
     width: int | str = 400,
 ) -> Chart:
-    """One panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, the whole in grey.
+    """Draw a panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, overall grey.
 
     Lines are means over runs, points are runs, bands the intervals over runs: that of the whole, and that of the
     phenomenon which is chosen, as all of them at once would hide each other. `people` draws their overall accuracy;
@@ -123,7 +123,7 @@ def curves_together(
     width: int | str = 260,
     legend: bool = True,
 ) -> Chart:
-    """One panel: accuracy in one phenomenon, or overall, against words, a line per group.
+    """Draw one panel: accuracy in one phenomenon, or overall, against words, a line per group.
 
     Lines are means over runs, small marks runs, bands the intervals over runs. `people` as in `learning_curves`.
     """
@@ -172,12 +172,12 @@ def _shown(table: pd.DataFrame, group: str, pairs: str) -> pd.DataFrame:
 
 
 def _faded(opacity: float) -> Any:
-    """Opacity of marks whose name is not the one highlighted."""
+    """Return the opacity of marks, low for all but the highlighted name."""
     return alt.condition("highlight === '' || highlight === datum.name", alt.value(opacity), alt.value(opacity * 0.1))
 
 
 def _rules(people: float | None, low: float) -> list[Any]:
-    """Chance, and how well people do overall."""
+    """Draw chance, and people's overall accuracy."""
     levels = [("", 0.5)] if low < 0.5 else []  # chance is named on the axis, where no line crosses it
     levels += [("people, overall", people)] if people is not None else []
     table = pd.DataFrame(levels, columns=["level", "accuracy"])
@@ -190,7 +190,7 @@ def _rules(people: float | None, low: float) -> list[Any]:
 
 
 def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, colour: Any) -> list[Any]:
-    """Names to the right of the panel, spread so that none overlap, each tied to the end of its line."""
+    """Draw names to the right of the panel, spread so that none overlap, each tied to the end of its line."""
     last = means[means["words"] == means["words"].max()].copy()
     pixel = (domain[1] - domain[0]) / height
     places = np.asarray(spread_apart(list(last["accuracy"]), LABEL_GAP * pixel))
@@ -215,7 +215,7 @@ def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, c
 
 
 def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | str = 520) -> Chart:
-    """Slopes with their intervals, one row per phenomenon, steepest first; published ones as hollow diamonds.
+    """Draw slopes with their intervals, one row per phenomenon, steepest first; published ones as hollow diamonds.
 
     `slopes` is Curves.slopes with the columns of tables.with_published.
     """
@@ -269,7 +269,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
 
 
 def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | str = 400, height: int = 300) -> Chart:
-    """Validation perplexity per reference word against training text in `unit`s, both axes logarithmic."""
+    """Draw validation perplexity per reference word against training text in `unit`s, both axes logarithmic."""
     rows = runs[runs["valid_ppl"].notna()].reset_index(names="run")
     rows = rows[["run", "group", "size", "seed", "sample_words", "valid_ppl", "valid_oov_rate"]]
     means = rows.groupby(["group", "size"], as_index=False, sort=False)[["sample_words", "valid_ppl"]].mean()

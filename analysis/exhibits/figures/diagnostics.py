@@ -1,4 +1,4 @@
-"""Figures of diagnostics: shares of items over the text that was trained on, and beside the paper's models."""
+"""Figures of diagnostics: shares of items over training text, and beside the paper's models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCALE = alt.Scale(domain=[0, 1], nice=False)
 def size_chart(
     means: pd.DataFrame, levels: pd.DataFrame, heading: str, *, unit: str = "words", width: int | str = 420
 ) -> Chart:
-    """One measure over the text that was trained on, a line with its band (over runs) per group.
+    """Draw one measure over the text that was trained on, a line with its band (over runs) per group.
 
     `means`: group, size, words, runs, accuracy, low, high of one measure (analysis.measures.diagnostics.over_sizes).
     `levels`: name, accuracy: chance and published models, as level lines.
@@ -41,7 +41,7 @@ def size_chart(
 
 
 def beside_chart(rows: pd.DataFrame, heading: str, *, width: int | str = 420) -> Chart:
-    """Measures of ours and of published models: a row per measure, a mark per model, with intervals over items.
+    """Draw measures of ours and of published models: a row per measure, a mark per model, with intervals over items.
 
     `rows`: model, measure, accuracy, low, high, items.
     """

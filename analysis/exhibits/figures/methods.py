@@ -1,4 +1,4 @@
-"""Figures of what methods and predictors do to accuracy, in the style of analysis.exhibits.figures.curves."""
+"""Figures of accuracy by judgement method and by predictor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def named_lines(
     beside: Sequence[Chart] = (),
     share: alt.Axis = SHARE,
 ) -> Chart:
-    """A line with a band for each name (columns name, at, accuracy, low, high), named where it ends.
+    """Draw a line with a band for each name (columns name, at, accuracy, low, high), named where it ends.
 
     `beside`: layers under the lines; chance (.5), where the axis shows it, if there are none. `share`: the
     axis of accuracies.
@@ -64,7 +64,7 @@ def named_lines(
 
 
 def domain(rows: pd.DataFrame) -> tuple[float, float]:
-    """Limits of the axis, whole tenths around all accuracies, chance among them."""
+    """Return limits of the axis, whole tenths around all accuracies, chance among them."""
     low, high = np.floor(rows["accuracy"].min() * 10) / 10, np.ceil(rows["accuracy"].max() * 10) / 10
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
@@ -77,7 +77,7 @@ _INTERVAL = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "lo
 
 
 def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 250) -> Chart:
-    """One panel of figure 2 of Warstadt et al. 2020: accuracy over a shallow predictor, a line per group.
+    """Draw one panel of figure 2 of Warstadt et al. 2020: accuracy over a shallow predictor, a line per group.
 
     `accuracies`: as of analysis.measures.predictors.accuracy_by_predictor, all predictors, whose panels have one axis
     of accuracies. Perplexity has a logarithmic axis.
@@ -92,7 +92,7 @@ def predictor_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | st
 
 
 def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
-    """Figure 2 of Ide et al. 2024: accuracy over the difference of lengths, a line per method.
+    """Draw figure 2 of Ide et al. 2024: accuracy over the difference of lengths, a line per method.
 
     `accuracies`: as of analysis.measures.methods.accuracy_by_difference.
     """
@@ -111,7 +111,7 @@ def length_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
 
 
 def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
-    """Table 3 of Ide et al. 2024 as a figure: a row per method, a mark per group, a line one deviation to either side.
+    """Draw table 3 of Ide et al. 2024: a row per method, a mark per group, a line of one deviation to either side.
 
     `accuracies`: group, method, accuracy, sd (over templates or trials; NaN where there are none), best, best_accuracy.
     The best template is a hollow mark.
@@ -142,7 +142,7 @@ def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
 
 
 def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 420) -> Chart:
-    """A panel of figure 6 of Warstadt et al. 2020: a prefix method beside full sentences on the same paradigms.
+    """Draw a panel of figure 6 of Warstadt et al. 2020: a prefix method beside full sentences on the same paradigms.
 
     `accuracies`: group, method, name (phenomena and overall, titles), accuracy, full. A filled mark is the prefix
     method, a hollow one the full sentence, joined by a line.
@@ -170,7 +170,7 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
 
 
 def difference_chart(differences: pd.DataFrame, method: str, *, width: int | str = 420) -> Chart:
-    """A panel of figure 6 of Ide et al. 2024: a method's accuracy less that of in_template_lp, over lengths.
+    """Draw a panel of figure 6 of Ide et al. 2024: a method's accuracy less that of in_template_lp, over lengths.
 
     `differences`: group, method, paradigm, length_difference (tokens), accuracy_difference; a point per paradigm.
     """

@@ -1,4 +1,4 @@
-"""Looks that all figures share: hues, dashes and shapes of groups, legends, fonts; writing a figure."""
+"""The common look of figures (hues, dashes, shapes, legends, fonts), and their files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SIZE_LABEL = (
 
 
 def style(names: Sequence[str]) -> pd.DataFrame:
-    """Colour, dash and shape of each name, in order: no two of the first eighteen share all three.
+    """Return colour, dash and shape of each name, in order: no two of the first eighteen share all three.
 
     Of names "curve · pairs" a curve has one colour and shape whatever pairs it is about, which have a dash each.
     """
@@ -57,7 +57,7 @@ def style(names: Sequence[str]) -> pd.DataFrame:
 
 
 def group_looks(groups: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
-    """Colours and shapes of the groups, and their legend above the chart, in as many columns as its width holds."""
+    """Return colours and shapes of the groups, with a legend above the chart in as many columns as fit."""
     look = style(groups)
     columns = max(1, LEGEND_CHARACTERS // (4 + max(map(len, groups), default=0)))
     legend = alt.Legend(title=None, orient="top", labelLimit=400, columns=columns)
@@ -73,7 +73,7 @@ def looks(names: Sequence[str], legend: alt.Legend | None = None, field: str = "
 
 
 def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
-    """Positions in the order of `wanted`, at least `gap` apart, as near to it as can be (least squares).
+    """Return positions in the order of `wanted`, at least `gap` apart, as close to it as possible (least squares).
 
     Pool adjacent violators: with the gaps taken out, positions have only to be ascending.
     """
@@ -94,23 +94,23 @@ def spread_apart(wanted: Sequence[float], gap: float) -> list[float]:
 
 
 def _ticks(sizes: Sequence[float]) -> list[float]:
-    """The sizes; where they are many every second one, or third."""
+    """Return the sizes, or every second or third where there are many."""
     return [float(size) for size in sizes[:: -(-len(sizes) // MOST_TICKS)]]
 
 
 def text_axis(sizes: Sequence[float], unit: str) -> alt.Axis:
-    """The x axis of training text in `unit`s, with a tick at each size."""
+    """Return the x axis of training text in `unit`s, with a tick at each size."""
     title = f"{unit.capitalize()} of training text"
     return alt.Axis(values=_ticks(sizes), labelExpr=SIZE_LABEL, title=title, grid=False)
 
 
 def side_by_side(panels: Sequence[Chart], columns: int = 2) -> Chart:
-    """Panels in rows of `columns`, as one figure."""
+    """Arrange panels in rows of `columns`, as one figure."""
     return alt.concat(*panels, columns=columns, spacing=24)
 
 
 def finished(chart: Any) -> dict[str, Any]:
-    """The chart as a Vega-Lite specification with the look that all figures share."""
+    """Return the chart as a Vega-Lite specification with the common look."""
     styled = chart.configure(  # one call: each copies the chart
         font=FONT,
         background="white",
@@ -125,7 +125,7 @@ def finished(chart: Any) -> dict[str, Any]:
 
 
 def schema_version() -> str:
-    """The version of Vega-Lite that the specifications are written in, as vl-convert names it."""
+    """Return the version of Vega-Lite that the specifications are written in, as vl-convert names it."""
     return alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 
 

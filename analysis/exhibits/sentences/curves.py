@@ -1,4 +1,4 @@
-"""Warnings and extent in sentences, computed and never typed in.
+"""Warnings and the extent of a study in sentences, computed from its tables.
 
 Findings are in analysis/exhibits/sentences/findings.py, the paragraph on methods is in
 analysis/exhibits/sentences/methods.py.
@@ -30,18 +30,18 @@ TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "count
 
 
 def joined(words: Sequence[str]) -> str:
-    """a, b and c"""
+    """Join words: a, b and c."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def plural(number: int, noun: str) -> str:
-    """1 run, 2 runs"""
+    """Format a number and a noun: 1 run, 2 runs."""
     plurals = {"phenomenon": "phenomena"}
     return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
 
 
 def beside(models: Sequence[str], respondents: bool) -> str:
-    """Who else stands in a table of accuracies: those named as eval.published does; people published, or `asked`."""
+    """Name the others in a table of accuracies; `models`: as eval.published names them."""
     others = "models that were trained on other and mostly more text" if set(models) - {"people"} else ""
     if not respondents:
         return f"published accuracies of people and of {others}" if others else ""
@@ -50,7 +50,7 @@ def beside(models: Sequence[str], respondents: bool) -> str:
 
 
 def extent(runs: pd.DataFrame) -> str:
-    """How much there is: "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
+    """Describe the runs: "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
     unit = unit_of(runs)
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     groups = plural(runs["group"].nunique(), "curve")
@@ -63,13 +63,13 @@ def extent(runs: pd.DataFrame) -> str:
 
 
 def in_text(name: str) -> str:
-    """A phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
+    """Return a phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
     text = title(name)
     return text if text[:2].isupper() and text[:2].isalpha() else text[:1].lower() + text[1:]
 
 
 def left_out(problems: pd.DataFrame, where: str) -> list[str]:
-    """How many runs are not in the curves or tables, by status; nothing where all are."""
+    """Count the runs that are not in the curves or tables, by status; nothing where all are."""
     if problems.empty:
         return []
     counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
@@ -77,7 +77,7 @@ def left_out(problems: pd.DataFrame, where: str) -> list[str]:
 
 
 def warnings(judged: Judgements, ties: str) -> list[str]:
-    """What a reader has to know before believing the curves; what could carry their results comes first."""
+    """Return what a reader has to know before believing the curves; what could carry their results comes first."""
     return [
         *left_out(judged.problems, "curves"),
         *_unknown_words_carry(judged),
@@ -89,7 +89,7 @@ def warnings(judged: Judgements, ties: str) -> list[str]:
 
 
 def _shares(judged: Judgements, what: npt.NDArray[Any]) -> pd.Series:
-    """Mean share of pairs by group and size, smallest size first; `what`: judged.unk or judged.tie."""
+    """Return the mean share of pairs by group and size, smallest size first; `what`: judged.unk or judged.tie."""
     shares = judged.runs[["group", "size", "sample_words"]].assign(share=judged.share(what))
     return shares.sort_values("sample_words", kind="stable").groupby(["group", "size"], sort=False)["share"].mean()
 
@@ -130,7 +130,7 @@ def _ties_carry(judged: Judgements, ties: str) -> list[str]:
 
 
 def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
-    """Curves over other sizes than others have."""
+    """Note curves that cover other sizes than others."""
     unit = unit_of(runs)
     ordered = runs.sort_values("sample_words", kind="stable")
     sizes = {str(group): tuple(dict.fromkeys(of["size"])) for group, of in ordered.groupby("group", sort=False)}
@@ -145,7 +145,7 @@ def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
 
 
 def _shared_text(runs: pd.DataFrame) -> list[str]:
-    """Runs of one size that share text, or all of it."""
+    """Note runs of one size that share text, or all of it."""
     unit = unit_of(runs)
     shares: dict[str, float] = {}
     same = []
@@ -174,7 +174,7 @@ def _shared_text(runs: pd.DataFrame) -> list[str]:
 
 
 def unknown_words(judged: Judgements) -> str:
-    """One sentence on how many pairs are left without <unk>."""
+    """Return one sentence on how many pairs are left without <unk>."""
     if judged.of_paradigms and judged.unk.any():
         return "Which pairs hold <unk> was not tracked, only how many do in each run."
     if not judged.unk.any():

@@ -1,4 +1,4 @@
-"""What the numbers of a diagnostic say, in sentences: extent, warnings and methods, computed and never typed in."""
+"""Sentences on a diagnostic: extent, warnings and methods, computed from its tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ASKS = {
 
 
 def extent(answers: Diagnosed) -> str:
-    """What it asks, and of how many runs."""
+    """Describe what the diagnostic asks, and of how many runs."""
     placed = answers.runs[answers.runs["sample_words"].notna()]
     beside = len(answers.runs) - len(placed)
     parts = [sentences.extent(placed)] if len(placed) else []
@@ -24,7 +24,7 @@ def extent(answers: Diagnosed) -> str:
 
 
 def warnings(answers: Diagnosed) -> list[str]:
-    """What a reader has to know before believing the tables."""
+    """Return what a reader has to know before believing the tables."""
     texts = [*sentences.left_out(answers.problems, "tables"), *answers.notes]
     missing = answers.inexpressible[answers.inexpressible["words"] > 0]
     for group, words, items in missing[["group", "words", "items"]].itertuples(index=False, name=None):
@@ -36,7 +36,7 @@ def warnings(answers: Diagnosed) -> list[str]:
 
 
 def methods(answers: Diagnosed) -> list[str]:
-    """The methods paragraph, for a paper."""
+    """Return the methods paragraph, for a paper."""
     rows = answers.measured[
         (answers.measured["run"] == answers.runs.index[0]) & (answers.measured["level"] == "sensitivity")
     ]

@@ -1,4 +1,4 @@
-"""Findings in sentences, computed and never typed in; a sentence says no more than its interval.
+"""Findings in sentences, computed from tables; a sentence says no more than its interval.
 
 "rises" stands where the interval of a slope lies above 0 and "falls" where it lies below; anything else is "no change
 that N runs can show". Two sizes are a difference. "Steepest" needs intervals that part, "differ" a corrected p value,
@@ -28,7 +28,7 @@ Finding = tuple[str, str]  # about which curve or curves, and what
 
 
 def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
-    """Main results on all pairs, by curve; then what the slopes of two curves have in common.
+    """Return the main results on all pairs, by curve, then how the slopes of two curves correlate.
 
     `unit`: what sizes count ("words"). `confidence`: of the intervals in `curves`.
     """
@@ -45,7 +45,7 @@ def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
 
 
 def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, interval: str) -> str:
-    """What one curve shows: `rows` of Curves.slopes, `free` that of pairs without <unk>, `at` of Curves.accuracies."""
+    """Describe one curve: `rows` of Curves.slopes, `free` without <unk>, `at` of Curves.accuracies."""
     whole = rows[rows["level"] == "overall"].iloc[0]
     phenomena = rows[rows["level"] == "phenomenon"]
     first, last = at.iloc[0], at.iloc[-1]
@@ -72,7 +72,7 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
 
 
 def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
-    """The sentences on the overall slope; `span`: its range of sizes."""
+    """Describe the overall slope; `span`: its range of sizes."""
     slope, limits = _numbers(whole["slope"], whole["low"], whole["high"])
     rate = f"{slope} per doubling of the text"
     if not limits:
@@ -96,7 +96,7 @@ def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
 
 
 def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) -> str:
-    """The sentence on the overall difference between two sizes, `doublings` apart."""
+    """Describe the overall difference between two sizes, `doublings` apart."""
     change, limits = _numbers(*(float(whole[name]) * doublings for name in ("slope", "low", "high")))
     if not limits:
         return (
@@ -110,7 +110,7 @@ def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) ->
 
 
 def _without_unk(free: pd.DataFrame, doublings: float, per: str, verbs: tuple[str, str], interval: str) -> list[str]:
-    """The overall change on the pairs without <unk>, where some pairs hold it and some do not; `verbs`: up, down."""
+    """Describe the overall change on the pairs without <unk>, where only some pairs hold it; `verbs`: up, down."""
     sentences = []
     for _, row in free.iterrows():
         low, high = float(row["low"]) * doublings, float(row["high"]) * doublings
@@ -132,13 +132,13 @@ def _reason(whole: pd.Series) -> str:
 
 
 def _numbers(value: float, low: float, high: float) -> tuple[str, str]:
-    """A slope or difference and its limits with the digits that these support; no limits where they are not known."""
+    """Format a slope or difference and its limits with the digits that they support; no limits where unknown."""
     digits = 3 if math.isnan(low) else supported_digits(low, high)
     return slope_text(value, digits=digits), interval_text(low, high, dash="", digits=digits)
 
 
 def _by_direction(phenomena: pd.DataFrame, up: str, down: str, interval: str) -> list[str]:
-    """In which phenomena accuracy goes up, goes down, or shows no change."""
+    """Name the phenomena in which accuracy goes up, goes down, or shows no change."""
     known = phenomena[phenomena["low"].notna()].sort_values("slope", ascending=False)
     if known.empty:
         return []
@@ -152,7 +152,7 @@ def _by_direction(phenomena: pd.DataFrame, up: str, down: str, interval: str) ->
 
 
 def _counted(rows: pd.DataFrame, of: int | None = None) -> str:
-    """3 of 12 phenomena (a, b and c); falls are named however many they are."""
+    """Count and name phenomena: 3 of 12 phenomena (a, b and c); falls are all named."""
     number = f"{len(rows)} of {plural(of, 'phenomenon')}" if of else str(len(rows))
     falls = len(rows) and bool((rows["high"] < 0).all())
     return number + (f" ({_names(rows)})" if falls or 0 < len(rows) <= LISTED else "")
@@ -163,7 +163,7 @@ def _names(rows: pd.DataFrame) -> str:
 
 
 def _steepest(phenomena: pd.DataFrame, interval: str) -> list[str]:
-    """The phenomena that are steepest by their ranks' intervals, and whose own intervals lie above those of all others.
+    """Name the phenomena that are steepest by their ranks' intervals and whose own intervals lie above all others.
 
     Ranks are intervals of all phenomena at once; few runs leave them open where single intervals part.
     """
@@ -186,7 +186,7 @@ def _with_limits(row: pd.Series, interval: str) -> str:
 
 
 def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
-    """The phenomena whose accuracies do not lie on a line."""
+    """Name the phenomena whose accuracies do not lie on a line."""
     bent = phenomena[phenomena["lack_of_fit"] < ALPHA]
     if bent.empty:
         return []
@@ -198,7 +198,7 @@ def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
 
 
 def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
-    """How the slopes of phenomena of two curves correlate, where there are two, of three sizes or more."""
+    """Describe how the slopes of two curves correlate over phenomena, given two curves of three sizes or more."""
     phenomena = slopes[(slopes["level"] == "phenomenon") & (slopes["sizes"] > 2) & slopes["low"].notna()]
     wide = phenomena.pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] != 2 or len(wide) < LEAST_NAMES or not (wide.std() > 0).all():
@@ -214,7 +214,7 @@ def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
 
 
 def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, confidence: float) -> list[Finding]:
-    """What the overall slopes of every two curves differ by, the surest first.
+    """Compare the overall slopes of every two curves in sentences, the most certain first.
 
     `differences`: compare_slopes; `slopes`: Curves.slopes, for the curves that are not straight.
     """
@@ -233,7 +233,7 @@ def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, conf
 
 
 def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: str) -> str:
-    """Over the sizes that both curves have; `bent`: groups whose line is rejected.
+    """Compare two slopes over the sizes that both curves have; `bent`: groups whose line is rejected.
 
     "differ" needs Holm's p value and an interval without 0; "do not differ" the equivalence test and an interval within
     its margin: two one-sided tests at 5% go with a 90% interval, and the one shown may reach further.
@@ -268,5 +268,5 @@ def _r(value: float) -> str:
 
 
 def p_is(value: float) -> str:
-    """p = .034; p < .001"""
+    """Format a p value in a sentence: p = .034; p < .001."""
     return "p < .001" if value < 0.001 else f"p = {value:.3f}".replace("0.", ".", 1)

@@ -1,4 +1,4 @@
-"""The paragraph on methods: what was judged, fitted and tested in a report, and nothing that was not."""
+"""The paragraph on methods: what a report judged, fitted and tested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OVER = (
 
 
 def judging(judged: Judgements, ties: str) -> list[str]:
-    """How scores became judgements and accuracies, for a paper."""
+    """Describe how scores became judgements and accuracies, for a paper."""
     paradigms = judged.pairs["paradigm"].nunique()
     return [
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
@@ -35,7 +35,7 @@ def judging(judged: Judgements, ties: str) -> list[str]:
 
 
 def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
-    """The methods paragraph, for a paper: what was scored how, what was fitted and what the intervals mean."""
+    """Return the methods paragraph, for a paper: what was scored and fitted, and what the intervals mean."""
     whole = curves.slopes[(curves.slopes["pairs"] == ALL_PAIRS) & (curves.slopes["level"] == "overall")]
     designs = {str(group): design_of(runs) for group, runs in judged.runs.groupby("group", sort=False)}
     text = [*judging(judged, ties), *_lines(judged, whole), *_interval_methods(whole, designs, config)]
@@ -60,7 +60,7 @@ def _alpha() -> str:
 
 
 def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
-    """The fit of the lines; `whole`: rows of Curves.slopes, one a group."""
+    """Describe the fit of the lines; `whole`: rows of Curves.slopes, one a group."""
     sizes = whole.loc[whole["slope"].notna(), "sizes"]
     if sizes.empty:
         return ["With one size, accuracies have no slope."]
@@ -82,7 +82,7 @@ def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
 
 
 def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -> list[str]:
-    """The bands around the sizes' means, and the onset that is read from them."""
+    """Describe the bands around the sizes' means, and the onset that is read from them."""
     counts = {count for design in designs.values() for count in design.counts}
     if max(counts) < 2:
         return ["No size has two runs, so none has a band, and no curve an onset."]
@@ -101,7 +101,7 @@ def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -
 
 
 def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
-    """Tests of lines and of differences between them, where there are any."""
+    """Describe the tests of lines and of differences between them, where there are any."""
     text = []
     if whole["lack_of_fit"].notna().any():
         text.append(
@@ -141,7 +141,7 @@ _T_INTERVALS = {  # by whether samples are nested
 
 
 def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config: CurvesConfig) -> list[str]:
-    """How the intervals of slopes were made; `whole`: rows of Curves.slopes, one a group."""
+    """Describe the intervals of slopes; `whole`: rows of Curves.slopes, one a group."""
     groups: dict[tuple[str, bool], list[str]] = {}
     for group, method in whole[["group", "method"]].itertuples(index=False):
         if method != Interval.NONE:
@@ -177,7 +177,7 @@ def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config
 
 
 def _bootstrap(subject: str, nested: set[bool], of_runs: bool, config: CurvesConfig) -> list[str]:
-    """Sentences on the bootstrap; `of_runs`: judgements of single pairs are not known."""
+    """Describe the bootstrap; `of_runs`: judgements of single pairs are not known."""
     drawn = {
         frozenset({False}): "Runs are drawn within their size",
         frozenset({True}): "Seeds are drawn with all of their runs, as samples are nested",
@@ -200,7 +200,7 @@ def _bootstrap(subject: str, nested: set[bool], of_runs: bool, config: CurvesCon
 def _t_details(
     groups: Mapping[tuple[str, bool], Sequence[str]], whole: pd.DataFrame, config: CurvesConfig
 ) -> list[str]:
-    """Sentences on t intervals, whichever errors they have: why they were used, and for new pairs too."""
+    """Describe t intervals, whichever errors they have: why they were used, and for new pairs too."""
     text = []
     robust = [name for name, method in (("HC2", Interval.T_HC2), ("HC3", Interval.T_HC3)) if (method, False) in groups]
     robust += ["CR2"] if (Interval.T_HC2, True) in groups else []
@@ -220,7 +220,7 @@ def _t_details(
 
 
 def _baselines(curves: Curves) -> str:
-    """What an onset is above, by group where it differs."""
+    """Name the baseline of onsets, by group where it differs."""
     named = curves.slopes[["group", "onset_baseline"]].drop_duplicates()
     texts = {name: str(name).replace(CHANCE_BASELINE, "chance (.5)") for name in named["onset_baseline"]}
     if len(texts) == 1:

@@ -1,4 +1,4 @@
-"""What `python -m analysis` writes of a benchmark's curves beside their slopes: each table as CSV, under its name."""
+"""The CSV tables of a benchmark's curves besides their slopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from analysis.study.judgements import Judgements
 def curve_tables(
     judged: Judgements, published: pd.DataFrame, config: CurvesConfig, people: pd.DataFrame | None = None
 ) -> dict[str, pd.DataFrame]:
-    """words-to-people, shapes (rows from six sizes on), slope-differences (from two groups on) and mixed-model.
+    """Return words-to-people, shapes (from six sizes on), slope-differences (from two groups on) and mixed-model.
 
     `published`: eval.published.read_published of the benchmark. `people`: accuracies of others than the published
     people, as people_accuracy gives them. The logits of the mixed model need judgements of pairs.
@@ -40,7 +40,7 @@ def curve_tables(
 
 
 def context_changes(judged: Mapping[str, Judgements], confidence: float) -> dict[str, pd.DataFrame]:
-    """By label, of those scored with something before each sentence: what that changes (compare_policies).
+    """Compare scores with a context before each sentence to those without (compare_policies), by label.
 
     Runs of all sizes together, and after them the whole at each size. `judged`: by label ("blimp",
     "blimp+context-eos-32"); compared is with the label that lacks just that.

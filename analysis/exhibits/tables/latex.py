@@ -1,4 +1,4 @@
-"""LaTeX tables that fit a page of a journal, and CSV files that no spreadsheet runs."""
+"""LaTeX tables that fit a page of a journal, and CSV files that no spreadsheet executes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _guard(cell: Any) -> Any:
 
 
 def latex_escape(text: str) -> str:
-    """Text that LaTeX shows as it is."""
+    """Escape text for LaTeX."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -54,7 +54,7 @@ def latex_table(
     label: str,
     numeric: Sequence[bool] | None = None,
 ) -> str:
-    """A table (booktabs): one that floats, or runs over pages where it has more than LONG lines.
+    """Return a booktabs table: a float, or a longtable where it has more than LONG lines.
 
     `head` and cells are LaTeX already; caption, label and names of blocks are text. blocks: name ("": none is shown)
     and rows. numeric: columns that stand to the right; all but the first if None. To be narrow enough for a page,
@@ -96,8 +96,7 @@ def latex_table(
 
 @dataclass(frozen=True)
 class _Form:
-    """How a table is set: its type, how many characters a line holds, whether headings of numbers stand upright, and
-    whether the page lies on its side."""
+    """A way to set a table: size of type, characters of a line, upright headings of numbers, landscape page."""
 
     size: str
     line: int
@@ -120,15 +119,16 @@ _SIDE = 2  # characters that a heading on its side is wide
 
 
 def _heading(name: str, upright: bool) -> str:
-    """A heading of numbers: broken at spaces, or turned on its side."""
+    """Set a heading of numbers: broken at spaces, or turned on its side."""
     if not upright:
         return f"\\rotatebox{{90}}{{{name}}}"
     return f"\\shortstack[r]{{{name.replace(' ', BREAK)}}}" if " " in name else name
 
 
 def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> tuple[_Form, str]:
-    """The first form that is wide enough, else the last, and the columns: l, r, or p with a share of the line for text
-    that would not fit beside the others.
+    """Return the first form that is wide enough, else the last, and the columns.
+
+    Columns are l, r, or p with a share of the line for text that would not fit beside the others.
     """
     head, rows = [_as_set(name) for name in head], [[_as_set(text) for text in row] for row in rows]
     texts = [max([len(row[i]) for row in rows], default=0) for i in range(len(head))]
@@ -158,10 +158,10 @@ def _fitted(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
 
 
 def _as_set(text: str) -> str:
-    """LaTeX as about as many characters as it is wide: signs such as < take two."""
+    """Replace LaTeX by about as many characters as it is wide: signs such as < take two."""
     return re.sub(r"[\\${}]", "", re.sub(r"\\[A-Za-z]+(\{\})?", "xx", text))
 
 
 def latex_number(text: str) -> str:
-    """A signed number or an interval, with a minus sign that is no hyphen; any other text as it is."""
+    """Set a signed number or an interval with a proper minus sign; any other text as it is."""
     return f"${text}$" if re.fullmatch(r"[-+\[][-+\d.,\[\] ]+", text) else latex_escape(text)

@@ -1,4 +1,4 @@
-"""Tables of curves: for the terminal, as CSV and as LaTeX. Text from data is made harmless where it is written."""
+"""Tables of slopes for the terminal, CSV and LaTeX. Text from data is escaped where it is written."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TWO_SIZES = "two sizes: a difference, not a curve"
 
 
 def architecture(model: str) -> str | None:
-    """The published model to stand beside a model of ours: "lstm_tiny" -> "LSTM"; None where there is none."""
+    """Return the published model with the architecture of ours: "lstm_tiny" -> "LSTM"; or None."""
     return _ARCHITECTURES.get(model.partition("_")[0])
 
 
 def with_published(slopes: pd.DataFrame, runs: pd.DataFrame, benchmark: str) -> pd.DataFrame:
-    """`slopes` with the columns published_model and published_slope, of the same architecture (BLiMP only)."""
+    """Add the columns published_model and published_slope, of the same architecture (BLiMP only)."""
     models = runs.drop_duplicates("group").set_index("group")["model"]
     published = published_slopes().rename(columns={"model": "published_model", "slope": "published_slope"})
     if benchmark != "blimp":
@@ -49,7 +49,7 @@ def with_published(slopes: pd.DataFrame, runs: pd.DataFrame, benchmark: str) -> 
 
 
 def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon") -> pd.DataFrame:
-    """One row per group and unit of `level`, overall first: name, group, accuracy at each size, slope, interval, ...
+    """Return one row per group and unit of `level`, overall first: name, group, accuracy at each size, slope, ...
 
     Columns "accuracy 125k" and so on go by size; the rest are those of Curves.slopes, and of `with_published` where it
     has them. Rows go by group, then from the steepest to the shallowest. Two sizes are a difference, not a curve: their
@@ -73,7 +73,7 @@ def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon
 
 
 def two_sizes_noted(slopes: pd.DataFrame) -> pd.DataFrame:
-    """Curves.slopes without what two sizes cannot have (r2, ranks), and with a note where there are but two."""
+    """Blank what two sizes cannot have (r2, ranks) in Curves.slopes, and note it."""
     two = slopes["sizes"] == 2
     blank = {name: slopes[name].mask(two) for name in ("r2", "rank", "rank_low", "rank_high") if name in slopes}
     notes = slopes["note"].where(slopes["note"] == "", slopes["note"] + "; ")
@@ -81,7 +81,7 @@ def two_sizes_noted(slopes: pd.DataFrame) -> pd.DataFrame:
 
 
 def slope_name(table: pd.DataFrame) -> str:
-    """What the column of slopes is called: two sizes are a difference."""
+    """Return the name of the column of slopes: two sizes are a difference."""
     return "difference per doubling" if (table["sizes"] == 2).all() else "slope"
 
 
@@ -118,7 +118,7 @@ _STYLES = {"rises": "green", "falls": "red", "": "dim"}
 
 
 def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Table:
-    """A `slope_table` for the terminal: green is above 0, red below, dim neither."""
+    """Return a `slope_table` for the terminal: green is above 0, red below, dim neither."""
     sizes: Sequence[str] = [str(column) for column in table if str(column).startswith("accuracy ")]
     ends = list(dict.fromkeys([*sizes[:1], *sizes[-1:]]))
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
