@@ -41,7 +41,7 @@ class CurvesConfig:
 
 @dataclass
 class AnalysisConfig(EvalConfig):
-    """What `python -m analysis` reads: the whole configuration, each command using its part."""
+    """The whole configuration, of which each command uses its part."""
 
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from: run folders, or W&B

@@ -13,7 +13,7 @@ from analysis.curves.variance import Array, Numbers
 
 @dataclass(frozen=True)
 class Units:
-    """What gets a curve: `weights` (K, U) turn accuracies of K paradigms into those of U units, as means."""
+    """Units of curves: `weights` (K, U) turn accuracies of K paradigms into those of U units, as means."""
 
     bounds: Numbers  # (K + 1,) where each paradigm starts among the pairs, and their number
     table: pd.DataFrame  # U rows: level, name, phenomenon, paradigms, n_pairs

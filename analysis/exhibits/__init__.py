@@ -1,4 +1,4 @@
-"""What a report shows: an exhibit is a figure and a table under a sentence (exhibit.py).
+"""The exhibits of a report: figures and tables under a sentence (exhibit.py).
 
-figures/ draws, tables/ sets numbers as text and LaTeX, sentences/ says what they allow.
+figures/ draws, tables/ formats numbers as text and LaTeX, sentences/ states what they allow.
 """

@@ -23,7 +23,7 @@ FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stan
 
 @dataclass
 class Exhibit:
-    """What a report shows under one heading.
+    """The content of a report under one heading.
 
     name: of its files and its place on the page: letters, digits, _ and -.
     table: as people read it, under the names of its columns; its CSV holds it as it is.

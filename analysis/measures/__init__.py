@@ -1,1 +1,1 @@
-"""What is measured of scores besides curves: accuracies by level, items, predictors, word frequency, methods."""
+"""Measures of scores besides curves: accuracies by level, items, predictors, word frequency, perplexity, methods."""

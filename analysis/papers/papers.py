@@ -38,7 +38,7 @@ _MEASURES = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
 
 @dataclass
 class Paper:
-    """What is made again of one paper; `checks` has the columns of statements.COLUMNS."""
+    """The reproduction of one paper; `checks` has the columns of statements.COLUMNS."""
 
     name: str
     short: str

@@ -23,7 +23,7 @@ from pairscale.errors import ConfigError, InputError
 
 @dataclass(frozen=True)
 class People:
-    """What people chose in pairs of a benchmark.
+    """The choices of people in pairs of a benchmark.
 
     table: eval.questionnaire.agreement.agreement. paradigms: phenomenon of each paradigm that models were judged on,
     by its name. threshold: share of a paradigm's pairs that a majority has to agree with.

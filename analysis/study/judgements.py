@@ -34,8 +34,8 @@ class Judgements:
 
     runs: R rows of Study.runs.
     pairs: P rows pair_id, paradigm, phenomenon, sorted by phenomenon and paradigm.
-    outcome: (R, P) contribution of each pair to accuracy: a mean over templates or trials, where the method has them, so that
-    a pair stays one unit whatever resamples pairs. tie: (R, P) share of its judgements whose two scores are equal.
+    outcome: (R, P) contribution of each pair to accuracy: a mean over templates or trials, where the method has them,
+    so that a pair stays one unit when pairs are resampled. tie: (R, P) share of its judgements with two equal scores.
     unk: (R, P) True if either sentence contains <unk>. over: what an outcome is a mean over, "5 templates", or "".
     unequal: run -> share of its judgements whose two sentences hold <unk> unequally often, where that is known.
     Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are

@@ -327,7 +327,7 @@ def test_the_page_is_whole_and_opens_without_complaint(written, browser):
 def test_the_papers_are_not_analysed_by_a_study_s_keys(tmp_path, overrides, named):
     done = analysis("published=true", *overrides, f"paths.reports={tmp_path}")
     assert done.returncode == 2
-    assert done.stderr.strip() == f"pairscale analysis: published=true: takes paths.reports alone; leave away {named}"
+    assert done.stderr.strip() == f"pairscale analysis: published=true: takes paths.reports only; leave out {named}"
     assert not list(tmp_path.iterdir())
 
 

@@ -159,7 +159,7 @@ def test_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ((), "study=null: give the name of a study"),
+        ((), "study=null: name a study"),
         (("study=made_up", "benchmark=climp"), "no run has scores of benchmark=climp; scores there: blimp"),
     ],
 )

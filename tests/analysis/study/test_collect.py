@@ -86,7 +86,7 @@ def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missi
         [
             "model=lstm_tiny seed=1",
             "missing",
-            "lstm_tiny-english-unigram-125k-s1-aaaaaaaa has another configuration than was asked for",
+            "lstm_tiny-english-unigram-125k-s1-aaaaaaaa has another configuration than requested",
         ]
     ]
 
