@@ -47,10 +47,7 @@ Rows = tuple[list[Row], list[float]]  # matching rows, and their cumulative weig
 
 @dataclass(slots=True, eq=False)
 class Choice:
-    """Alternatives, each a word, a sequence (last part first, as for a stack) or a line with labels.
-
-    shares: their cumulative probabilities.
-    """
+    """Alternatives (a word, a sequence with its last part first, or a line with labels) and cumulative shares."""
 
     shares: list[float]
     alternatives: list[str | tuple[str | Choice, ...] | Frame]
@@ -86,8 +83,6 @@ class Frame:
 
 
 class Line(NamedTuple):
-    """One line of a phrase in grammar.yaml."""
-
     heading: Symbol
     symbols: list[Symbol]
     weight: float
@@ -110,9 +105,7 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """A grammar over tables of words (name to rows), whose phrases are compiled on first use.
-
-    description: the content of grammar.yaml. knows: as for a Lexicon.
+    """A grammar (`description`: of grammar.yaml) over tables of words, compiled on first use; knows: as for a Lexicon.
 
     Raises InputError if description and tables do not fit together.
     """
@@ -343,10 +336,7 @@ class Grammar:
         return rows, list(itertools.accumulate(weights))
 
     def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
-        """Draw for a frame: a row of a table or the words of a phrase, for each of its draws.
-
-        Raises NothingFits if earlier rows leave nothing for a later draw.
-        """
+        """Draw a row or words for each draw of a frame. Raises NothingFits if earlier rows leave a later one nothing."""
         contents: list[Row | list[str]] = []
         for draw in frame.draws:
             cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
