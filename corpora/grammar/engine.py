@@ -336,7 +336,7 @@ class Grammar:
         return rows, list(itertools.accumulate(weights))
 
     def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
-        """Draw a row or words for each draw of a frame. Raises NothingFits if earlier rows leave a later one nothing."""
+        """Draw a row or words for each draw of a frame. Raises NothingFits if prior rows leave a later one nothing."""
         contents: list[Row | list[str]] = []
         for draw in frame.draws:
             cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
