@@ -170,7 +170,7 @@ def test_answers_find_the_scores_of_their_pairs(tmp_path):
         told = f"0.json: answers on {name} (pairs {digest[:8]}), the scores are of blimp (pairs adadadad), blimp (pairs"
         assert told in str(caught.value)
     assert read_people(config(), study, labels) == {}
-    with pytest.raises(ConfigError, match="source=wandb has none"):
+    with pytest.raises(ConfigError, match="source=wandb lacks"):
         read_people(config(f"people={paths[0]}", "source=wandb"), study, labels)
 
 
