@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from pkgutil import iter_modules
 
 import pandas as pd
 
@@ -19,6 +17,7 @@ from analysis.exhibits.exhibit import Exhibit
 from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from pairscale.plugins import load_members
 
 CURVES = "Learning curves on minimal pairs"  # headings of the page
 MODELS = "Models on minimal pairs"
@@ -104,9 +103,7 @@ def contributes(order: int) -> Callable[[Contribution], Contribution]:
 
 def fill(section: Section, report: Report) -> None:
     """Add the registered exhibits to a section, in their order."""
-    package = __name__.rpartition(".")[0]
-    for module in iter_modules(import_module(package).__path__, f"{package}."):
-        import_module(module.name)
+    load_members(__name__.rpartition(".")[0])
     for order, contribution in sorted(_CONTRIBUTIONS.values(), key=lambda registered: registered[0]):
         (section.first if order < 0 else section.exhibits).extend(contribution(section, report))
 

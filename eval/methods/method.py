@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from eval.methods.sides import Counts, Side, about
 from eval.scorers.base import FloatArray
 from eval.scores.files import judged_pairs
 from pairscale.errors import ConfigError, check_choice
+from pairscale.plugins import load_members
 
 Score = Callable[[Side, Side, MethodConfig], FloatArray]
 Ask = Callable[[Asker, pd.DataFrame, MethodConfig, PolicyConfig], tuple[list[pd.DataFrame], dict[str, Any]]]
@@ -75,9 +74,7 @@ def vote_method(name: str) -> None:
 
 def methods() -> Mapping[str, Method]:
     """Return all methods by name: those of eval/methods/builtin, and those that plug-ins registered."""
-    package = f"{__package__}.builtin"
-    for module in iter_modules(import_module(package).__path__, f"{package}."):
-        import_module(module.name)
+    load_members(f"{__package__}.builtin")
     return _METHODS
 
 

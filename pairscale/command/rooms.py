@@ -7,22 +7,19 @@ points of sweeps, and jobs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hydra.core.config_loader import ConfigLoader
 from omegaconf import DictConfig
 
-from pairscale.errors import ConfigError
+from pairscale.plugins import load_plugins
 
 if TYPE_CHECKING:
     from pairscale.command.launchers.jobs import Job
 
 SCHEMAS = "analysis.config"  # it imports the configuration classes of all rooms
 RUNS = "eval.sweeps"
-PLUGINS = "pairscale.plugins"  # entry-point group of other distributions
 
 Point = tuple[list[str], DictConfig, Any]  # overrides that name a run, its composed node, its configuration
 
@@ -55,20 +52,3 @@ def register() -> None:
     import_module(SCHEMAS)
     import_module(RUNS)
     load_plugins()
-
-
-@cache
-def load_plugins() -> None:
-    """Import the modules that installed distributions name in the entry-point group PLUGINS: they register themselves.
-
-    Raises ConfigError for one that cannot be imported, whatever stops it.
-    """
-    for entry in entry_points(group=PLUGINS):
-        try:
-            entry.load()
-        except Exception as error:
-            of = f" of {entry.dist.name}" if entry.dist else ""
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise ConfigError(
-                f"plugin {entry.name} = {entry.value}{of}: cannot be imported ({reason}); mend or uninstall it"
-            ) from error

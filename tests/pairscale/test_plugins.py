@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from pairscale.command.compose import compose
-from pairscale.command.rooms import load_plugins
 from pairscale.errors import ConfigError
+from pairscale.plugins import load_plugins
 from train.models import config as models
 
 PLUGIN = '''
@@ -29,21 +29,19 @@ def install(folder, monkeypatch, code):
     (folder / "wide-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: wide\nVersion: 1\n")
     (folder / "wide-1.dist-info" / "entry_points.txt").write_text("[pairscale.plugins]\nwide = pairscale_wide\n")
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr(models, "ARCHITECTURES", dict(models.ARCHITECTURES))
+    monkeypatch.setattr(models, "_ARCHITECTURES", dict(models._ARCHITECTURES))
     monkeypatch.delitem(sys.modules, "pairscale_wide", raising=False)
     importlib.invalidate_caches()
     load_plugins.cache_clear()
 
 
 def test_an_architecture_of_another_distribution_is_registered_and_built(tmp_path, monkeypatch):
-    from train.models.build import ARCHITECTURES, build_model
+    from train.models.build import build_model
     from train.models.lstm import LstmLanguageModel
 
     install(tmp_path, monkeypatch, PLUGIN)
-    monkeypatch.setattr("train.models.build.ARCHITECTURES", models.ARCHITECTURES)
-    assert "wide" not in ARCHITECTURES
-    compose("train", [])
-    config = models.ARCHITECTURES["wide"].config(name="wide", embedding=4, hidden=4, layers=1, dropout=0.0, tied=True)
+    assert "wide" not in models._ARCHITECTURES
+    config = models.architectures()["wide"].config(name="wide", embedding=4, hidden=4, layers=1, dropout=0.0, tied=True)
     assert models.kind_of(config) == "wide"
     assert isinstance(build_model(config, 9), LstmLanguageModel)
 

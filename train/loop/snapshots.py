@@ -23,7 +23,7 @@ from pairscale.schema import Count, Positive, parse_json
 from pairscale.sizes import format_size, parse_size
 from train.loop.batches import Batches
 from train.models.base import LanguageModel
-from train.models.config import ARCHITECTURES
+from train.models.config import architectures
 from train.runs.export import ABOUT, LoadedModel, described_model, read_description, weights_of
 from train.runs.folder import RunFolder
 
@@ -114,5 +114,5 @@ def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
     except SafetensorError as error:
         raise RunError(f"{path}: cannot be read as safetensors ({error}); {_REMOVE}") from None
     info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
-    description = read_description(folder, ARCHITECTURES)
+    description = read_description(folder, architectures())
     return described_model(folder, description, path, digest, info)

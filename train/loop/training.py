@@ -31,7 +31,7 @@ from train.loop.ranks import Ranks
 from train.loop.snapshots import Snapshots
 from train.loop.state import TrainState
 from train.models.build import build_model, parameter_count
-from train.models.config import ARCHITECTURES
+from train.models.config import architectures
 from train.runs.export import read_description
 from train.runs.folder import DONE, RunFolder
 from train.runs.provenance import machine
@@ -150,7 +150,7 @@ class Training:
         self.folder.update_manifest(
             status=DONE,
             ended=datetime.now(UTC).isoformat(timespec="seconds"),
-            stuck=read_description(self.folder, ARCHITECTURES)["info"].get("stuck"),
+            stuck=read_description(self.folder, architectures())["info"].get("stuck"),
             words_seen=batches.words_seen(len(batches)),
             words_per_s=round(batches.words_seen(steps) / state.attempt_s) if steps else None,
             wall_s=state.wall_s,

@@ -9,14 +9,14 @@ import torch
 
 from pairscale.errors import ConfigError
 from train.models.base import LanguageModel
-from train.models.config import ARCHITECTURES, ModelConfig, kind_of
+from train.models.config import ModelConfig, architectures, kind_of
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
     """Return a new model, its weights drawn from torch's global generator. Raises ConfigError if they are too many."""
     if torch.get_default_device().type != "meta":
         check_memory(config, vocabulary)
-    module, _, name = ARCHITECTURES[kind_of(config)].module.partition(":")
+    module, _, name = architectures()[kind_of(config)].module.partition(":")
     model: LanguageModel = getattr(import_module(module), name)(config, vocabulary)
     return model
 

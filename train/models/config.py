@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from pairscale.errors import (
     check_seed,
     check_share,
 )
+from pairscale.plugins import load_plugins
 
 VOCABULARIES = ("closed", "open")
 ORDERS = range(2, 8)
@@ -220,7 +222,7 @@ class Architecture:
     module: str
 
 
-ARCHITECTURES: dict[str, Architecture] = {}  # by kind, the name in model.json
+_ARCHITECTURES: dict[str, Architecture] = {}
 
 
 def register_architecture(kind: str, config: type[ModelConfig], module: str) -> None:
@@ -228,16 +230,22 @@ def register_architecture(kind: str, config: type[ModelConfig], module: str) -> 
 
     `module` is imported when a model is built, and calls its class with (configuration, size of the vocabulary).
     """
-    ARCHITECTURES[kind] = Architecture(config, module)
+    _ARCHITECTURES[kind] = Architecture(config, module)
     store_schemas("model", **{f"{kind}_schema": config})
+
+
+def architectures() -> Mapping[str, Architecture]:
+    """Return all architectures by kind, the name in model.json: our own, and those of plug-ins."""
+    load_plugins()
+    return _ARCHITECTURES
 
 
 def kind_of(config: ModelConfig) -> str:
     """Return the kind of architecture of a configuration. Raises TypeError if none is registered."""
-    for kind, architecture in ARCHITECTURES.items():
+    for kind, architecture in architectures().items():
         if architecture.config is type(config):
             return kind
-    raise TypeError(f"no architecture for {type(config).__name__}; registered: {', '.join(ARCHITECTURES)}")
+    raise TypeError(f"no architecture for {type(config).__name__}; registered: {', '.join(architectures())}")
 
 
 register_architecture("lstm", LstmConfig, "train.models.lstm:LstmLanguageModel")

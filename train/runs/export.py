@@ -27,7 +27,7 @@ from pairscale.files import sha256_file, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive, checked, read_json
 from train.models.base import LanguageModel
 from train.models.build import build_model
-from train.models.config import ARCHITECTURES, ModelConfig, kind_of
+from train.models.config import ModelConfig, architectures, kind_of
 from train.runs.folder import AGAIN, RunFolder
 
 MODEL_VERSION = 1
@@ -45,7 +45,7 @@ class Description(TypedDict):
     """Schema of model.json."""
 
     kind: str
-    config: dict[str, Any]  # of the class that ARCHITECTURES names
+    config: dict[str, Any]  # of the class that train.models.config.architectures names
     vocabulary: Positive
     info: _Info  # what `save_model` was given, with keys of its own
     digest: Digest  # of the weights' file
@@ -93,7 +93,7 @@ def weights_of(model: LanguageModel, about: dict[str, Any] | None = None) -> byt
 
 def load_model(folder: RunFolder) -> LoadedModel:
     """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
-    description = read_description(folder, ARCHITECTURES)
+    description = read_description(folder, architectures())
     if not folder.weights.is_file():
         raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; {AGAIN}")
     digest = sha256_file(folder.weights)
@@ -112,7 +112,12 @@ def described_model(
     tokenizer = load_tokenizer(folder.tokenizer)
     check_tokenizer(folder, description, len(tokenizer))
     config = checked(
-        description["config"], ARCHITECTURES[description["kind"]].config, folder.model, RunError, AGAIN, root="$.config"
+        description["config"],
+        architectures()[description["kind"]].config,
+        folder.model,
+        RunError,
+        AGAIN,
+        root="$.config",
     )
     with torch.device("meta"):  # the weights are replaced at once: draw none
         model = build_model(config, description["vocabulary"])

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
+
+from pairscale.plugins import load_members
 
 Pair = dict[str, Any]  # columns of eval.scores.files.ITEMS
 Found = tuple[str, Pair]  # the place of a pair, for errors, and the pair
@@ -60,6 +60,5 @@ def form(name: str, fields: tuple[str, ...]) -> Callable[[Read], Read]:
 
 def forms() -> Mapping[str, Form]:
     """Return all forms by name: those of this folder, and those that plug-ins registered."""
-    for module in iter_modules(import_module(__package__).__path__, f"{__package__}."):
-        import_module(module.name)
+    load_members(__name__.rpartition(".")[0])
     return _FORMS
