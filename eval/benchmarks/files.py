@@ -104,14 +104,7 @@ def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Pat
         raise ConfigError(
             f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
         )
-    if config.path is None:
-        raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER with its {wanted}")
-    if config.path.startswith("None/"):  # ${paths.data} is not set
-        raise InputError(
-            f"benchmark={config.name}: set PAIRSCALE_DATA to the folder that holds "
-            f"{config.path.removeprefix('None/')}/, or give benchmark.path=FOLDER{otherwise}"
-        )
-    path = Path(config.path).expanduser()
+    path = given_path(config.name, config.path, f" with its {wanted}", otherwise)
     if path.is_file() and pattern is None:
         return [path]
     if not path.is_dir():
@@ -121,6 +114,18 @@ def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Pat
     if not files:
         raise InputError(f"benchmark.path: no {wanted} in {path}{otherwise}")
     return files
+
+
+def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Path:
+    """Return benchmark.path of the benchmark `name`. Raises ConfigError if it is not set, InputError without data."""
+    if path is None:
+        raise ConfigError(f"benchmark={name}: give benchmark.path=FOLDER{contents}")
+    if path.startswith("None/"):  # ${paths.data} is not set
+        raise InputError(
+            f"benchmark={name}: set PAIRSCALE_DATA to the folder that holds {path.removeprefix('None/')}/, or give "
+            f"benchmark.path=FOLDER{otherwise}"
+        )
+    return Path(path).expanduser()
 
 
 def _matching(folder: Path, patterns: list[str]) -> list[Path]:

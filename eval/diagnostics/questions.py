@@ -21,9 +21,10 @@ from typing import Any
 
 import pandas as pd
 
+from eval.benchmarks.files import given_path
 from eval.benchmarks.known_items import unpublished_questions_note
 from eval.config import DIAGNOSTICS, DiagnosticConfig
-from pairscale.errors import ConfigError, InputError, check_choice
+from pairscale.errors import InputError, check_choice
 from pairscale.files import sha256_json
 from pairscale.seeds import permutation
 
@@ -170,14 +171,7 @@ def _check_letter(where: str, row: Cells, column: str, letters: str) -> None:
 
 
 def _file(config: DiagnosticConfig, name: str) -> Path:
-    if config.path is None:
-        raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER with {name}")
-    if config.path.startswith("None/"):  # ${paths.data} is not set
-        raise InputError(
-            f"benchmark={config.name}: set PAIRSCALE_DATA to the folder that holds "
-            f"{config.path.removeprefix('None/')}/, or give benchmark.path=FOLDER with {name}"
-        )
-    folder = Path(config.path).expanduser()
+    folder = given_path(config.name, config.path, f" with {name}", f" with {name}")
     if not folder.is_dir():
         raise InputError(f"benchmark.path: no folder {folder} (with {name})")
     if not (folder / name).is_file():
