@@ -145,7 +145,8 @@ def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> 
             if not table[model].reindex(wanted).isna().any():
                 mean = float(table[model].reindex(list(paradigms)).mean())
                 rows.append((panel, model, condition, mean, len(paradigms)))
-    return pd.DataFrame(rows, columns=["panel", "model", "condition", "accuracy", "paradigms"])
+    columns = ["panel", "model", "condition", "accuracy", "paradigms"]
+    return pd.DataFrame(rows, columns=columns).astype({"accuracy": "float64"})  # also without rows
 
 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:

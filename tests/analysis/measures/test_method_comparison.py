@@ -201,6 +201,9 @@ def test_attractors_are_of_the_best_template_and_of_all_three_kinds():
     assert list(exhibit.charts) == ["lp", "in_template_lp"]
     assert accuracy_by_attractor(counted[counted["paradigm"] != "distractor_agreement_relative_clause"]).empty
     assert _attractors(counted[counted["method"] == "lp"], pd.Series({"r": "lstm_tiny"})) is None
+    two_prefix = counted[(counted["method"] == "lp") & (counted["paradigm"] == "wh_island")].assign(method="two_prefix")
+    exhibit = _attractors(pd.concat([counted, two_prefix]), pd.Series({"r": "lstm_tiny"}))
+    assert exhibit.table.equals(table.reset_index()), "a method that judges none of these paradigms is left out"
 
 
 def drawn(rng, runs, easier=0.0, paradigms=4, pairs=50):
