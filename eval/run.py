@@ -24,6 +24,7 @@ from eval.scores.accuracy import accuracies
 from eval.scores.files import read_scores, score_label, score_path
 from eval.scores.table import WIDTH, accuracy_table, methods_table, trajectory_table
 from eval.wandb import track_scores
+from pairscale.command.line import search_path
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
 from train.runs.folder import DONE, RunFolder, config_digest, study_runs
@@ -195,10 +196,11 @@ def _noted(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
 
 
 def _command(label: str) -> dict[str, str]:
-    """{label: the command line of this process}; {} where Hydra did not start it."""
+    """Return {label: the command line of this process}, {} if Hydra did not start it."""
     if not HydraConfig.initialized():
         return {}
-    return {label: f"python -m eval {shlex.join(HydraConfig.get().overrides.task)}"}
+    overrides = HydraConfig.get().overrides
+    return {label: f"python -m eval {shlex.join([*search_path(overrides.hydra), *overrides.task])}"}
 
 
 def score_study(config: EvalConfig) -> None:

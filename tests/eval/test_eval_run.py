@@ -1,9 +1,11 @@
 """Scoring runs and studies: what lacks is scored, once; and the command."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
+from hydra.core.hydra_config import HydraConfig
 
 from eval.benchmarks.load import drawn_pairs, load_benchmark
 from eval.estimate import scoring_tokens
@@ -11,7 +13,8 @@ from eval.pairs import loaded_benchmark
 from eval.run import score_run, score_study
 from eval.scores.files import read_items, read_scores, read_tokens, score_path
 from eval.scores.table import accuracy_table
-from pairscale.command.compose import compose
+from pairscale.command.compose import compose, composed
+from pairscale.command.line import words_for_hydra
 from pairscale.errors import RunError
 from tests.support.commands import completed
 from tests.support.made_up_models import LSTM, TXL, made_up_model, made_up_run
@@ -221,3 +224,17 @@ def test_the_command(configured, tmp_path):
     assert broken.returncode == 2
     assert broken.stderr.startswith(f"pairscale eval: {tmp_path}/blimp/broken.jsonl: line 1: not JSON (")
     assert broken.stderr.count("\n") == 1
+
+
+def test_the_command_of_a_failed_attempt_names_the_users_folder(configured, tmp_path, monkeypatch):
+    (tmp_path / "my conf").mkdir()
+    config = configured()
+    run = made_up_run(config, made_up_model(LSTM))
+    run.weights.write_bytes(b"cut short")
+    overrides = words_for_hydra(["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"])
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    HydraConfig.instance().set_config(composed("eval", overrides))
+    with pytest.raises(RunError):
+        score_run(run, config)
+    (command,) = run.read_manifest()["scoring_commands"].values()
+    assert shlex.split(command) == ["python", "-m", "eval", *overrides]
