@@ -75,16 +75,14 @@ class PairsWork:
 
         from eval.methods.judging import MethodUse
         from eval.methods.method import VOTES
-        from eval.scorers.base import resolved_pll_shift, resolved_score_eos
 
         described = run.read_config()
         key = benchmark_key(config, described)
         benchmark = loaded_benchmark(key)
         folder = run.scores(score_label(config.benchmark, config.policy))
         check_same_pairs(folder, benchmark.name, benchmark.digest)
-        score_eos = resolved_score_eos(config.policy, scorer.word_level)
         common = {
-            "policy": recorded_policy(config.policy, score_eos, resolved_pll_shift(config.policy, scorer)),
+            "policy": recorded_policy(config.policy, scorer.scores_eos(config.policy), scorer.pll_shift(config.policy)),
             "benchmark": benchmark.described,
             "model": {"name": described["model"].get("path", described["model"]["name"]), "digest": scorer.digest},
             "tokenizer_digest": scorer.tokenizer_digest,

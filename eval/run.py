@@ -44,12 +44,10 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
     does.
     """
     assert isinstance(config.model, PretrainedConfig)
+    from eval.scorers.base import Execution
     from eval.scorers.pretrained import load_pretrained
-    from train.loop.device import device_of
 
-    scorer = load_pretrained(
-        config.model, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress
-    )
+    scorer = load_pretrained(config.model, Execution.of(config))
     run = RunFolder.of(config)
     _check_other_revisions(config, run, scorer.digest)
     with run.locked():
@@ -243,11 +241,11 @@ def score_study(config: EvalConfig) -> None:
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:
-    from eval.scorers.load import load_scorer
-    from train.loop.device import device_of
+    from eval.scorers.base import Execution
+    from eval.scorers.load import run_scorer
 
     if scorer is None:
-        scorer = load_scorer(run, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
+        scorer = run_scorer(run, Execution.of(config))
     if isinstance(config.benchmark, DiagnosticConfig):
         return ClozeWork.of(run, config, scorer)
     return PairsWork.of(run, config, scorer)
@@ -257,14 +255,11 @@ def _of_snapshots(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
     """What is asked of each snapshot of a run, by step, if scoring.snapshots asks for any."""
     if not config.scoring.snapshots:
         return
+    from eval.scorers.base import Execution
     from eval.scorers.own import ModelScorer
-    from train.loop.device import device_of
     from train.loop.snapshots import load_snapshot
 
     for step in run.snapshots:
         loaded = load_snapshot(run, step)
         name = f"{run.path.name} after {loaded.info['words_seen']:,} words"
-        scorer = ModelScorer(
-            loaded, name, config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress
-        )
-        yield PairsWork.of(run, config, scorer, loaded.info)
+        yield PairsWork.of(run, config, ModelScorer(loaded, name, Execution.of(config)), loaded.info)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 START_AGAIN = 75  # exit code: nothing is wrong, start the same command again (EX_TEMPFAIL of sysexits.h)
 MAX_SEED = 2**63 - 1
@@ -58,6 +58,12 @@ class RunInUse(RunError):
 
 class WriteError(PairscaleError):
     """A file cannot be written: the disk is full, over quota, read-only or without locks."""
+
+
+def first_few(names: Sequence[str], count: int = 3) -> str:
+    """Return the first `count` names for a message, and how many more there are."""
+    more = len(names) - count
+    return ", ".join(names[:count]) + (f" and {more} more" if more > 0 else "")
 
 
 def check_above(key: str, value: float | None, limit: float) -> None:

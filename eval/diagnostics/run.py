@@ -54,13 +54,11 @@ class ClozeWork:
         """Raises what `load_diagnostic` does, and RunError for damaged files of scores."""
         import torch
 
-        from eval.scorers.base import resolved_pll_shift
-
         asked = config.benchmark
         assert isinstance(asked, DiagnosticConfig)
         diagnostic = load_diagnostic(asked)
         described = run.read_model_config()
-        policy = recorded_policy(config.policy, None, resolved_pll_shift(config.policy, scorer))
+        policy = recorded_policy(config.policy, None, scorer.pll_shift(config.policy))
         metadata = {
             "parameters": {"top_words": asked.top_words},
             "policy": {name: policy[name] for name in _POLICY if policy.get(name) is not None},

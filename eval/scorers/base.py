@@ -1,12 +1,12 @@
-"""The interface of every model: `Scorer`, and what its three questions answer.
+"""The interface of every model: `Scorer`, and the answers to its three questions.
 
     score           a log-probability (nats) and a character span for each token of a sentence
     continuations   the log-probability of each answer as a continuation of a prompt
     next_words      the probability and rank of candidate words after a context, and the most probable words
 
-What stands before a sentence, whether its end is scored, and how precisely, is the policy's to say
-(eval.config.PolicyConfig): a scorer applies `context`, `score_eos` and `precision`, and flags `<unk>`. Whether those
-tokens count (`unk`) is decided where scores become judgements (eval/methods).
+The policy (eval.config.PolicyConfig) says what stands before a sentence, whether its end is scored, and how precisely:
+a scorer applies `context`, `score_eos` and `precision`, and flags `<unk>`. Whether those tokens count (`unk`) is
+decided where scores become judgements (eval/methods).
 """
 
 from __future__ import annotations
@@ -18,17 +18,30 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from eval.config import PLAIN, PolicyConfig
+from eval.config import PLAIN, EvalConfig, PolicyConfig
 from eval.scorers.chat import ChatTemplate
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError
 from pairscale.progress import with_progress
+from train.loop.device import device_of
 
 FloatArray = npt.NDArray[np.float64]
-Batch = TypeVar("Batch", bound=Sized)  # of as many units as it holds
-CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next
+Batch = TypeVar("Batch", bound=Sized)  # of as many units as its length
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a model is run. None of it changes a score."""
+
+    batch_tokens: int = 8192  # most tokens, padding included, that are read at a time
+    device: str = "cpu"
+    progress: bool = False  # show a progress bar
+
+    @classmethod
+    def of(cls, config: EvalConfig) -> Execution:
+        """Return the execution that a configuration asks for. Raises ConfigError for a GPU that is not there."""
+        return cls(config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,7 @@ class NextWords:
 
 
 class Scorer(ABC):
-    """A model that scores sentences, each alone; some also answer prompts and predict next words."""
+    """A model that scores sentences, each alone, and predicts next words; some also answer prompts."""
 
     name: str
     digest: str  # of the weights
@@ -73,10 +86,21 @@ class Scorer(ABC):
     masked: bool  # scores are of hidden tokens, given both sides, rather than of tokens given those before them
     answers_prompts: bool = False  # `continuations` can be called
     chat_template: ChatTemplate | None = None  # None: prompts are plain text
+    progress: bool
 
     @abstractmethod
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Return scores in the order of `sentences`, with empty arrays for a sentence that has no scored token."""
+
+    @abstractmethod
+    def next_words(
+        self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], k: int, policy: PolicyConfig = PLAIN
+    ) -> list[NextWords]:
+        """Return what the model expects after each context: `candidates` of one or more words, and `k` top words.
+
+        Answers are in the order of `contexts`; equal contexts are read once. Raises ConfigError for a model without
+        tokens that are words and for a policy that it cannot follow, InputError for a context that is too long.
+        """
 
     def continuations(
         self, prompts: Sequence[str], answers: Sequence[str], policy: PolicyConfig = PLAIN, chat: bool = False
@@ -86,58 +110,32 @@ class Scorer(ABC):
         With `chat` the prompts come from `chat_template`, and nothing is put before them. Raises ConfigError if the
         model answers no prompts, RunError if two answers are the same tokens to it or one is unknown.
         """
-        raise ConfigError(f"{self.name}: a model of this kind cannot be asked anything")
+        raise ConfigError(f"{self.name}: a model of this kind cannot answer prompts")
 
-    def next_words(
-        self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], k: int, policy: PolicyConfig = PLAIN
-    ) -> list[NextWords]:
-        """Return what the model expects after each context: `candidates` of one or more words, and `k` top words.
+    def scores_eos(self, policy: PolicyConfig) -> bool:
+        """Return whether `<eos>` is scored: as the policy says, or else for word-level models only, as published."""
+        return self.word_level if policy.score_eos is None else policy.score_eos
 
-        Answers are in the order of `contexts`; equal contexts are read once. Raises ConfigError for a model that
-        predicts no words and for a policy that it cannot follow, InputError for a context that is too long.
-        """
-        raise ConfigError(f"{self.name}: a model of this kind predicts no next words, which diagnostics need")
+    def pll_shift(self, policy: PolicyConfig) -> int | None:
+        """Return how many positions before a hidden token it is predicted; None for a model that hides no tokens."""
+        return policy.pll_shift
 
-
-def resolved_score_eos(policy: PolicyConfig, word_level: bool) -> bool:
-    """Return whether `<eos>` is scored: as the policy says, or else for word-level models only, as published."""
-    return word_level if policy.score_eos is None else policy.score_eos
-
-
-def resolved_pll_shift(policy: PolicyConfig, scorer: Scorer) -> int | None:
-    """Return how many positions before a hidden token it is predicted, by the policy or else the model's own probe."""
-    return policy.pll_shift if policy.pll_shift is not None else getattr(scorer, "shift", None)
+    def with_progress(
+        self, batches: Iterable[Batch], total: int, unit: str = "sentences", title: str | None = None
+    ) -> Iterable[Batch]:
+        """Return the batches, with a progress bar over the `total` units that they hold if `progress` is set."""
+        if not self.progress:
+            return batches
+        counted = ((len(batch), batch) for batch in batches)
+        return with_progress(counted, title or f"scoring {self.name}", total, unit)
 
 
-def length_batches(lengths: Ids, batch_tokens: int, before: int = 0) -> Iterator[list[int]]:
-    """Yield indices of sentences that have a token, by falling length: little padding, the largest batch first.
-
-    `before` is the number of tokens that are read before each sentence.
-    """
+def length_batches(lengths: Ids, batch_tokens: int) -> Iterator[list[int]]:
+    """Yield indices of texts that have a token, by falling length: little padding, the largest batch first."""
     order = np.argsort(-lengths, kind="stable")
     order = order[: np.count_nonzero(lengths)]
     start = 0
     while start < len(order):
-        count = max(1, batch_tokens // (before + int(lengths[order[start]])))
+        count = max(1, batch_tokens // int(lengths[order[start]]))
         yield order[start : start + count].tolist()
         start += count
-
-
-def tokens_at_once(batch_tokens: int, device: torch.device) -> int:
-    """Return `batch_tokens`, on a CPU at most what its cache holds for a model as large as GPT-2."""
-    return min(batch_tokens, CPU_TOKENS) if device.type == "cpu" else batch_tokens
-
-
-def begun(first: Sequence[int] | None, texts: int, before: int) -> Ids:
-    """Return the place (N,) of each text's first scored token, with `before` tokens put in front of it."""
-    return np.full(texts, before) if first is None else np.asarray(first, dtype=np.int64) + before
-
-
-def batch_progress(
-    batches: Iterable[Batch], total: int, name: str, progress: bool, unit: str = "sentences"
-) -> Iterable[Batch]:
-    """Return the batches, with a progress bar over the `total` units that they hold if `progress` is set."""
-    if not progress:
-        return batches
-    counted = ((len(batch), batch) for batch in batches)
-    return with_progress(counted, f"scoring {name}", total, unit)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from eval.benchmarks.cells import shown
+from eval.scorers.next_words.readings import Encoded
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_json
 
@@ -33,15 +34,15 @@ _NO_SCORE = ("_name_or_path", "_commit_hash", "architectures", "auto_map", "dtyp
              "torch_dtype", "transformers_version", "use_cache")  # fmt: skip
 
 
-def encoded(
-    tokenizer: PreTrainedTokenizerFast, sentences: list[str]
-) -> Iterator[tuple[str, tuple[list[int], list[tuple[int, int]]]]]:
-    """Ids and character offsets of each sentence, without any symbol that the tokenizer would add."""
-    if not sentences:
-        return
-    with _patterns_of(tokenizer, sentences):
-        found = tokenizer(sentences, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
-    yield from zip(sentences, zip(found["input_ids"], found["offset_mapping"], strict=True), strict=True)
+def encoded(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> list[Encoded]:
+    """Return the ids and character offsets of each text, without any symbol that the tokenizer would add."""
+    if not texts:
+        return []
+    with _patterns_of(tokenizer, texts):
+        batch = tokenizer(
+            list(texts), add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False
+        )
+    return list(zip(batch["input_ids"], batch["offset_mapping"], strict=True))
 
 
 @contextmanager
@@ -93,18 +94,6 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
         raise InputError(
             f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads no letter of a plain sentence, so it is not the "
             "model's own; put the files of that (tokenizer.json) into the model's folder"
-        )
-
-
-def check_embedded(
-    tokenizer: PreTrainedTokenizerFast, text: str, ids: Sequence[int], vocabulary: int, name: str
-) -> None:
-    """Raise InputError for a token of a text that the model, whose tokens are 0 to `vocabulary` - 1, does not have."""
-    if len(ids) and (highest := int(max(ids))) >= vocabulary:
-        token = tokenizer.convert_ids_to_tokens(highest)
-        raise InputError(
-            f"{name}: knows {vocabulary:,} tokens, and {token!r} in {shown(text)} is number {highest:,} of its "
-            "tokenizer, so that is another model's"
         )
 
 

@@ -1,64 +1,98 @@
-"""What the scorers of Hugging Face models share: loaded weights and tokenizer, checks of them, and next words."""
+"""The common part of the scorers of Hugging Face models: checks of weights, tokenizer and passes, and next words."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from eval.scorers.base import tokens_at_once
-from eval.scorers.hf_tokenizers import check_embedded, check_tokenizer, tokenizer_digest, vocabulary_size
+from eval.benchmarks.cells import shown
+from eval.scorers.base import Execution
+from eval.scorers.forward import forward_errors, tolerance
+from eval.scorers.hf_tokenizers import check_tokenizer, tokenizer_digest, vocabulary_size
 from eval.scorers.next_words.answers import NextTokens, NextWordScorer, Read
 from eval.scorers.next_words.readings import Readings
 from eval.scorers.next_words.whole_words import hub_words
 from eval.scorers.too_long import TextTooLong
-from pairscale.errors import RunError
+from eval.scorers.trees import Ids
+from pairscale.errors import ConfigError, InputError, RunError
+from train.loop.device import without_gradients
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next, for a model as large as GPT-2
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A loaded Hugging Face model."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+    name: str
+    tokenizer_path: str | None = None  # the tokenizer's folder, if that is not the model's
 
 
 class HubScorer(NextWordScorer):
     """A Hugging Face model and its tokenizer."""
 
     word_level = False
+    sample_words = None
     positions: int | None  # most tokens that the model reads; None: no limit
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerFast,
-        name: str,
-        batch_tokens: int,
-        device: str = "cpu",
-        progress: bool = False,
-    ):
-        """On a CPU a batch has 2,048 tokens at most, whatever `batch_tokens` is.
+    def __init__(self, loaded: HubModel, execution: Execution):
+        """On a CPU a batch has 2,048 tokens at most, whatever `execution` says.
 
         Raises ConfigError for a tokenizer without character offsets, InputError for a tokenizer that is not the
         model's, RunError for weights that are not numbers.
         """
-        check_tokenizer(tokenizer, name)
-        check_finite(model, name)
-        self.name = name
-        self.digest = weights_digest(model)
-        self.tokenizer_digest = tokenizer_digest(tokenizer)
-        self.tokenizer_path: str | None = None  # the tokenizer's folder, if that is not the model's
-        self.sample_words: int | None = None
-        self.model = model.to(device).eval()  # type: ignore[arg-type]
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary_size(model)
-        self.device = torch.device(device)
-        self.batch_tokens = tokens_at_once(batch_tokens, self.device)
-        self.progress = progress
+        self.name = loaded.name
+        self.tokenizer = loaded.tokenizer
+        self.tokenizer_path = loaded.tokenizer_path
+        check_tokenizer(self.tokenizer, self.name)
+        check_finite(loaded.model, self.name)
+        self.digest = weights_digest(loaded.model)
+        self.tokenizer_digest = tokenizer_digest(self.tokenizer)
+        self.device = torch.device(execution.device)
+        self.model = loaded.model.to(self.device).eval()  # type: ignore[arg-type]
+        self.vocabulary = vocabulary_size(self.model)
+        on_cpu = self.device.type == "cpu"
+        self.batch_tokens = min(execution.batch_tokens, CPU_TOKENS) if on_cpu else execution.batch_tokens
+        self.progress = execution.progress
         self.repeatable = 0  # tokens of the longest text on which two passes were compared
 
     @abstractmethod
+    def _pass(self, tokens: int) -> Tensor:
+        """Return log-probabilities after reading a text of so many tokens, always the same one."""
+
     def check_repeatable(self, tokens: int) -> None:
         """Raise ConfigError if two passes over a text of so many tokens differ."""
+        if tokens <= self.repeatable:
+            return
+        with without_gradients(self.device, False), forward_errors(self.name, tokens):
+            one, other = self._pass(tokens), self._pass(tokens)
+        if not torch.allclose(one, other, rtol=0, atol=tolerance(self.model.dtype), equal_nan=True):
+            far = float((one - other).nan_to_num().abs().max())
+            raise ConfigError(
+                f"{self.name}: two passes over one text of {tokens} tokens differ by up to {far:.2g} nats, so its "
+                "scores would be random (a Reformer's hashing is, unless its config.json sets hash_seed)"
+            )
+        self.repeatable = tokens
+
+    def check_embedded(self, text: str, ids: Sequence[int] | Ids) -> None:
+        """Raise InputError for a token of a text that the model, whose tokens are 0 to `vocabulary` - 1, lacks."""
+        if len(ids) and (highest := int(max(ids))) >= self.vocabulary:
+            token = self.tokenizer.convert_ids_to_tokens(highest)
+            raise InputError(
+                f"{self.name}: knows {self.vocabulary:,} tokens, and {token!r} in {shown(text)} is number {highest:,} "
+                "of its tokenizer, so that is another model's"
+            )
 
     def _hub_tokens(self, read: Read, readings: Readings) -> tuple[NextTokens, Readings]:
         """Check that the model reads the texts. Raises TextTooLong and InputError for those that it cannot read."""
@@ -67,7 +101,7 @@ class HubScorer(NextWordScorer):
             if self.positions is not None and len(reading.ids) > self.positions:
                 text = str(self.tokenizer.decode(list(reading.ids)))
                 raise TextTooLong(self.name, self.positions, text, len(reading.ids), index)
-            check_embedded(self.tokenizer, "a context", reading.ids, self.vocabulary, self.name)
+            self.check_embedded("a context", reading.ids)
         self.check_repeatable(max((len(reading.ids) for reading in texts), default=0))
         vocabulary = int(self.model.config.get_text_config().vocab_size)
         return NextTokens(read, vocabulary, hub_words(self.tokenizer, vocabulary)), readings

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import TokenScores, batch_progress, length_batches
-from eval.scorers.forward import check_repeatable, forward_errors, tolerance
-from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, check_embedded, first_symbol, score_settings
-from eval.scorers.hub import HubScorer
-from eval.scorers.next_words.answers import NextTokens
+from eval.scorers.base import Execution, TokenScores, length_batches
+from eval.scorers.forward import forward_errors, tolerance
+from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, first_symbol, score_settings
+from eval.scorers.hub import HubModel, HubScorer
+from eval.scorers.next_words.answers import NextTokens, padded
 from eval.scorers.next_words.readings import Question, Readings, hidden_words
 from eval.scorers.too_long import TextTooLong
 from eval.scorers.trees import Ids
@@ -27,7 +27,7 @@ from pairscale.errors import ConfigError, InputError
 from train.loop.device import without_gradients
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
 
 class MaskedScorer(HubScorer):
@@ -37,62 +37,45 @@ class MaskedScorer(HubScorer):
     of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
 
     A masked next-token model predicts a hidden token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
-    section 2): `policy.pll_shift` is 1 for it, 0 for others, null to find out by `shift`.
+    section 2): `policy.pll_shift` is 1 for it, 0 for others, null to detect it by `shift`.
     """
 
     masked = True
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerFast,
-        name: str,
-        batch_tokens: int,
-        device: str = "cpu",
-        progress: bool = False,
-    ):
+    def __init__(self, loaded: HubModel, execution: Execution):
         """Raises what HubScorer does, and ConfigError for a tokenizer without a mask."""
-        if tokenizer.mask_token_id is None:
-            raise ConfigError(f"{name}: its tokenizer has no mask token; a causal model is model=hf_causal")
-        super().__init__(model, tokenizer, name, batch_tokens, device, progress)
-        self.settings = score_settings(model, tokenizer)
-        check_embedded(tokenizer, "its mask", [tokenizer.mask_token_id], self.vocabulary, name)
+        if loaded.tokenizer.mask_token_id is None:
+            raise ConfigError(f"{loaded.name}: its tokenizer has no mask token; a causal model is model=hf_causal")
+        super().__init__(loaded, execution)
+        self.settings = score_settings(self.model, self.tokenizer)
+        self.mask = int(loaded.tokenizer.mask_token_id)
+        self.check_embedded("its mask", [self.mask])
         self.positions = _positions(self.model)
-        self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text that is asked for
-        self.pads = self._ignores_padding()  # whether texts of several lengths may be read together
+        self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text whose logits are needed
+        self.pads = self._ignores_padding()  # texts of several lengths may be read together
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Scores in the order of `sentences`; each different copy of them is read once."""
-        if policy.context != "none":
-            raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+        """Return scores in the order of `sentences`; each different copy of them is read once."""
+        _check_alone(policy)
         if policy.score_eos:
             raise ConfigError("policy.score_eos=true: a masked model predicts no end of a sentence")
         if not sentences:
             return []
         different = list(dict.fromkeys(sentences))
-        shift = self.shift if policy.pll_shift is None else policy.pll_shift
-        pll = policy.pll or "within_word_l2r"
+        shift, pll = self.pll_shift(policy), policy.pll or "within_word_l2r"
         texts = {sentence: _Hidden.of(self.tokenizer, sentence, pll, shift) for sentence in different}
         for index, sentence in enumerate(sentences):
-            self.check_text(texts[sentence].ids, sentence, index)
+            ids = texts[sentence].ids
+            if self.positions is not None and len(ids) > self.positions:
+                raise TextTooLong(self.name, self.positions, sentence, len(ids), index)
+            self.check_embedded(sentence, ids)
         self.check_repeatable(max(len(text.ids) for text in texts.values()))
-        found = dict(zip(different, self._logprobs(list(texts.values()), policy), strict=True))
-        return [found[sentence] for sentence in sentences]
+        scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
+        return [scores[sentence] for sentence in sentences]
 
-    def check_text(self, ids: Ids, text: str, index: int) -> None:
-        """Raise TextTooLong for a text with more tokens than the model reads, InputError for one with others."""
-        if self.positions is not None and len(ids) > self.positions:
-            raise TextTooLong(self.name, self.positions, text, len(ids), index)
-        check_embedded(self.tokenizer, text, ids.tolist(), self.vocabulary, self.name)
-
-    def check_repeatable(self, tokens: int) -> None:
-        """Raise ConfigError where two passes over a text of so many tokens differ."""
-        if tokens <= self.repeatable:
-            return
-        with without_gradients(self.device, False):
-            text = self._drawn(tokens)
-            check_repeatable(lambda: self._together([text], [tokens // 2]), self.model.dtype, self.name, tokens)
-        self.repeatable = tokens
+    def pll_shift(self, policy: PolicyConfig) -> int:
+        """Return how many positions before a hidden token it is predicted, by the policy or else by `shift`."""
+        return self.shift if policy.pll_shift is None else policy.pll_shift
 
     @cached_property
     def shift(self) -> int:
@@ -109,7 +92,7 @@ class MaskedScorer(HubScorer):
             for place, position in enumerate(hidden.scored.tolist()):
                 token = int(hidden.ids[position])
                 if position and token != self.tokenizer.unk_token_id and token < self.vocabulary:
-                    copies.append(hidden.copy(place, int(self.tokenizer.mask_token_id)))
+                    copies.append(hidden.copy(place, self.mask))
                     tokens.append(token)
         higher = []
         with without_gradients(self.device, False):
@@ -124,29 +107,27 @@ class MaskedScorer(HubScorer):
         gain = np.concatenate(higher)
         return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
 
-    def _logprobs(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
-        mask = int(self.tokenizer.mask_token_id)
+    def _scores(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
         counts = [len(text.scored) for text in texts]
         owner = np.repeat(np.arange(len(texts)), counts)  # of each scored token
         place = np.concatenate([np.arange(count) for count in counts])
         targets = np.concatenate([text.ids[text.scored] for text in texts])
         logprobs = np.empty(len(owner))
         # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are told
-        # apart by digests and made when they are read: those of long texts would fill the memory.
-        digests = [texts[i].copy(at, mask).digest() for i, at in zip(owner, place, strict=True)]
+        # apart by digests and built when they are read: those of long texts would fill the memory.
+        digests = [texts[i].copy(at, self.mask).digest() for i, at in zip(owner, place, strict=True)]
         numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
         copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
-        asking, asked = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
-        ends = np.cumsum(asked)
-        first = asking[ends - asked]  # of those that ask for each copy
+        by_copy, sizes = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
+        ends = np.cumsum(sizes)
+        first = by_copy[ends - sizes]  # scored token of each copy
         batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
-        bf16 = policy.precision == "bf16"
-        with without_gradients(self.device, bf16):
-            for batch in batch_progress(batches, len(first), self.name, self.progress, "masked copies"):
-                copies = [texts[owner[i]].copy(place[i], mask) for i in first[batch]]
+        with without_gradients(self.device, policy.precision == "bf16"):
+            for batch in self.with_progress(batches, len(first), "masked copies"):
+                copies = [texts[owner[i]].copy(place[i], self.mask) for i in first[batch]]
                 lines = self.logprobs_at([one.ids for one in copies], [one.position for one in copies])
-                tokens = np.concatenate([asking[ends[number] - asked[number] : ends[number]] for number in batch])
-                rows = np.repeat(np.arange(len(batch)), asked[batch])
+                tokens = np.concatenate([by_copy[ends[number] - sizes[number] : ends[number]] for number in batch])
+                rows = np.repeat(np.arange(len(batch)), sizes[batch])
                 index = (torch.from_numpy(part).to(self.device) for part in (rows, targets[tokens]))
                 logprobs[tokens] = lines[tuple(index)].double().cpu().numpy()
         unk = self.tokenizer.unk_token_id
@@ -157,7 +138,7 @@ class MaskedScorer(HubScorer):
         ]
 
     def logprobs_at(self, texts: list[Ids], positions: list[int]) -> Tensor:
-        """ln p in nats of every token at one position of each text, symbols around it included: (B, V), float32."""
+        """Return ln p (B, V) in nats, float32, of every token at one position of each text, its symbols included."""
         if self.pads or len({len(ids) for ids in texts}) == 1:
             return self._together(texts, positions)
         lengths = np.asarray([len(ids) for ids in texts])
@@ -169,12 +150,9 @@ class MaskedScorer(HubScorer):
     def _together(self, texts: list[Ids], positions: list[int]) -> Tensor:
         lengths = torch.tensor([len(ids) for ids in texts])
         pad = self.tokenizer.pad_token_id
-        padded = np.full((len(texts), int(lengths.max())), 0 if pad is None else pad)
-        for row, ids in enumerate(texts):
-            padded[row, : len(ids)] = ids
-        real = torch.arange(padded.shape[1]) < lengths[:, None]
+        tokens = padded(texts, 0 if pad is None else pad, self.device)
+        attended = (torch.arange(tokens.shape[1]) < lengths[:, None]).long().to(self.device)
         self._at = torch.tensor(positions, device=self.device)
-        tokens, attended = torch.from_numpy(padded).to(self.device), real.long().to(self.device)
         # Logits are needed at one position of each text: the others are left out just before the softmax weights.
         head = self.model.get_output_embeddings()  # of some models' own code a weight, or none
         hooked = head.register_forward_pre_hook(self._select) if isinstance(head, nn.Module) else nullcontext()
@@ -185,10 +163,12 @@ class MaskedScorer(HubScorer):
         logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
         return logprobs
 
+    def _pass(self, tokens: int) -> Tensor:
+        return self._together([self._random_tokens(tokens)], [tokens // 2])
+
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
-        if policy.context != "none":
-            raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
-        shift = self.shift if policy.pll_shift is None else policy.pll_shift
+        _check_alone(policy)
+        shift = self.pll_shift(policy)
         # A masked next-token model predicts the first token from a symbol that its tokenizer may not put there.
         adds_symbol = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
         before = [first_symbol(self.tokenizer)] if shift and not adds_symbol else []
@@ -200,18 +180,17 @@ class MaskedScorer(HubScorer):
         return self._hub_tokens(read, hidden_words(questions, self.tokenizer, policy.pll or "within_word_l2r"))
 
     def _ignores_padding(self) -> bool:
-        """Whether a text has the same scores beside a longer one: some models mix in what they are told to ignore.
+        """Return True if a text has the same scores beside a longer one: some models mix in padding all the same.
 
-        Asked of real tokens, all different: texts of one token are alike to a model that pools over its tokens.
+        The probe has real tokens, all different: texts of one token are alike to a model that pools over its tokens.
         """
-        mask = int(self.tokenizer.mask_token_id)
         longest = min(40, self.positions or 40)
-        long = self._drawn(longest)
+        long = self._random_tokens(longest)
         compared = False
         with torch.inference_mode():
             for tokens in (longest // 7, longest // 4, longest // 2):
-                short = self._drawn(tokens)
-                short[tokens // 2] = mask
+                short = self._random_tokens(tokens)
+                short[tokens // 2] = self.mask
                 try:
                     alone = self._together([short], [tokens // 2])[0]
                 except InputError:
@@ -225,19 +204,25 @@ class MaskedScorer(HubScorer):
                 compared = True
         return compared
 
-    def _drawn(self, tokens: int) -> Ids:
-        """(tokens,) ids that are no special tokens, different as far as there are, always the same ones."""
+    def _random_tokens(self, tokens: int) -> Ids:
+        """Return ids (tokens,) that are no special tokens, always the same ones, all different if there are enough."""
         real = np.setdiff1d(np.arange(self.vocabulary), self.tokenizer.all_special_ids)
         return np.resize(np.random.default_rng(0).permutation(real), tokens).astype(np.int64)
 
     def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """(B, T, D) to (B, 1, D)."""
+        """Reduce the head's input (B, T, D) to (B, 1, D)."""
         hidden, *others = arguments
         return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
 
 
+def _check_alone(policy: PolicyConfig) -> None:
+    """Raise ConfigError for a policy with a context."""
+    if policy.context != "none":
+        raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
+
+
 def _positions(model: nn.Module) -> int | None:
-    """How many tokens the model reads at most. RoBERTa's first position is the one after that of padding."""
+    """Return the most tokens that the model reads. RoBERTa's first position is the one after that of padding."""
     limit: int | None = getattr(model.config, "max_position_embeddings", None)
     for name, module in model.named_modules():
         if limit is not None and name.endswith("position_embeddings"):
@@ -248,7 +233,7 @@ def _positions(model: nn.Module) -> int | None:
 
 @dataclass(frozen=True)
 class _Hidden:
-    """A sentence with the symbols that a masked model puts around it, and what is hidden to score each token."""
+    """A sentence with the symbols that a masked model puts around it, and the tokens to hide for each score."""
 
     ids: Ids  # (n,)
     scored: Ids  # (m,) positions of the sentence's own tokens
@@ -259,30 +244,29 @@ class _Hidden:
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str, shift: int) -> _Hidden:
         """Raises ConfigError where nothing stands before the sentence and its first token is predicted there."""
-        found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
-        scored = np.flatnonzero(np.asarray(found["special_tokens_mask"]) == 0)
-        words = found.word_ids()
+        batch = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+        scored = np.flatnonzero(np.asarray(batch["special_tokens_mask"]) == 0)
         until = scored + 1
         if pll == "within_word_l2r":
             # Some tokenizers know words by spaces, which Chinese lacks: there each character is a word.
-            starts = [start for start, _ in found["offset_mapping"]]
+            starts = [start for start, _ in batch["offset_mapping"]]
             keys = [
                 (word, start if "\u3400" <= sentence[start : start + 1] <= "\u9fff" else -1)
-                for word, start in zip(words, starts, strict=True)
+                for word, start in zip(batch.word_ids(), starts, strict=True)
             ]
             ends = np.arange(1, len(keys) + 1)
             for position in range(len(keys) - 2, -1, -1):
                 if keys[position] == keys[position + 1]:
                     ends[position] = ends[position + 1]
             until = ends[scored]
-        spans = np.asarray(found["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
-        ids = np.asarray(found["input_ids"], dtype=np.int64)
+        spans = np.asarray(batch["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
+        ids = np.asarray(batch["input_ids"], dtype=np.int64)
         if shift and len(scored) and scored[0] < shift:
             ids, scored, until = np.concatenate([[first_symbol(tokenizer)], ids]), scored + 1, until + 1
         return cls(ids, scored, spans, until, shift)
 
     def copy(self, place: int, mask: int) -> _Copy:
-        """The tokens with the `place`-th scored one hidden, by token `mask`."""
+        """Return the tokens with the `place`-th scored one hidden, by token `mask`."""
         position = int(self.scored[place])
         ids = self.ids.copy()
         ids[position : self.until[place]] = mask
@@ -291,7 +275,7 @@ class _Hidden:
 
 @dataclass(frozen=True)
 class _Copy:
-    """A text in which tokens are hidden, and the position at which the model predicts the one that is asked for."""
+    """A text in which tokens are hidden, and the position at which the model predicts the first of them."""
 
     ids: Ids  # (n,)
     position: int

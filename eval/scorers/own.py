@@ -1,87 +1,84 @@
-"""Scorer of our own neural models, from their run folders."""
+"""Scorers of the models that pairscale trains, from their run folders; ngram.py has that of n-gram models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from corpora.tokenizers import EOS, UNK, Tokenizer
-from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import FloatArray, TokenScores, batch_progress, begun, resolved_score_eos
-from eval.scorers.continuations import PromptedScorer
-from eval.scorers.next_words.answers import NextTokens, NextWordScorer, indices, padded
-from eval.scorers.next_words.readings import Question, Readings, left_to_right
+from corpora.tokenizers import EOS, UNK
+from eval.config import PolicyConfig
+from eval.scorers.base import Execution, FloatArray
+from eval.scorers.left_to_right import LeftToRightScorer, PromptedScorer
+from eval.scorers.next_words.answers import NextTokens, Read, indices, padded
+from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
 from eval.scorers.next_words.whole_words import own_words
 from eval.scorers.trees import Forest, Ids, forests
 from train.loop.device import without_gradients
 from train.models.base import LanguageModel, State
 from train.runs.export import LoadedModel
 
+if TYPE_CHECKING:
+    from train.ngram import Ngram
 
-class ModelScorer(PromptedScorer, NextWordScorer):
-    """Our own language models. A sentence begins after `<eos>`, as in training, where that ended the one before."""
 
-    masked = False
+class TrainedScorer(LeftToRightScorer):
+    """Models with one of our tokenizers."""
 
-    def __init__(self, loaded: LoadedModel, name: str, batch_tokens: int, device: str = "cpu", progress: bool = False):
-        """`batch_tokens`: most tokens, padding included, that are read at a time; it changes no score."""
+    _eos, _unknown = EOS, UNK
+
+    def __init__(self, loaded: LoadedModel | Ngram, name: str, execution: Execution):
         self.name = name
         self.digest = loaded.digest
         self.tokenizer_digest = loaded.tokenizer_digest
         self.settings: dict[str, Any] = {}
         self.sample_words = loaded.info.get("sample_words")
-        self.tokenizer: Tokenizer = loaded.tokenizer
+        self.tokenizer = loaded.tokenizer
         self.word_level = self.tokenizer.word_level
-        self.model: LanguageModel = loaded.model.to(device).eval()
-        self.batch_tokens = batch_tokens
-        self.device = torch.device(device)
-        self.progress = progress
+        self.batch_tokens = execution.batch_tokens
+        self.device = torch.device(execution.device)
+        self.progress = execution.progress
 
-    def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Each different string of tokens is read once, with others of about its length.
+    @abstractmethod
+    def _reader(self, policy: PolicyConfig) -> Read:
+        """Return the function to distributions over next tokens; texts begin with `<eos>`."""
 
-        So two sentences that are the same to the model, as <unk> can make them, have equal scores: they tie.
-        """
-        eos = resolved_score_eos(policy, self.word_level)
-        targets: dict[bytes, Ids] = {}
-        spans: dict[str, tuple[bytes, npt.NDArray[np.int32]]] = {}
-        for sentence in dict.fromkeys(sentences):
-            ids, offsets = self.tokenizer.encode_raw(sentence)
-            if eos:
-                ids, offsets = [*ids, EOS], [*offsets, (len(sentence), len(sentence))]
-            tokens = np.asarray(ids, dtype=np.int64)
-            targets[tokens.tobytes()] = tokens
-            spans[sentence] = tokens.tobytes(), np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
-        logprobs = dict(zip(targets, self._logprobs(list(targets.values()), policy), strict=True))
-        found = {
-            sentence: TokenScores(logprobs[key], offsets, targets[key] == UNK)
-            for sentence, (key, offsets) in spans.items()
-        }
-        return [found[sentence] for sentence in sentences]
+    def _encoded(self, texts: Sequence[str]) -> Iterator[Encoded]:
+        return map(self.tokenizer.encode_raw, texts)
+
+    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+        texts = self._encoded([f"{context} {word}" for context, word in questions])
+        model = NextTokens(self._reader(policy), len(self.tokenizer), own_words(self.tokenizer))
+        return model, left_to_right(questions, texts, [EOS], UNK)
+
+
+class ModelScorer(TrainedScorer, PromptedScorer):
+    """A neural model. A text begins after `<eos>`, as in training, where that ended the sentence before."""
+
+    def __init__(self, loaded: LoadedModel, name: str, execution: Execution):
+        super().__init__(loaded, name, execution)
+        self.model: LanguageModel = loaded.model.to(self.device).eval()
 
     def _logprobs(
-        self, targets: list[Ids], policy: PolicyConfig, first: Sequence[int] | None = None
+        self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool = False
     ) -> list[FloatArray]:
-        """Return ln p of each text's tokens, from its `first` one on, after the begin symbol and those before it."""
-        texts = [np.concatenate([[EOS], ids]) for ids in targets]
+        texts = [np.concatenate([[EOS], ids]) for ids in texts]
         capacity = min(self.model.tree_tokens or self.batch_tokens, self.batch_tokens)
-        batches = forests(texts, begun(first, len(texts), 1), capacity, self.batch_tokens)
+        batches = forests(texts, np.asarray(first, dtype=np.int64) + 1, capacity, self.batch_tokens)
         results = [np.empty(0)] * len(texts)
-        bf16 = policy.precision == "bf16"
-        with without_gradients(self.device, bf16):
+        with without_gradients(self.device, policy.precision == "bf16"):
             context = self._context_state(policy)
-            for forest in batch_progress(batches, len(texts), self.name, self.progress):
+            for forest in self.with_progress(batches, len(texts)):
                 for text, values in forest.results(self._read(forest, context)):
                     results[text] = values
         return results
 
     def _context_state(self, policy: PolicyConfig) -> State:
-        """State of one text before a sentence's begin symbol: after the context, or before everything."""
+        """Return the state of one text before its begin symbol: after the context, or before everything."""
         state = self.model.initial_state(1)
         match policy.context:
             case "eos":
@@ -95,7 +92,7 @@ class ModelScorer(PromptedScorer, NextWordScorer):
         return state
 
     def _read(self, forest: Forest, context: State) -> FloatArray:
-        """(C,) ln p of all tokens that are asked for."""
+        """Return ln p (C,) of the forest's targets."""
         if not len(forest.targets):
             return np.empty(0)
         tokens, parents, depths, rows, targets = forest.tensors(self.device)
@@ -104,21 +101,10 @@ class ModelScorer(PromptedScorer, NextWordScorer):
         after, rows = torch.unique_consecutive(rows, return_inverse=True)
         return self.model.logprobs(hidden[after], targets, rows).double().cpu().numpy()
 
-    def _ids(self, texts: Sequence[str]) -> list[Ids]:
-        return [np.asarray(self.tokenizer.encode_raw(text)[0], dtype=np.int64) for text in texts]
-
     def _token(self, index: int) -> str:
         return self.tokenizer.token(index)
 
-    @property
-    def _unknown(self) -> int | None:
-        return UNK
-
-    def _continued(self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool) -> list[FloatArray]:
-        """A prompt begins after `<eos>`, as a sentence does."""
-        return self._logprobs(texts, policy, first)
-
-    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+    def _reader(self, policy: PolicyConfig) -> Read:
         before = self._context_state(policy)
 
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
@@ -126,9 +112,7 @@ class ModelScorer(PromptedScorer, NextWordScorer):
             hidden, _ = self.model(padded(texts, EOS, self.device), state)  # (B, T, D)
             return self.model.all_logprobs(hidden[indices(positions)])
 
-        texts = (self.tokenizer.encode_raw(f"{context} {word}") for context, word in questions)
-        model = NextTokens(read, len(self.tokenizer), own_words(self.tokenizer))
-        return model, left_to_right(questions, texts, [EOS], UNK)
+        return read
 
 
 def _expanded(state: State, model: LanguageModel, batch: int) -> State:

@@ -44,6 +44,7 @@ from corpora.toy import documents
 from eval.benchmarks.load import load_benchmark
 from eval.library import judge
 from eval.methods.templates import templates_of
+from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
 from eval.scorers.hf_tokenizers import encoded
 from eval.scorers.load import load_scorer
@@ -246,7 +247,7 @@ def print_bound(scorer: CausalScorer, sentences: list[str]) -> float:
     Returns how many times as fast as reading all tokens that is at most.
     """
     different = list(dict.fromkeys(sentences))
-    texts = [np.asarray([scorer.begin, *ids]) for _, (ids, _) in encoded(scorer.tokenizer, different)]
+    texts = [np.asarray([scorer.begin, *ids]) for ids, _ in encoded(scorer.tokenizer, different)]
     total = sum(len(text) - 1 for text in texts)
     told, bounds = [], []
     for name, capacity in (("one tree of all", total + 1), ("our trees", eval.scorers.causal.TREE_TOKENS)):
@@ -330,7 +331,7 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         results["lp"]["ours, nothing shared"]["bound"] = bound
     if "pll" in arguments.only:
         config = compose("eval", ["model=hf_masked", f"model.path={folder / 'masked'}"])
-        masked = load_pretrained(config.model, config.scoring.batch_tokens)
+        masked = load_pretrained(config.model, Execution.of(config))
         assert isinstance(masked, MaskedScorer)
         for pll in ("original", "within_word_l2r"):
             peer = minicons_way(masked.model, masked.tokenizer, pll, max(1, batch // 4), at_once)

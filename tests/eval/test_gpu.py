@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from eval.scorers.base import Execution
 from eval.scorers.own import ModelScorer
 from pairscale.command.compose import compose
 from tests.bench.training import step
@@ -77,7 +78,7 @@ def test_a_training_step_runs(model, bf16):
 def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
     loaded = made_up_model(config)
     scores = {
-        device: ModelScorer(loaded, "m", 200, device).score(SENTENCES, policy(precision=precision))
+        device: ModelScorer(loaded, "m", Execution(200, device)).score(SENTENCES, policy(precision=precision))
         for device in ("cpu", "cuda")
     }
     assert_alike(scores, precision)
@@ -87,15 +88,16 @@ def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
     from eval.scorers.causal import CausalScorer
+    from eval.scorers.hub import HubModel
     from eval.scorers.masked import MaskedScorer
 
     scorer, network, tokenizer = {
         "causal": (CausalScorer, gpt2, byte_level()),
         "masked": (MaskedScorer, bert, word_pieces()),
     }[kind]
-    model = made(network, tokenizer)
+    model = HubModel(made(network, tokenizer), tokenizer, "m")
     scores = {
-        device: scorer(model, tokenizer, "m", 200, device=device).score(SENTENCES, policy(precision=precision))
+        device: scorer(model, Execution(200, device)).score(SENTENCES, policy(precision=precision))
         for device in ("cpu", "cuda")
     }
     assert_alike(scores, precision)

@@ -8,9 +8,9 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from eval.scorers.causal import CausalScorer
 from eval.scores.files import ITEMS
 from tests.support import made_up_pretrained
+from tests.support.made_up_pretrained import causal_scorer
 
 TEXT = [
     "Say Yes or No .\nAnswer: Yes", "Answer: No", "Say A or B .\nA : The cats sleep\nB : The cat sleep\nAnswer: A",
@@ -60,7 +60,7 @@ def gpt2(vocabulary, seed=1):
 
 
 def scorer(tokenizer, **values):
-    return CausalScorer(gpt2(len(tokenizer)), tokenizer, "m", 3_000, **values)
+    return causal_scorer(gpt2(len(tokenizer)), tokenizer, 3_000, **values)
 
 
 @torch.no_grad()

@@ -8,6 +8,8 @@ from omegaconf import OmegaConf
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import fit_tokenizer
 from eval.config import EvalConfig
+from eval.scorers.base import Execution
+from eval.scorers.own import ModelScorer
 from train.models.build import build_model
 from train.models.config import LstmConfig, ModelConfig, TxlConfig
 from train.runs.export import LoadedModel, save_model
@@ -45,3 +47,7 @@ def made_up_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> R
         save_model(run, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
     run.update_manifest(status=DONE if done else UNFINISHED)
     return run
+
+
+def own_scorer(loaded: LoadedModel, batch_tokens: int = 100) -> ModelScorer:
+    return ModelScorer(loaded, "m", Execution(batch_tokens))

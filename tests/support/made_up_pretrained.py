@@ -28,6 +28,10 @@ from transformers import (
 )
 
 from eval.config import PolicyConfig
+from eval.scorers.base import Execution
+from eval.scorers.causal import CausalScorer
+from eval.scorers.hub import HubModel
+from eval.scorers.masked import MaskedScorer
 
 TEXT = ["The cats sleep near a dog .", "The cat sleeps .", "Who saw the dog that saw the naïve cat ?"] * 3
 SENTENCES = [
@@ -146,6 +150,14 @@ def made(model, tokenizer):
         for weight in network.parameters():
             weight.normal_(std=0.3)
     return network
+
+
+def causal_scorer(network, tokenizer, batch_tokens=100, begin=None):
+    return CausalScorer(HubModel(network, tokenizer, "m"), Execution(batch_tokens), begin)
+
+
+def masked_scorer(network, tokenizer, batch_tokens=100):
+    return MaskedScorer(HubModel(network, tokenizer, "m"), Execution(batch_tokens))
 
 
 def word_pieces():

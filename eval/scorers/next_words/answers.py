@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import FloatArray, NextWords, Scorer, batch_progress
+from eval.scorers.base import FloatArray, NextWords, Scorer
 from eval.scorers.next_words.readings import Question, Reading, Readings, reading_batches
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError
@@ -45,11 +45,10 @@ class NextTokens:
 
 
 class NextWordScorer(Scorer):
-    """Scorers that predict next words."""
+    """Scorers whose next words come from distributions over tokens."""
 
     device: torch.device
     batch_tokens: int
-    progress: bool
 
     @abstractmethod
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
@@ -73,7 +72,7 @@ class NextWordScorer(Scorer):
             most = max(1, CHUNK_BYTES // (4 * model.vocabulary))
             for stage in readings.stages:
                 batches = list(reading_batches(stage, self.batch_tokens, most))
-                for batch in batch_progress(batches, len(stage), self.name, self.progress, "contexts"):
+                for batch in self.with_progress(batches, len(stage), "contexts"):
                     answers.add([stage[index] for index in batch])
         number = {question: index for index, question in enumerate(questions)}
         return [

@@ -9,16 +9,22 @@ import torch
 import eval.scorers.next_words.answers
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import EOS, fit_tokenizer
-from eval.scorers.base import Scorer
-from eval.scorers.causal import CausalScorer
-from eval.scorers.masked import MaskedScorer
 from eval.scorers.next_words.answers import Answers, NextTokens
 from eval.scorers.next_words.readings import left_to_right
 from eval.scorers.next_words.whole_words import hub_words, is_word, own_words
-from eval.scorers.own import ModelScorer
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_models import LSTM, TEXT, TXL, made_up_model
-from tests.support.made_up_pretrained import MASKED, MODELS, TOKENIZERS, byte_level, lower_case, made, policy
+from tests.support.made_up_models import LSTM, TEXT, TXL, made_up_model, own_scorer
+from tests.support.made_up_pretrained import (
+    MASKED,
+    MODELS,
+    TOKENIZERS,
+    byte_level,
+    causal_scorer,
+    lower_case,
+    made,
+    masked_scorer,
+    policy,
+)
 from train.models.build import build_model
 from train.runs.export import LoadedModel
 
@@ -105,7 +111,7 @@ def check_left_to_right(found, cut, words, texts, unknown, line_of):
 @pytest.mark.parametrize("kind", ["word", "bpe"])
 def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
     loaded = made_up_model(config) if kind == "word" else pieces(config)
-    scorer = ModelScorer(loaded, "m", batch_tokens)
+    scorer = own_scorer(loaded, batch_tokens)
     tokenizer = loaded.tokenizer
 
     def cut(context, candidate):
@@ -144,7 +150,7 @@ def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
         assert whole[: len(context)] == context
         return [begin, *context], whole[len(context) :]
 
-    scorer = CausalScorer(network, tokenizer, "m", batch_tokens)
+    scorer = causal_scorer(network, tokenizer, batch_tokens)
     unknown = tokenizer.unk_token_id
     found = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     check_left_to_right(found, cut, words, words.get, unknown, lambda ids: causal_line(network, ids))
@@ -154,8 +160,8 @@ def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
 def test_what_stands_before_a_context(asked):
     tokenizer = byte_level()
     network = made(MODELS["gpt2"], tokenizer)
-    causal = CausalScorer(network, tokenizer, "m", 100)
-    ours = ModelScorer(made_up_model(LSTM), "m", 100)
+    causal = causal_scorer(network, tokenizer, 100)
+    ours = own_scorer(made_up_model(LSTM), 100)
     following = policy(context=asked, **({"context_text": "Who saw the dog ?"} if asked == "text" else {}))
     inside = tokenizer("Who saw the dog ?")["input_ids"]
     before = [0, 0, 0, 0] if asked == "eos" else [0, *inside, 0]
@@ -188,7 +194,7 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     mask, unknown = tokenizer.mask_token_id, tokenizer.unk_token_id
     words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
     contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
-    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    scorer = masked_scorer(network, tokenizer, batch_tokens)
     found = scorer.next_words(contexts, candidates, 3, policy(pll=pll))
     several = 0
     for context, asked, answer in zip(contexts, candidates, found, strict=True):
@@ -227,7 +233,7 @@ def test_the_masked_text_is_that_of_the_paper():
     first, at, last = ids[0], ids.index(tokenizer.mask_token_id), ids[-1]
     assert tokenizer.convert_ids_to_tokens([first, *ids[at:], last]) == ["[CLS]", "[MASK]", ".", "[SEP]", "[SEP]"]
     (line,) = masked_lines(network, ids, [at])
-    (found,) = MaskedScorer(network, tokenizer, "m", 100).next_words([CONTEXTS[0]], [["dog"]], 1, policy())
+    (found,) = masked_scorer(network, tokenizer, 100).next_words([CONTEXTS[0]], [["dog"]], 1, policy())
     assert found.tokens.tolist() == [1]
     assert found.logprobs[0] == pytest.approx(float(line[tokenizer.convert_tokens_to_ids("dog")]), abs=1e-4)
 
@@ -242,7 +248,7 @@ def test_by_hand():
         for word, probability in known.items():
             loaded.model.output_bias[loaded.tokenizer.ids[word]] = math.log(probability)
     asked = ["dog", "sleeps", "gnu", "cats"]
-    (found,) = ModelScorer(loaded, "m", 100).next_words(["Who saw a "], [asked], 2, policy())
+    (found,) = own_scorer(loaded, 100).next_words(["Who saw a "], [asked], 2, policy())
     assert np.exp(found.logprobs[[0, 1, 3]]) == pytest.approx([0.4, 0.1, 0.3])
     assert math.isnan(found.logprobs[2])
     assert found.ranks.tolist() == [1, 3, 0, 2]  # the full stop is no word
@@ -269,7 +275,7 @@ def test_the_first_token_of_a_candidate_competes_with_what_is_left_of_it(rest, r
 
 
 def test_equal_contexts_are_read_once_and_memory_is_bounded(monkeypatch):
-    scorer = ModelScorer(pieces(LSTM), "m", 50)
+    scorer = own_scorer(pieces(LSTM), 50)
     plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     rows, read = [], scorer.model.all_logprobs
     monkeypatch.setattr(eval.scorers.next_words.answers, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
@@ -296,7 +302,7 @@ def test_a_model_of_characters_has_no_next_words():
     loaded = made_up_model(LSTM, "char")
     assert own_words(loaded.tokenizer) == {}
     with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
-        ModelScorer(loaded, "m", 100).next_words(["The"], [["dog"]], 1, policy())
+        own_scorer(loaded, 100).next_words(["The"], [["dog"]], 1, policy())
 
 
 def test_special_tokens_are_no_words():
@@ -310,17 +316,8 @@ def test_special_tokens_are_no_words():
 def test_what_cannot_be_asked_is_one_line():
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
-    masked = MaskedScorer(made(network, tokenizer), tokenizer, "m", 100)
+    masked = masked_scorer(made(network, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
         masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
         masked.next_words(["cat " * 80], [["cat"]], 1, policy())
-
-    class Other(Scorer):
-        name = "trigram"
-
-        def score(self, sentences, policy=None):
-            return []
-
-    with pytest.raises(ConfigError, match=r"trigram: a model of this kind predicts no next words"):
-        Other().next_words(["The"], [["dog"]], 1, policy())

@@ -14,12 +14,11 @@ from eval.methods.builtin.ab_prompt import orders
 from eval.methods.judging import MethodUse, judge_pairs
 from eval.scorers.masked import MaskedScorer
 from eval.scorers.ngram import NgramScorer
-from eval.scorers.own import ModelScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.made_up_askers import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
-from tests.support.made_up_models import LSTM, made_up_model
+from tests.support.made_up_models import LSTM, made_up_model, own_scorer
 from tests.support.made_up_pretrained import policy
 
 SYSTEM, TEXTS = "It is good or bad .", ["Is “{sentence}” good ?", "{sentence}\nSay Yes or No ."]
@@ -91,7 +90,7 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
 def test_parts_of_the_prompts_read_apart_give_the_same(monkeypatch):
     asked = scorer(byte_level())
     rows, told = judged(asked, yes_no(asked))
-    monkeypatch.setattr("eval.scorers.continuations.READ", 3)
+    monkeypatch.setattr("eval.scorers.left_to_right.READ", 3)
     parted, told_parted = judged(asked, yes_no(asked))
     assert told_parted == told
     pd.testing.assert_frame_equal(parted, rows, rtol=1e-5)
@@ -208,7 +207,7 @@ def test_context_stands_before_a_prompt_and_a_long_one_is_one_line():
 
 def test_our_own_models_answer_too():
     loaded = made_up_model(LSTM, "char")
-    asked = ModelScorer(loaded, "m", 100)
+    asked = own_scorer(loaded, 100)
     prompts = ["The cat sleep", "The dog bark"]
     found = asked.continuations(prompts, ["s", " n"], policy())
     assert found.tokens == [[["s"]], [[" ", "n"]]]
@@ -226,8 +225,8 @@ def test_our_own_models_answer_too():
 def test_only_the_log_probabilities_that_are_asked_for_come_back():
     asked = scorer(byte_level())
     targets = [np.asarray(ids(asked.tokenizer, text)) for text in TEXT[:3]]
-    whole = asked._logprobs([asked.begin], targets, policy())
-    part = asked._logprobs([asked.begin], targets, policy(), [0, 2, 3])
+    whole = asked._logprobs(targets, [0] * len(targets), policy())
+    part = asked._logprobs(targets, [0, 2, 3], policy())
     for first, one, other in zip([0, 2, 3], whole, part, strict=True):
         assert np.array_equal(one[first:], other)
 
@@ -335,7 +334,7 @@ def test_a_text_that_is_too_long_is_named_with_its_pair(plan, side):
 
 def test_what_is_unknown_all_over_is_refused():
     """An own model of words of another language called all sentences equal: 0.0%."""
-    ours = ModelScorer(made_up_model(LSTM), "m", 100)
+    ours = own_scorer(made_up_model(LSTM), 100)
     plan = MethodUse("lp", MethodConfig(), None, None)
     with pytest.raises(InputError, match=r"m: knows no token of any of 2 texts, such as '猫在睡'"):
         judge_pairs(ours, pairs(("猫在睡", "狗在睡")), [plan], policy())

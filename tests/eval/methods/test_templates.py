@@ -10,12 +10,11 @@ from eval.methods.judging import MethodUse, judge_pairs, template_reading
 from eval.methods.method import methods
 from eval.methods.templates import PLACEHOLDERS, Template, templates_of, within
 from eval.scorers.base import TokenScores
-from eval.scorers.own import ModelScorer
 from pairscale.command.compose import compose
 from pairscale.command.errors import FOLDER
 from pairscale.errors import ConfigError, InputError
 from tests.support.made_up_askers import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
-from tests.support.made_up_models import LSTM, made_up_model
+from tests.support.made_up_models import LSTM, made_up_model, own_scorer
 from tests.support.made_up_pretrained import policy
 
 TEXTS = ["Good : {sentence}", "It is good .\n{sentence} is .", "“{sentence}"]
@@ -244,7 +243,7 @@ def test_methods_may_have_the_same_templates_in_another_order():
 
 def test_our_own_models_read_templates_too_and_unknown_words_are_the_sentences():
     loaded = made_up_model(LSTM)
-    asked = ModelScorer(loaded, "m", 100)
+    asked = own_scorer(loaded, 100)
     sentences = [("The cats sleep .", "The zebra sleep .")]
     plans = [
         plan("in_template_lp", asked, scored=scored, templates=["Said : {sentence}"]) for scored in ("input", "target")

@@ -16,7 +16,6 @@ from analysis.study.judgements import judgements
 from eval.methods.voting import draws, vote
 from eval.pairs import loaded_benchmark
 from eval.run import score_run
-from eval.scorers.causal import CausalScorer
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
 from eval.scores.files import read_metadata, read_scores, score_path, write_scores
 from eval.scores.table import accuracy_table, methods_table
@@ -24,6 +23,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.made_up_askers import byte_level, gpt2
 from tests.support.made_up_models import LSTM, made_up_model, made_up_run
+from tests.support.made_up_pretrained import causal_scorer
 from tests.support.made_up_study import MadeUpStudy
 from train.runs.folder import DONE, RunFolder
 
@@ -145,7 +145,7 @@ def configured(tmp_path):
 def saved(tmp_path):
     """What names a Hugging Face model on the command line, and its scorer."""
     tokenizer = byte_level()
-    scorer = CausalScorer(gpt2(len(tokenizer)), tokenizer, "m", 3_000)
+    scorer = causal_scorer(gpt2(len(tokenizer)), tokenizer, 3_000)
     return ["model=hf_causal", f"model.path={tmp_path}"], scorer
 
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from eval.scorers.causal import CausalScorer
 from pairscale.errors import ConfigError, InputError
 from tests.support.made_up_pretrained import (
     MODELS,
@@ -15,6 +14,7 @@ from tests.support.made_up_pretrained import (
     SENTENCES,
     TOKENIZERS,
     byte_level,
+    causal_scorer,
     cohere,
     gpt2,
     lower_case,
@@ -40,7 +40,7 @@ def one_by_one(network, before, ids):
 def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, batch_tokens):
     tokenizer = TOKENIZERS[tokenizer]()
     network = made(MODELS[model], tokenizer)
-    scorer = CausalScorer(network, tokenizer, "m", batch_tokens)
+    scorer = causal_scorer(network, tokenizer, batch_tokens)
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     text = "The dog ."
     inside = tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -59,7 +59,7 @@ def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, b
 def test_a_batch_on_a_cpu_is_what_its_cache_holds(shared):
     tokenizer = byte_level()
     network = made(gpt2, tokenizer)
-    scorer = CausalScorer(network, tokenizer, "m", 100_000)
+    scorer = causal_scorer(network, tokenizer, 100_000)
     assert scorer.reads_trees
     scorer.reads_trees = shared
     read = []
@@ -74,7 +74,7 @@ def test_a_batch_on_a_cpu_is_what_its_cache_holds(shared):
 def test_models_of_every_kind_of_attention(model):
     tokenizer = byte_level()
     network = made(MORE_MODELS[model], tokenizer)
-    scorer = CausalScorer(network, tokenizer, "m", 5_000)
+    scorer = causal_scorer(network, tokenizer, 5_000)
     for sentence, found in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
         ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
         assert found.logprobs == pytest.approx(one_by_one(network, [tokenizer.eos_token_id], ids), abs=1e-4)
@@ -82,7 +82,7 @@ def test_models_of_every_kind_of_attention(model):
 
 def test_trees_are_read_only_by_models_that_follow_a_mask_and_positions():
     tokenizer = byte_level()
-    reads = {name: CausalScorer(made(model, tokenizer), tokenizer, "m", 100).reads_trees
+    reads = {name: causal_scorer(made(model, tokenizer), tokenizer, 100).reads_trees
              for name, model in (MODELS | MORE_MODELS).items()}  # fmt: skip
     assert {name for name, can in reads.items() if not can} == {"bloom", "mamba"}
 
@@ -97,21 +97,21 @@ def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtyp
         shared = torch.nn.functional.normalize(torch.randn(128), dim=0)
         network.transformer.wte.weight.normal_(std=0.15).add_(shared)
         network.transformer.ln_f.bias.add_(-40 * shared)
-    scorer = CausalScorer(network.to(dtype), byte_level(), "m", 100)
+    scorer = causal_scorer(network.to(dtype), byte_level(), 100)
     assert scorer.head is not None
     assert scorer.reads_trees
 
 
 def test_the_head_is_taken_alone_only_where_it_makes_the_logits():
     tokenizer = byte_level()
-    assert CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).head is not None
-    assert CausalScorer(made(cohere, tokenizer), tokenizer, "m", 100).head is None
+    assert causal_scorer(made(gpt2, tokenizer), tokenizer, 100).head is not None
+    assert causal_scorer(made(cohere, tokenizer), tokenizer, 100).head is None
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_spans_lie_on_the_characters_of_the_tokens(tokenizer):
     tokenizer = TOKENIZERS[tokenizer]()
-    (found,) = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["The cats sleep ."], policy())
+    (found,) = causal_scorer(made(gpt2, tokenizer), tokenizer, 100).score(["The cats sleep ."], policy())
     covered = {at for start, end in found.spans.tolist() for at in range(start, end)}
     letters = {at for at, letter in enumerate("The cats sleep .") if letter != " "}
     assert letters <= covered
@@ -120,22 +120,22 @@ def test_spans_lie_on_the_characters_of_the_tokens(tokenizer):
 
 def test_unknown_words_and_the_end():
     tokenizer = lower_case(eos_token="[END]")
-    scorer = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100)
+    scorer = causal_scorer(made(gpt2, tokenizer), tokenizer, 100)
     (found,) = scorer.score(["The ZEBRA sleeps"], policy(score_eos=True))
     assert found.unk.tolist() == [False, True, False, False]
     assert found.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
     tokenizer = byte_level()  # its <unk> is its begin symbol: no text holds it
-    assert not CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["zebra"], policy())[0].unk.any()
+    assert not causal_scorer(made(gpt2, tokenizer), tokenizer, 100).score(["zebra"], policy())[0].unk.any()
 
 
 def test_a_sentence_must_begin_with_something():
     tokenizer = lower_case()
     network = made(gpt2, tokenizer)
     with pytest.raises(ConfigError, match=r"neither BOS nor EOS; give model\.begin=TOKEN"):
-        CausalScorer(network, tokenizer, "m", 100)
+        causal_scorer(network, tokenizer, 100)
     with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: no token of m"):
-        CausalScorer(network, tokenizer, "m", 100, begin="[BEGIN]")
-    scorer = CausalScorer(network, tokenizer, "m", 100, begin="[END]")
+        causal_scorer(network, tokenizer, 100, begin="[BEGIN]")
+    scorer = causal_scorer(network, tokenizer, 100, begin="[END]")
     (found,) = scorer.score(["The cat"], policy())
     ids = tokenizer("The cat")["input_ids"]
     assert found.logprobs == pytest.approx(one_by_one(network, [1], ids), abs=1e-5)
@@ -146,14 +146,14 @@ def test_a_sentence_must_begin_with_something():
 def test_a_text_longer_than_the_model_reads_is_one_line():
     tokenizer = byte_level()
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; '猫+a' has 100"):
-        CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100).score(["猫" * 33 + "a"], policy())
+        causal_scorer(made(gpt2, tokenizer), tokenizer, 100).score(["猫" * 33 + "a"], policy())
 
 
 def test_the_end_is_no_unknown_word_and_an_empty_text_has_no_scores():
     """In byte-level vocabularies one symbol stands for both."""
     tokenizer = byte_level()
     tokenizer.unk_token = tokenizer.eos_token
-    scorer = CausalScorer(made(gpt2, tokenizer), tokenizer, "m", 100)
+    scorer = causal_scorer(made(gpt2, tokenizer), tokenizer, 100)
     (scored,) = scorer.score(["The cat"], policy(score_eos=True))
     assert not scored.unk.any()
     assert [len(one.logprobs) for one in scorer.score([""], policy())] == [0]
@@ -167,4 +167,4 @@ def test_a_model_that_sees_what_comes_after_is_refused():
     bidirectional.config._attn_implementation = "eager"
     bidirectional.transformer.h[0].attn.forward = lambda hidden_states, **_: (hidden_states.flip(1), None)
     with pytest.raises(ConfigError, match=r"m: no causal model: .* changes with the tokens after it"):
-        CausalScorer(bidirectional, tokenizer, "m", 100)
+        causal_scorer(bidirectional, tokenizer, 100)

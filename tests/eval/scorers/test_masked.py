@@ -18,9 +18,18 @@ from transformers import (
     ReformerForMaskedLM,
 )
 
-from eval.scorers.masked import MaskedScorer
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_pretrained import MASKED, bert, byte_level, made, masked_bytes, policy, roberta, word_pieces
+from tests.support.made_up_pretrained import (
+    MASKED,
+    bert,
+    byte_level,
+    made,
+    masked_bytes,
+    masked_scorer,
+    policy,
+    roberta,
+    word_pieces,
+)
 
 
 @torch.no_grad()
@@ -52,7 +61,7 @@ def test_pll_equals_one_copy_at_a_time(model, pll, batch_tokens):
     network = made(network, tokenizer)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "", "sleeps sleepy cat."]
     expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
-    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    scorer = masked_scorer(network, tokenizer, batch_tokens)
     for found, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):
         assert found.logprobs == pytest.approx(logprobs, abs=1e-4)
         assert len(found.spans) == len(found.unk) == len(logprobs)
@@ -67,7 +76,7 @@ def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
     pair = ["the cat sees a dog .", "the cat sees the dog ."]
     read = []
     network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].tolist()), with_kwargs=True)
-    scorer = MaskedScorer(network, tokenizer, "m", batch_tokens)
+    scorer = masked_scorer(network, tokenizer, batch_tokens)
     scorer.score(["the cat sees a wide dog ."], policy(pll=pll))  # its probes are done
     read.clear()
     good, bad = scorer.score(pair, policy(pll=pll))
@@ -82,7 +91,7 @@ def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
 def test_the_two_kinds_of_pll_differ_within_words_only():
     tokenizer = word_pieces()
     network = made(bert, tokenizer)
-    scorer = MaskedScorer(network, tokenizer, "m", 1_000)
+    scorer = masked_scorer(network, tokenizer, 1_000)
     sentence = "The zebras sleep ."
     one, other = (scorer.score([sentence], policy(pll=pll))[0] for pll in ("original", "within_word_l2r"))
     words = tokenizer(sentence, add_special_tokens=False).word_ids()
@@ -96,7 +105,7 @@ def test_the_two_kinds_of_pll_differ_within_words_only():
 def test_a_batch_on_a_cpu_is_what_its_cache_holds():
     tokenizer = word_pieces()
     network = made(bert, tokenizer)
-    scorer = MaskedScorer(network, tokenizer, "m", 100_000)
+    scorer = masked_scorer(network, tokenizer, 100_000)
     read = []
     network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].numel()), with_kwargs=True)
     scorer.score([f"{'cat ' * count}." for count in range(50, 70)], policy())
@@ -109,7 +118,7 @@ def test_a_text_may_be_as_long_as_the_positions_are(kind):
     network, tokenizer = MASKED[kind]
     tokenizer = tokenizer()
     network = made(network, tokenizer)
-    scorer = MaskedScorer(network, tokenizer, "m", 5_000)
+    scorer = masked_scorer(network, tokenizer, 5_000)
     assert scorer.positions == 80 - (kind == "roberta") * (network.config.pad_token_id + 1)
     around = len(tokenizer("").input_ids)
     word = "the" if kind == "bert" else "t"
@@ -122,7 +131,7 @@ def test_a_text_may_be_as_long_as_the_positions_are(kind):
 
 def test_what_a_masked_model_cannot_do_is_one_line():
     tokenizer = word_pieces()
-    scorer = MaskedScorer(made(bert, tokenizer), tokenizer, "m", 100)
+    scorer = masked_scorer(made(bert, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
         scorer.score(["The"], policy(context="eos"))
     with pytest.raises(ConfigError, match=r"policy\.score_eos=true: a masked model predicts no end"):
@@ -130,7 +139,7 @@ def test_what_a_masked_model_cannot_do_is_one_line():
     with pytest.raises(InputError, match=r"m reads 80 tokens at most"):
         scorer.score(["cat " * 79], policy())
     with pytest.raises(ConfigError, match=r"has no mask token; a causal model is model=hf_causal"):
-        MaskedScorer(made(bert, tokenizer), byte_level(), "m", 100)
+        masked_scorer(made(bert, tokenizer), byte_level(), 100)
 
 
 def mobilebert(vocabulary):
@@ -150,7 +159,7 @@ def fnet(vocabulary):
 def test_heads_and_padding_of_other_kinds(network):
     tokenizer = word_pieces()
     plain = made(network, tokenizer)
-    scorer = MaskedScorer(made(network, tokenizer), tokenizer, "m", 5_000)
+    scorer = masked_scorer(made(network, tokenizer), tokenizer, 5_000)
     assert scorer.pads == (network is not fnet)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The"]
     with torch.no_grad():
@@ -177,7 +186,7 @@ def nystromformer(landmarks):
 def test_models_that_mix_in_their_padding_read_texts_of_one_length_together(network):
     tokenizer = word_pieces()
     plain = made(network, tokenizer)
-    scorer = MaskedScorer(made(network, tokenizer), tokenizer, "m", 5_000)
+    scorer = masked_scorer(made(network, tokenizer), tokenizer, 5_000)
     assert not scorer.pads
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The cat sleeps and sees the dog near a cat ."]
     for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
@@ -195,15 +204,15 @@ def test_a_mask_of_probability_zero_hides_no_padding():
 
     tokenizer = word_pieces()
     network = made(lambda vocabulary: NoMask(fnet(vocabulary).config), tokenizer)
-    assert not MaskedScorer(network, tokenizer, "m", 5_000).pads
+    assert not masked_scorer(network, tokenizer, 5_000).pads
 
 
 def test_a_text_that_the_model_cannot_read_is_one_line():
     tokenizer = word_pieces()
-    short = MaskedScorer(made(funnel(2, 2, 2), tokenizer), tokenizer, "m", 5_000)
+    short = masked_scorer(made(funnel(2, 2, 2), tokenizer), tokenizer, 5_000)
     with pytest.raises(InputError, match=r"m: its code fails on a text of 3 tokens \(RuntimeError: "):
         short.score(["cat"], policy())
-    fixed = MaskedScorer(made(nystromformer(8), tokenizer), tokenizer, "m", 5_000)
+    fixed = masked_scorer(made(nystromformer(8), tokenizer), tokenizer, 5_000)
     with pytest.raises(InputError, match=r"m: its code fails on a text of \d+ tokens \(RuntimeError: "):
         fixed.score(["The cats sleep ."], policy())
 
@@ -216,7 +225,7 @@ def test_random_hashing_is_told():
             lsh_attn_chunk_length=8, local_attn_chunk_length=8, num_buckets=4, **values))  # fmt: skip
 
     tokenizer = word_pieces()
-    scorer = MaskedScorer(made(reformer, tokenizer), tokenizer, "m", 5_000)
+    scorer = masked_scorer(made(reformer, tokenizer), tokenizer, 5_000)
     assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # within one chunk nothing is hashed
     with pytest.raises(ConfigError, match=r"m: two passes over one text of \d+ tokens differ .* hash_seed"):
         scorer.score(["the cat sees the dog near the cat that sees the dog that sleeps near a cat ."], policy())
@@ -226,7 +235,7 @@ def test_chinese_without_spaces_is_not_one_word():
     """A byte-level tokenizer takes what has no space for one word, and each character for three tokens."""
     tokenizer = masked_bytes()
     network = made(roberta, tokenizer)
-    scorer = MaskedScorer(made(roberta, tokenizer), tokenizer, "m", 5_000)
+    scorer = masked_scorer(made(roberta, tokenizer), tokenizer, 5_000)
     sentence = "猫，睡。狗！"  # the marks stand apart: what is between them is not hidden with them
     found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
     ids, spans = found["input_ids"], found["offset_mapping"]

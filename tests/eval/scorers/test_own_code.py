@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from eval.config import PretrainedConfig
+from eval.scorers.base import Execution
 from eval.scorers.pretrained import load_pretrained
 from pairscale.errors import ConfigError, InputError
 from tests.support.made_up_pretrained import own_code, policy, word_pieces
@@ -44,7 +45,7 @@ def one_mask_at_a_time(model, tokenizer, sentence, shift):
 def test_code_of_transformers_4_loads_and_its_shift_is_found(shift, tmp_path):
     tokenizer = word_pieces()
     model = own_code(tmp_path / "own", shift, tokenizer)
-    scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), 500)
+    scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), Execution(500))
     assert scorer.shift == shift
     for given in (None, 0, 1):
         expected = [one_mask_at_a_time(model, tokenizer, text, shift if given is None else given) for text in SENTENCES]
@@ -61,7 +62,7 @@ def test_a_first_token_is_predicted_from_a_symbol_that_the_tokenizer_does_not_ad
     bare = word_pieces()
     bare.backend_tokenizer.post_processor = None
     bare.save_pretrained(tmp_path / "own")
-    scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), 500)
+    scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), Execution(500))
     found = scorer.score(SENTENCES[:1], policy(pll="original", pll_shift=1))[0]
     ids = [tokenizer.cls_token_id, *bare(SENTENCES[0]).input_ids]
     expected = []
@@ -77,14 +78,14 @@ def test_code_is_not_run_unless_asked_for_and_its_errors_are_one_line(tmp_path):
     folder = tmp_path / "own"
     own_code(folder, 0, word_pieces())
     with pytest.raises(InputError, match=r"comes with code of its own, which model\.trust_remote_code=true would run"):
-        load_pretrained(config(folder), 500)
+        load_pretrained(config(folder), Execution(500))
     with pytest.raises(ConfigError, match=r"a masked model \(OwnForMaskedLM\); give model=hf_masked"):
-        load_pretrained(config(folder, kind="causal", trust_remote_code=True), 500)
+        load_pretrained(config(folder, kind="causal", trust_remote_code=True), Execution(500))
     described = json.loads((folder / "config.json").read_text())
     code = (folder / "modeling_own.py").read_text()
     both = described | {"architectures": ["OwnForMaskedLM", "OwnForCausalLM"]}
     (folder / "config.json").write_text(json.dumps(both))
-    assert load_pretrained(config(folder, trust_remote_code=True), 500).masked
+    assert load_pretrained(config(folder, trust_remote_code=True), Execution(500)).masked
     broken = {"return MaskedLMOutput": "raise ZeroDivisionError('of its own')\n        return MaskedLMOutput",
               "super().__init__(config)": "super().__init__(config)\n        config.no_such_field"}  # fmt: skip
     for number, (line, fault) in enumerate(broken.items()):
@@ -95,4 +96,4 @@ def test_code_is_not_run_unless_asked_for_and_its_errors_are_one_line(tmp_path):
                 (other / file.name).write_bytes(file.read_bytes())
         (other / "modeling_own.py").write_text(code.replace(line, fault))
         with pytest.raises(InputError, match=r"ZeroDivisionError: of its own|AttributeError: .*no_such_field"):
-            load_pretrained(config(other, trust_remote_code=True), 500).score(["The cat ."], policy())
+            load_pretrained(config(other, trust_remote_code=True), Execution(500)).score(["The cat ."], policy())

@@ -8,8 +8,7 @@ import torch
 
 from corpora.tokenizers import EOS, UNK
 from eval.config import PolicyConfig
-from eval.scorers.own import ModelScorer
-from tests.support.made_up_models import LSTM, TXL, made_up_model
+from tests.support.made_up_models import LSTM, TXL, made_up_model, own_scorer
 
 SENTENCES = [
     "The cats sleep near a dog .",
@@ -48,7 +47,7 @@ def one_by_one(loaded, sentence, before, score_eos):
 def test_equals_one_token_at_a_time(model, kind, batch_tokens):
     loaded = made_up_model(MODELS[model], kind)
     sentences = SENTENCES if kind == "word" else [text[:40] for text in SENTENCES]  # no longer than the memory
-    scored = ModelScorer(loaded, "m", batch_tokens).score(sentences, policy())
+    scored = own_scorer(loaded, batch_tokens).score(sentences, policy())
     for sentence, found in zip(sentences, scored, strict=True):
         expected = one_by_one(loaded, sentence, [], score_eos=kind == "word")
         assert found.logprobs == pytest.approx(expected, abs=1e-5)
@@ -63,9 +62,9 @@ def test_context_is_read_before_each_sentence(model, batch_tokens):
         (policy(context="eos", context_tokens=4), [EOS] * 4),
         (policy(context="text", context_text=text), [EOS, *loaded.tokenizer.encode(text)]),
     ]
-    plain = ModelScorer(loaded, "m", batch_tokens).score(SENTENCES, policy())
+    plain = own_scorer(loaded, batch_tokens).score(SENTENCES, policy())
     for asked, before in contexts:
-        scored = ModelScorer(loaded, "m", batch_tokens).score(SENTENCES, asked)
+        scored = own_scorer(loaded, batch_tokens).score(SENTENCES, asked)
         for sentence, found, alone in zip(SENTENCES, scored, plain, strict=True):
             assert found.logprobs == pytest.approx(one_by_one(loaded, sentence, before, True), abs=1e-5)
             assert np.abs(found.logprobs - alone.logprobs).max() > 1e-3
@@ -75,9 +74,9 @@ def test_context_is_read_before_each_sentence(model, batch_tokens):
 def test_bf16_is_near_and_still_a_distribution(model):
     loaded = made_up_model(MODELS[model])
     for asked in (policy(), policy(context="eos")):
-        exact = ModelScorer(loaded, "m", 100).score(SENTENCES, asked)
+        exact = own_scorer(loaded, 100).score(SENTENCES, asked)
         asked.precision = "bf16"
-        for near, far in zip(ModelScorer(loaded, "m", 100).score(SENTENCES, asked), exact, strict=True):
+        for near, far in zip(own_scorer(loaded, 100).score(SENTENCES, asked), exact, strict=True):
             assert near.logprobs == pytest.approx(far.logprobs, abs=0.3)
             assert (near.logprobs != far.logprobs).any()
             assert (near.logprobs < 0).all()
@@ -85,17 +84,17 @@ def test_bf16_is_near_and_still_a_distribution(model):
 
 def test_spans_unknown_words_and_the_end():
     loaded = made_up_model(LSTM)
-    (found,) = ModelScorer(loaded, "m", 100).score(["A zebra sleeps."], policy())
+    (found,) = own_scorer(loaded, 100).score(["A zebra sleeps."], policy())
     assert found.spans.tolist() == [[0, 1], [2, 7], [8, 14], [14, 15], [15, 15]]
     assert found.unk.tolist() == [False, True, False, False, False]
-    (found,) = ModelScorer(loaded, "m", 100).score(["A zebra sleeps."], policy(score_eos=False))
+    (found,) = own_scorer(loaded, 100).score(["A zebra sleeps."], policy(score_eos=False))
     assert len(found.logprobs) == 4
 
 
 def test_sentences_that_are_one_to_the_model_score_the_same_in_any_company():
     loaded = made_up_model(TXL)
     sentences = ["A zebra sleeps .", *SENTENCES, "A gnu sleeps .", *SENTENCES]
-    scored = ModelScorer(loaded, "m", 16).score(sentences, policy())
+    scored = own_scorer(loaded, 16).score(sentences, policy())
     assert loaded.tokenizer.encode(sentences[0]) == loaded.tokenizer.encode(sentences[7])
     assert loaded.tokenizer.encode(sentences[0])[1] == UNK
     assert np.array_equal(scored[0].logprobs, scored[7].logprobs)
@@ -106,16 +105,16 @@ def test_sentences_that_are_one_to_the_model_score_the_same_in_any_company():
 @pytest.mark.parametrize(("score_eos", "tokens"), [(True, 1), (False, 0)])
 def test_an_empty_sentence_has_nothing_but_its_end(score_eos, tokens):
     loaded = made_up_model(LSTM)
-    empty, full = ModelScorer(loaded, "m", 100).score(["", "Who ?"], policy(score_eos=score_eos))
+    empty, full = own_scorer(loaded, 100).score(["", "Who ?"], policy(score_eos=score_eos))
     assert empty.logprobs.shape == (tokens,)
     assert empty.spans.shape == (tokens, 2)
     assert len(full.logprobs) == 2 + tokens
-    assert ModelScorer(loaded, "m", 100).score([], policy()) == []
+    assert own_scorer(loaded, 100).score([], policy()) == []
 
 
 def test_probabilities_of_all_next_words_sum_to_one():
     loaded = made_up_model(LSTM)
     words = [loaded.tokenizer.token(index) for index in range(2, len(loaded.tokenizer))]
-    scored = ModelScorer(loaded, "m", 100).score([f"The {word}" for word in [*words, "zebra"]], policy(score_eos=False))
-    end = ModelScorer(loaded, "m", 100).score(["The"], policy(score_eos=True))[0].logprobs[1]
+    scored = own_scorer(loaded, 100).score([f"The {word}" for word in [*words, "zebra"]], policy(score_eos=False))
+    end = own_scorer(loaded, 100).score(["The"], policy(score_eos=True))[0].logprobs[1]
     assert sum(math.exp(score.logprobs[1]) for score in scored) + math.exp(end) == pytest.approx(1, abs=1e-5)
