@@ -33,9 +33,10 @@ from analysis.sections.pretrained_models import Judge, curves_beside, models_sec
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
-from analysis.study.judgements import is_diagnostic, judgements, labels_of, no_such_scores
+from analysis.study.judgements import judgements, labels_of, no_such_scores
 from analysis.study.untrained import untrained_judgements
 from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
 from eval.sweeps import asked_commands, asked_runs

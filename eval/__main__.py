@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
 
-from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
+from eval.config import EvalConfig, PretrainedConfig
+from eval.diagnostics.config import DiagnosticConfig
 from eval.sweeps import names_a_run
 from pairscale.command.main import main
 from pairscale.errors import InputError, StoreError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,12 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST, CorporaConfig
-from eval.benchmarks.forms.form import forms
+from eval.benchmarks.config import BenchmarkConfig
+from eval.diagnostics.config import DiagnosticConfig
 from eval.questionnaire.config import QuestionnaireConfig
 from pairscale.command.schemas import store_schemas
-from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
+from pairscale.errors import ConfigError, check_between, check_choice, check_seed
+from pairscale.files import sha256_json
 from train.config import PRECISIONS, RunConfig
 from train.models.config import ModelConfig
 
@@ -26,17 +27,6 @@ KINDS = ("causal", "masked")
 DTYPES = ("fp32", "bf16", "fp16")
 PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
-QUOTES = ("as_published", "straight")
-PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
-
-GENERATED_LANGUAGES = ("en", "zh")
-# Of each paradigm that is generated; BLiMP has as many pairs. Not told in folders' names.
-USUAL_PAIRS, USUAL_SEED, USUAL_MIN_COUNT = 1000, 1, 5
-MOST_PAIRS = 10_000  # of each paradigm that is generated, or of the toy language
-# Benchmarks of what a model expects next: no pairs, no methods.
-DIAGNOSTICS = {"cprag": ("path", "seed"), "role": ("path", "seed"), "neg": ("path", "seed")}
-MAX_PAIRS = 10**6  # of a paradigm: a hundred times the largest that there is
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
 SCORED = ("input", "target")
 
 
@@ -87,142 +77,6 @@ class PretrainedConfig(ModelConfig):
         """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
         words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
         return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
-
-
-@dataclass
-class ColumnsConfig:
-    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/forms/pairs.py); "": none."""
-
-    good: str | None = None
-    bad: str | None = None
-    sentence: str | None = None  # instead of the two: one sentence a row,
-    label: str | None = None  # and whether it is the good or the bad one
-    paradigm: Any = None  # a column, or a list of columns whose texts are joined; none: the file's name
-    phenomenon: str | None = None  # none: the paradigm
-    field: str | None = None
-    pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
-    lexically_identical: str | None = None
-    one_prefix_method: str | None = None  # none: pairs that have the fields of the method
-    two_prefix_method: str | None = None
-    one_prefix_prefix: str | None = None
-    one_prefix_word_good: str | None = None
-    one_prefix_word_bad: str | None = None
-    two_prefix_prefix_good: str | None = None
-    two_prefix_prefix_bad: str | None = None
-    two_prefix_word: str | None = None
-
-    def __post_init__(self) -> None:
-        names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm] if self.paradigm else None
-        if names is not None:
-            names = [str(name) if type(name) is int else name for name in names]  # some headers are numbers
-            if not names or not all(isinstance(name, str) and name for name in names):
-                raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
-            self.paradigm = names
-        if bool(self.sentence) != bool(self.label):
-            raise ConfigError("benchmark.columns.sentence and .label belong together: give both or neither")
-        if self.good and self.good == self.bad:
-            raise ConfigError(f"benchmark.columns.good and .bad are one column ({self.good}): every pair would tie")
-        if self.sentence and self.sentence == self.label:
-            raise ConfigError(f"benchmark.columns.sentence and .label are one column ({self.sentence})")
-        if self.sentence and (self.good or self.bad):
-            raise ConfigError(
-                "benchmark.columns: a row holds good and bad, or sentence and label: name two of the four"
-            )
-
-
-@dataclass
-class BenchmarkConfig:
-    """A set of minimal pairs."""
-
-    name: str = MISSING
-    form: str | None = None  # one of eval/benchmarks/forms/; null: that of its name, or else pairs
-    path: str | None = None  # a local folder, or a file
-    dataset: str | None = None  # or a data set of the Hugging Face hub
-    revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
-    subset: str | None = None  # of the data set; null: all
-    split: str | None = None  # of the data set; null: the only one
-    files: list[str] | None = None  # patterns below path; null: all tables in the folder, which are of one format
-    delimiter: str | None = None  # null: a comma in .csv, a tab in .tsv
-    header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
-    quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
-    columns: ColumnsConfig = field(default_factory=ColumnsConfig)
-    labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
-    paradigms: list[str] | None = None  # null: all
-    pairs: int | None = None  # the first so many of each paradigm; null: all
-    seed: int | None = None  # toy, generated: of the pairs
-    per_paradigm: int | None = None  # toy: pairs to make of each paradigm
-    vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
-    min_count: int | None = None  # generated: words that a sample, or a file with counts, has at least so many times
-    balance: bool = False  # generated: critical words within a factor of two in frequency
-    language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
-
-    def __post_init__(self) -> None:
-        fields = self._fields_of_forms()
-        if self.form is None:
-            self.form = self.name if self.name in fields else "pairs"
-        check_choice("benchmark.form", self.form, fields)
-        check_name("benchmark.name", self.name)
-        usual = BenchmarkConfig.__dataclass_fields__
-        of_any_form = {name for form in forms().values() for name in form.fields}
-        for name in sorted(of_any_form - set(fields[self.form])):
-            if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
-                raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
-        if self.paradigms == []:
-            raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
-        for name in ("pairs", "per_paradigm"):
-            if self.form in ("generated", "toy") and (getattr(self, name) or 0) > MOST_PAIRS:
-                raise ConfigError(f"benchmark.{name}={getattr(self, name)}: must be at most {MOST_PAIRS} a paradigm")
-            check_between(f"benchmark.{name}", getattr(self, name), 1, MAX_PAIRS)
-        check_seed("benchmark.seed", self.seed)
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
-        if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
-            raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
-        if self.form == "generated":
-            self._check_generated()
-        if self.language is not None and not _LANGUAGE.fullmatch(self.language):
-            raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
-
-    def _fields_of_forms(self) -> Mapping[str, tuple[str, ...]]:
-        """Form -> the fields that it reads."""
-        return {name: form.fields for name, form in forms().items()}
-
-    def _check_generated(self) -> None:
-        check_choice("benchmark.language", str(self.language), GENERATED_LANGUAGES)
-        if self.pairs is None or self.seed is None:
-            raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers")
-        if self.vocabulary in ("run", "study") and self.min_count is None:
-            raise ConfigError(f"benchmark.min_count=null with vocabulary={self.vocabulary}: must be above 0")
-        check_between("benchmark.min_count", self.min_count, 1, 10**12)
-        if self.balance and self.vocabulary is None:
-            raise ConfigError("benchmark.balance=true: needs a vocabulary, whose frequencies they are")
-
-
-@dataclass
-class DiagnosticConfig(BenchmarkConfig):
-    """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
-
-    shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
-    quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
-    top_words: int = MISSING  # most probable words of each context to keep in topk.parquet
-    show: int = MISSING  # items whose most probable words are printed
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("benchmark.quote_marks", self.quote_marks, QUOTES)
-        check_between("benchmark.top_words", self.top_words, 1, 10**6)
-        for key in ("shuffles", "show"):
-            check_between(f"benchmark.{key}", getattr(self, key), 0, 10**5)
-        if self.shuffles and self.seed is None:
-            raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
-        for key in ("pairs", "paradigms", "dataset"):
-            if getattr(self, key) is not None:
-                raise ConfigError(
-                    f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder"
-                )
-
-    def _fields_of_forms(self) -> Mapping[str, tuple[str, ...]]:
-        return DIAGNOSTICS
 
 
 @dataclass
@@ -295,6 +149,34 @@ class PolicyConfig:
         if (self.context == "text") != (self.context_text is not None):
             raise ConfigError("policy.context=text and policy.context_text belong together: give both or neither")
 
+    @property
+    def label(self) -> list[str]:
+        """What differs from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
+        parts = []
+        if self.context == "eos":
+            parts.append(f"context-eos-{self.context_tokens}")
+        if self.context == "text":
+            parts.append(f"context-text-{sha256_json(self.context_text)[:8]}")
+        if self.score_eos is not None:
+            parts.append(f"score_eos-{str(self.score_eos).lower()}")
+        if self.unk != "score":
+            parts.append(f"unk-{self.unk}")
+        if self.precision != "fp32":
+            parts.append(f"precision-{self.precision}")
+        if self.pll is not None:
+            parts.append(f"pll-{self.pll}")
+        if self.pll_shift is not None:
+            parts.append(f"pll_shift-{self.pll_shift}")
+        return parts
+
+
+def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
+    """Return the name of the folder of score files: "blimp", or "blimp+pairs-10+unk-skip" for other pairs or policies.
+
+    A part of the pairs so never takes the place of the whole.
+    """
+    return "+".join([benchmark.label, *policy.label])
+
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
     """The policy as score files keep it, with what null became for one model.
@@ -356,4 +238,3 @@ class EvalConfig(RunConfig):
 
 
 store_schemas("model", pretrained_schema=PretrainedConfig)
-store_schemas("benchmark", benchmark_schema=BenchmarkConfig, diagnostic_schema=DiagnosticConfig)

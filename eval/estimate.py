@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from corpora.words import words
-from eval.config import DiagnosticConfig, EvalConfig
+from eval.config import EvalConfig, score_label
+from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import cloze_metadata
 from eval.diagnostics.run import count_contexts
 from eval.pairs import benchmark_key, loaded_benchmark, word_counts
-from eval.scores.files import score_label, score_path
+from eval.scores.files import score_path
 from pairscale.progress import working
 from train.estimate import PROCESS_BYTES
 from train.models.config import NgramConfig

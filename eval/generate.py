@@ -15,12 +15,12 @@ from typing import Any
 
 from rich.console import Console
 
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import paradigms_of
 from eval.benchmarks.generated.making import LEAST_PAIRS, Source, make
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.template import Template
-from eval.config import BenchmarkConfig, EvalConfig
-from eval.scores.files import pairs_label
+from eval.config import EvalConfig
 from pairscale.command.main import main
 from pairscale.errors import InputError
 from pairscale.files import sha256_file, write_json, write_text
@@ -41,7 +41,7 @@ def run(config: EvalConfig) -> None:
     if config.dry_run:
         show(asked)
     else:
-        write(asked, Path(config.paths.reports) / pairs_label(config.benchmark))
+        write(asked, Path(config.paths.reports) / config.benchmark.label)
 
 
 def write(asked: BenchmarkConfig, folder: Path) -> None:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from corpora.words import count_words
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.load import Benchmark, drawn_pairs, load_benchmark
-from eval.config import BenchmarkConfig, ColumnsConfig, EvalConfig, recorded_policy
+from eval.config import EvalConfig, recorded_policy, score_label
 from eval.scores.accuracy import outcome
 from eval.scores.files import (
     TOKENS,
@@ -26,7 +27,6 @@ from eval.scores.files import (
     judged_pairs,
     read_metadata,
     read_scores,
-    score_label,
     score_path,
     write_items,
     write_scores,

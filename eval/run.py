@@ -16,12 +16,13 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from eval.benchmarks.known_items import faulty_pairs
-from eval.config import DiagnosticConfig, EvalConfig, PretrainedConfig
-from eval.diagnostics.questions import load_diagnostic
+from eval.config import EvalConfig, PretrainedConfig, score_label
+from eval.diagnostics.config import DiagnosticConfig
+from eval.diagnostics.questions import load_questions
 from eval.diagnostics.run import ClozeWork
 from eval.pairs import PairsWork, benchmark_key, loaded_benchmark
 from eval.scores.accuracy import accuracies
-from eval.scores.files import read_scores, score_label, score_path
+from eval.scores.files import read_scores, score_path
 from eval.scores.table import WIDTH, accuracy_table, methods_table, trajectory_table
 from eval.wandb import track_scores
 from pairscale.command.line import search_path
@@ -87,7 +88,7 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
 def check_benchmark(config: EvalConfig) -> None:
     """Read the benchmark of a run that is to be trained, unless its pairs depend on the run. Raises as scoring does."""
     if isinstance(config.benchmark, DiagnosticConfig):
-        load_diagnostic(config.benchmark)
+        load_questions(config.benchmark)
     elif config.benchmark.vocabulary not in ("run", "study"):
         loaded_benchmark(benchmark_key(config, {}))
 
@@ -125,7 +126,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
                 of_snapshot.score()
             trajectory.append(of_snapshot.overall())
         track_scores(run, config)
-    notes = work.diagnostic.notes if isinstance(work, ClozeWork) else work.benchmark.notes
+    notes = work.questions.notes if isinstance(work, ClozeWork) else work.benchmark.notes
     for note in filter(None, (run.read_manifest().get("stuck"), *notes)):
         console.print(f"{run.path.name} · {work.folder.name}: {note}", markup=False, soft_wrap=True)
     if isinstance(work, ClozeWork):

@@ -13,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from eval.config import DIAGNOSTICS, EvalConfig
+from eval.config import EvalConfig
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.diagnostics.measures import measures
 from eval.scores.accuracy import accuracies
@@ -55,6 +56,6 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
 def _diagnostics(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
     """Label and measures of each diagnostic that a run is scored on."""
     for folder in sorted(run.scores("").glob("*")):
-        if folder.name.partition("+")[0] in DIAGNOSTICS and cloze_metadata(folder) is not None:
+        if is_diagnostic(folder.name) and cloze_metadata(folder) is not None:
             rows, metadata = read_cloze(folder)
             yield folder.name, measures(metadata["benchmark"]["name"], rows)

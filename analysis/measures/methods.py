@@ -41,7 +41,7 @@ from analysis.curves.variance import (
 from analysis.measures.accuracies import ATTRACTOR, by_condition
 from analysis.study.collect import Study
 from analysis.study.judgements import methods_of
-from eval.config import DIAGNOSTICS
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.scores.accuracy import TIE_WORTH, wilson
 from eval.scores.files import read_score_table, score_path
 
@@ -53,7 +53,7 @@ PREFIX_METHODS = ("one_prefix", "two_prefix")
 
 def score_files(study: Study, label: str) -> pd.DataFrame:
     """Return score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
-    assert label.partition("+")[0] not in DIAGNOSTICS, label
+    assert not is_diagnostic(label), label
     rows = [
         {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}
         for run in study.runs.index

@@ -14,7 +14,8 @@ from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.text import count, decimal_text
 from analysis.measures.accuracies import PEOPLE
 from analysis.study.collect import Study
-from analysis.study.judgements import Judgements, is_diagnostic
+from analysis.study.judgements import Judgements
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
 from eval.scores.files import ITEMS_FILE, read_items, read_metadata

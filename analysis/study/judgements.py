@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.study.collect import Study, varies
 from eval.benchmarks.known_items import faulty_note
-from eval.config import DIAGNOSTICS
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
 from eval.scores.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
@@ -123,11 +123,6 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
         wanted = f"benchmark={benchmark}" if benchmark else "a benchmark"
         raise RunError(f"study={study.name}: no run has scores of {wanted}{there}; python -m eval study={study.name}")
     return sorted(chosen, key=is_diagnostic)
-
-
-def is_diagnostic(label: str) -> bool:
-    """True for scores of a diagnostic's questions, False for judgements of pairs."""
-    return label.partition("+")[0] in DIAGNOSTICS
 
 
 def is_of_own_pairs(label: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from corpora.sources.lines import COMPRESSIONS, MAX_LINE, decoded, opened
-from eval.config import BenchmarkConfig
+from eval.benchmarks.config import BenchmarkConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 from pairscale.schema import load_yaml

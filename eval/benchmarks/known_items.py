@@ -44,36 +44,41 @@ def faulty_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
 
 
 def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
-    """One sentence where pairs (paradigm, pair_id, good, bad) are not those that were published under that name.
+    """Return a sentence if pairs (paradigm, pair_id, good, bad) are not those published under the name `benchmark`.
 
-    `pairs`: all of each paradigm. None where they are, and for a name that nothing is known of.
+    `pairs` has all of each paradigm. None if they are, and for a name that nothing is known of.
     """
-    known = _table("published_pairs.csv")
-    digests = known[known["benchmark"] == benchmark].set_index("paradigm")["digest"].to_dict()
-    if not digests:
+    published = _published_digests(benchmark)
+    if not published:
         return None
     columns = ["pair_id", "good", "bad"]
     others = [
         str(name)
         for name, group in pairs.groupby("paradigm", sort=True)
-        if digests.get(str(name)) != sha256_json(group[columns].to_numpy().tolist())[:16]
+        if published.get(str(name)) != sha256_json(group[columns].to_numpy().tolist())[:16]
     ]
-    return _note(benchmark, f"{len(others)} of its paradigms ({', '.join(others[:3])})") if others else None
+    return _unpublished(benchmark, f"{len(others)} of its paradigms ({', '.join(others[:3])})") if others else None
 
 
 def unpublished_questions_note(benchmark: str, questions: pd.DataFrame) -> str | None:
-    """The same of a diagnostic's questions (columns of eval.diagnostics.questions.QUESTIONS)."""
-    known = _table("published_pairs.csv")
-    (digest,) = known.loc[known["benchmark"] == benchmark, "digest"]
+    """Return the same of a diagnostic's questions (columns of eval.diagnostics.questions.QUESTIONS)."""
+    published = _published_digests(benchmark).values()
     fixed = questions[questions["trial"].isna()]
     rows = fixed[["item", "condition", "context", "candidate", "role"]].to_numpy().tolist()
-    same = sha256_json([[cell.translate(_STRAIGHT) for cell in row] for row in rows])[:16] == digest
-    return None if same else _note(benchmark, "its questions")
+    digest = sha256_json([[cell.translate(_STRAIGHT) for cell in row] for row in rows])[:16]
+    return _unpublished(benchmark, "its questions") if published and digest not in published else None
 
 
-def _note(benchmark: str, what: str) -> str:
+def _published_digests(benchmark: str) -> dict[str, str]:
+    """Return the digest of each paradigm published under a name; {} if none is known."""
+    published = _table("published_pairs.csv")
+    rows = published[published["benchmark"] == benchmark]
+    return dict(zip(rows["paradigm"], rows["digest"], strict=True))
+
+
+def _unpublished(benchmark: str, part: str) -> str:
     return (
-        f"benchmark.name={benchmark}: {what} are not as published, so the papers' numbers are of others; "
+        f"benchmark.name={benchmark}: {part} are not as published, so the papers' numbers are of others; "
         "give your own a name of their own (benchmark.name)"
     )
 

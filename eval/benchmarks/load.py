@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.forms.form import FLAGS, Found, GeneratedPairs, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
-from eval.config import BenchmarkConfig
 from eval.scores.files import ITEMS
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_json

@@ -1,5 +1,5 @@
-"""Psycholinguistic diagnostics (Ettinger 2020): CPRAG-102, ROLE-88, NEG-136, as cloze items.
+"""Psycholinguistic diagnostics: which words a model expects after a context, as cloze questions (Ettinger 2020).
 
-questions.py reads the items, run.py scores a run on them, files.py reads and writes the scores; measures.py and
-table.py show them.
+diagnostic.py is the registry, builtin/ has a file for each: CPRAG-102, ROLE-88, NEG-136. questions.py reads the
+questions, run.py asks a run, files.py has the schema of its answers; measures.py and table.py show them.
 """

@@ -9,11 +9,10 @@ A word that the model cannot express counts as wrong; `known` says what the shar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 
+from eval.diagnostics.diagnostic import diagnostics
 from eval.scores.accuracy import wilson
 
 THRESHOLD = 0.01  # sections 7.2, 8.2 and 9.2
@@ -22,7 +21,7 @@ MEASURES = (
     "level", "name", "items", "accuracy", "low", "high", "ties", "trials", "sd", "unknown", "known_items", "known",
 )  # fmt: skip
 
-_OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
+OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
 
 
 def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
@@ -34,7 +33,7 @@ def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
     and sd (of conditions drawn at random: accuracy is the mean over trials, sd that of the trials, as published the one
     that divides by their number), unknown (items with a word that the model cannot express), accuracy without them.
     """
-    outcomes = _OUTCOMES_OF[benchmark](cloze)
+    outcomes = diagnostics()[benchmark].outcomes(cloze)
     rows = []
     for (level, name), group in outcomes.groupby(["level", "name"], sort=False):
         drawn = group["trial"].notna().any()
@@ -59,77 +58,22 @@ def inexpressible(cloze: pd.DataFrame) -> pd.DataFrame:
     return cloze.loc[~cloze["expressible"], ["item", "role", "candidate"]].drop_duplicates(ignore_index=True)
 
 
-def _cprag(cloze: pd.DataFrame) -> pd.DataFrame:
-    """Tables 4 and 5."""
-    expected = cloze[cloze["role"] == "expected"]
-    order = ("original", "shuffled", "truncated", "shuffled_truncated")
-    ranked = pd.concat([expected[expected["condition"] == condition] for condition in order])
-    wide = _wide(cloze[cloze["condition"] == "original"], "item")
-    bad = wide[["within_category", "between_category"]].max(axis=1, skipna=False)
-    return _joined(_accuracy(ranked, ranked["condition"]), _sensitivity(wide["expected"] - bad, "original"))
-
-
-def _role(cloze: pd.DataFrame) -> pd.DataFrame:
-    """Tables 7, 8 and 9. Bins are quarters of the contexts by the cloze probability of what people expected most."""
-    expected = cloze[cloze["role"] == "expected"]
-    original = expected[expected["condition"] == "original"]
-    contexts = original.drop_duplicates("item")["cloze"]
-    edges = np.percentile(contexts, [25, 50, 75, 100])
-    quarter = np.minimum(np.searchsorted(edges, original["cloze"]), 3)
-    names = pd.Series([f"cloze ≤ {edges[at]:.2f}" for at in quarter], index=original.index)
-    by_cloze = original.assign(quarter=quarter).sort_values("quarter", kind="stable")
-    targets = cloze[cloze["role"] == "target"]
-    sides = targets.assign(
-        pair=targets["item"].str.rpartition("-")[0], side=targets["item"].str.rpartition("-")[2]
-    ).pivot(index="pair", columns="side", values="prob")
-    return _joined(
-        _accuracy(expected, expected["condition"]),
-        _accuracy(by_cloze, names.loc[by_cloze.index]),
-        _sensitivity(sides["a"] - sides["b"], "original"),
-    )
-
-
-def _neg(cloze: pd.DataFrame) -> pd.DataFrame:
-    """Tables 11, 12 and 14, and the shares of section 9.4."""
-    true = cloze[(cloze["condition"] == "simp_affirmative") & (cloze["role"] == "true")]
-    wide = _wide(cloze, ["condition", "group", "item"])
-    margin = (wide["true"] - wide["false"]).reset_index(["condition", "group"], name="margin")
-    parts = [
-        (f"{prefix} {polarity}".strip(), margin["condition"].eq(f"{subset}_{polarity}") & of_group)
-        for subset, prefix, of_group in (
-            ("simp", "simp", True),
-            ("nat", "natural", margin["group"].eq("Y")),
-            ("nat", "less natural", margin["group"].eq("N")),
-        )
-        for polarity in ("affirmative", "negative")
-    ]
-    for name, letter in (("natural", "Y"), ("less natural", "N")):
-        parts.append((f"{name} both", margin["group"].eq(letter)))
-    return _joined(
-        _accuracy(true, true["condition"].map({"simp_affirmative": "simp affirmative"})),
-        *(_sensitivity(margin.loc[chosen, "margin"], name) for name, chosen in parts),
-    )
-
-
-_OUTCOMES_OF: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {"cprag": _cprag, "role": _role, "neg": _neg}
-
-
-def _wide(cloze: pd.DataFrame, index: str | list[str]) -> pd.DataFrame:
+def by_role(cloze: pd.DataFrame, index: str | list[str]) -> pd.DataFrame:
     """Probabilities by role."""
     filled = cloze.assign(group=cloze["group"].fillna(""))
     return filled.pivot(index=index, columns="role", values="prob")
 
 
-def _accuracy(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
+def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
     """Outcomes of each context; `names` (of the rows of `expected`) says which part it belongs to."""
     rows = expected.assign(name=names, trial=expected["trial"].astype("float64"))
     best = rows.groupby(["name", "trial", "item"], sort=False, dropna=False, as_index=False).agg(
         rank=("rank", "min"), known=("expressible", "any")
     )
-    return pd.concat([best.assign(level=f"accuracy@{k}", right=best["rank"] <= k, tie=False) for k in AT])[_OUTCOMES]
+    return pd.concat([best.assign(level=f"accuracy@{k}", right=best["rank"] <= k, tie=False) for k in AT])[OUTCOMES]
 
 
-def _sensitivity(margin: pd.Series, name: str) -> pd.DataFrame:
+def sensitivity_outcomes(margin: pd.Series, name: str) -> pd.DataFrame:
     """Outcomes of each item or pair: by how much the better one is more probable, NaN where that cannot be told.
 
     An item can be there twice, once in each polarity.
@@ -137,10 +81,10 @@ def _sensitivity(margin: pd.Series, name: str) -> pd.DataFrame:
     rows = pd.DataFrame({"margin": margin.to_numpy(), "item": [f"{at}:{i}" for at, i in enumerate(margin.index)]})
     rows = rows.assign(name=name, trial=np.nan, tie=rows["margin"] == 0, known=rows["margin"].notna())
     levels = (("sensitivity", 0.0), (f"sensitivity>{THRESHOLD:.2f}".replace("0.", "."), THRESHOLD))
-    return pd.concat([rows.assign(level=level, right=rows["margin"] > limit) for level, limit in levels])[_OUTCOMES]
+    return pd.concat([rows.assign(level=level, right=rows["margin"] > limit) for level, limit in levels])[OUTCOMES]
 
 
-def _joined(*parts: pd.DataFrame) -> pd.DataFrame:
+def joined(*parts: pd.DataFrame) -> pd.DataFrame:
     """Outcomes by level, each with its parts in order."""
     joined = pd.concat(parts, ignore_index=True)
     rank = {level: at for at, level in enumerate(dict.fromkeys(joined["level"]))}

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from corpora.words import count_words
-from eval.config import DiagnosticConfig, EvalConfig, PolicyConfig, recorded_policy
+from eval.config import EvalConfig, PolicyConfig, recorded_policy, score_label
+from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import TOPK, cloze_metadata, read_cloze, read_topk, write_cloze
-from eval.diagnostics.questions import Diagnostic, load_diagnostic
+from eval.diagnostics.questions import Questions, load_questions
 from eval.diagnostics.table import cloze_tables
 from eval.pairs import same_scores
-from eval.scores.files import score_label
 from train.config import TrainerConfig
 from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
@@ -40,7 +40,7 @@ class ClozeWork:
 
     run: RunFolder
     scorer: Scorer
-    diagnostic: Diagnostic
+    questions: Questions
     config: DiagnosticConfig
     policy: PolicyConfig
     trainer: TrainerConfig
@@ -51,18 +51,18 @@ class ClozeWork:
 
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer) -> ClozeWork:
-        """Raises what `load_diagnostic` does, and RunError for damaged files of scores."""
+        """Raises what `load_questions` does, and RunError for damaged files of scores."""
         import torch
 
         asked = config.benchmark
         assert isinstance(asked, DiagnosticConfig)
-        diagnostic = load_diagnostic(asked)
+        questions = load_questions(asked)
         described = run.read_model_config()
         policy = recorded_policy(config.policy, None, scorer.pll_shift(config.policy))
         metadata = {
             "parameters": {"top_words": asked.top_words},
             "policy": {name: policy[name] for name in _POLICY if policy.get(name) is not None},
-            "benchmark": {"name": diagnostic.name, "digest": diagnostic.digest},
+            "benchmark": {"name": questions.name, "digest": questions.digest},
             "model": {"name": described.get("path", described["name"]), "digest": scorer.digest},
             "tokenizer_digest": scorer.tokenizer_digest,
             "step": None,
@@ -75,18 +75,18 @@ class ClozeWork:
         there = cloze_metadata(folder)
         lacking = there is None or not same_scores(there, metadata)
         unrecorded = there is not None and not lacking and bool(scorer.settings) and "settings" not in there
-        return cls(run, scorer, diagnostic, asked, config.policy, config.trainer, folder, metadata, lacking, unrecorded)
+        return cls(run, scorer, questions, asked, config.policy, config.trainer, folder, metadata, lacking, unrecorded)
 
     def described(self) -> str:
         """What would be scored."""
-        questions = self.diagnostic.questions
+        questions = self.questions.rows
         contexts = f"{questions['context'].nunique():,} contexts of {questions['item'].nunique()} items"
         return f"would score {contexts}" if self.lacking else "scored already"
 
     def score(self) -> None:
         """One pass over all different contexts; both files."""
         set_up_cpu(self.trainer, self.run.read_manifest().get("parameters"))
-        questions = self.diagnostic.questions
+        questions = self.questions.rows
         asked = questions.groupby("context", sort=False)["candidate"].unique()
         candidates = [list(words) for words in asked]
         found = self.scorer.next_words(asked.index.tolist(), candidates, self.config.top_words, self.policy)
@@ -97,12 +97,12 @@ class ClozeWork:
         """What to print of the files."""
         cloze, _ = read_cloze(self.folder)
         title = f"{self.run.path.name} · {self.folder.name}" + ("" if self.lacking else " (scored already)")
-        return cloze_tables(title, self.diagnostic.name, cloze, read_topk(self.folder), self.config.show, width)
+        return cloze_tables(title, self.questions.name, cloze, read_topk(self.folder), self.config.show, width)
 
 
 def count_contexts(config: DiagnosticConfig, reference: str) -> list[int]:
     """Reference words of each different context of a diagnostic, for estimates of time."""
-    return [count_words(context, reference) for context in load_diagnostic(config).questions["context"].unique()]
+    return [count_words(context, reference) for context in load_questions(config).rows["context"].unique()]
 
 
 def _cloze_rows(questions: pd.DataFrame, answers: dict[str, tuple[list[str], NextWords]]) -> pd.DataFrame:

@@ -12,7 +12,8 @@ from rich.markup import escape
 
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.load import Benchmark, load_benchmark
-from eval.config import DiagnosticConfig, EvalConfig
+from eval.config import EvalConfig
+from eval.diagnostics.config import DiagnosticConfig
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import FORMS_FILE, counted, read_sheets
 from eval.questionnaire.config import QuestionnaireConfig

@@ -15,7 +15,6 @@ one JSON object; `METADATA` says what a score file's must have. Imports no torch
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
@@ -26,17 +25,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eval.config import (
-    PUBLISHED_SHUFFLES,
-    USUAL_MIN_COUNT,
-    USUAL_PAIRS,
-    USUAL_SEED,
-    BenchmarkConfig,
-    DiagnosticConfig,
-    PolicyConfig,
-)
 from pairscale.errors import RunError
-from pairscale.files import atomic_path, sha256_json, write_json
+from pairscale.files import atomic_path, write_json
 from pairscale.schema import Count, Positive, checked, parse_json, read_json
 
 SCORES_VERSION = 1
@@ -143,63 +133,6 @@ METADATA = tuple(sorted(ScoreMetadata.__required_keys__))  # what each has to ha
 # of
 # methods that have them: templates (in full), prompts (an example, and the tokens that the answers became), voters
 # (digests of what the score files that vote are of) and drawn (the templates of each trial).
-
-
-def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
-    """Name of the folder of score files: "blimp", or "blimp+context-eos-32+unk-skip" for what is not the usual way."""
-    parts = [pairs_label(benchmark)]
-    if policy.context == "eos":
-        parts.append(f"context-eos-{policy.context_tokens}")
-    if policy.context == "text":
-        parts.append(f"context-text-{sha256_json(policy.context_text)[:8]}")
-    if policy.score_eos is not None:
-        parts.append(f"score_eos-{str(policy.score_eos).lower()}")
-    if policy.unk != "score":
-        parts.append(f"unk-{policy.unk}")
-    if policy.precision != "fp32":
-        parts.append(f"precision-{policy.precision}")
-    if policy.pll is not None:
-        parts.append(f"pll-{policy.pll}")
-    if policy.pll_shift is not None:
-        parts.append(f"pll_shift-{policy.pll_shift}")
-    return "+".join(parts)
-
-
-def pairs_label(benchmark: BenchmarkConfig) -> str:
-    """The part of it that says which pairs: "blimp", or for what is not all of them "blimp+pairs-10", so that a part
-    never takes the place of the whole; of generated ones their language, vocabulary and seed, "generated+en+study-k5".
-    """
-    parts = [benchmark.name]
-    if benchmark.subset is not None:
-        parts.append("subset-" + re.sub(r"[^\w.-]", "_", benchmark.subset))
-    if benchmark.form == "toy":  # whose pairs are made
-        parts += [f"seed-{benchmark.seed}", f"per_paradigm-{benchmark.per_paradigm}"]
-    if benchmark.form == "generated":
-        parts += _of_generated(benchmark)
-    if benchmark.paradigms is not None:
-        parts.append(f"paradigms-{sha256_json(sorted(benchmark.paradigms))[:8]}")
-    if benchmark.pairs is not None and not (benchmark.form == "generated" and benchmark.pairs == USUAL_PAIRS):
-        parts.append(f"pairs-{benchmark.pairs}")
-    if isinstance(benchmark, DiagnosticConfig) and benchmark.quote_marks != "as_published":
-        parts.append(f"quote_marks-{benchmark.quote_marks}")
-    if isinstance(benchmark, DiagnosticConfig) and benchmark.shuffles not in (None, PUBLISHED_SHUFFLES):
-        parts.append(f"shuffles-{benchmark.shuffles}")
-    return "+".join(parts)
-
-
-def _of_generated(benchmark: BenchmarkConfig) -> list[str]:
-    parts = [str(benchmark.language)]
-    if benchmark.vocabulary in ("run", "study"):
-        parts.append(f"{benchmark.vocabulary}-k{benchmark.min_count}")  # words that its samples hold k times
-    elif benchmark.vocabulary is not None:
-        stem = re.sub(r"[^\w.-]", "_", Path(benchmark.vocabulary).stem)
-        counted = "" if benchmark.min_count in (None, USUAL_MIN_COUNT) else f"-k{benchmark.min_count}"
-        parts.append(f"words-{stem}{counted}")
-    if benchmark.balance:
-        parts.append("balanced")
-    if benchmark.seed != USUAL_SEED:
-        parts.append(f"seed-{benchmark.seed}")
-    return parts
 
 
 def judged_pairs(method: str, items: pd.DataFrame) -> npt.NDArray[np.bool_]:

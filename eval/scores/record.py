@@ -17,9 +17,8 @@ from typing import Any, TypedDict, cast
 
 import pandas as pd
 
-from eval.config import DIAGNOSTICS
 from eval.scores.accuracy import outcome, repeats_of, repeats_text, tied, unk_free
-from eval.scores.files import read_items, read_scores
+from eval.scores.files import ITEMS_FILE, read_items, read_scores
 from pairscale.errors import RunError
 from pairscale.schema import FolderName, Positive, Share, parse_json
 from train.runs.folder import Manifest, RunFolder, StoredConfig
@@ -65,7 +64,7 @@ def scored_pairs(run: RunFolder) -> Iterator[Scored]:
     left out. Raises RunError for a damaged file.
     """
     for folder in sorted(run.scores("").glob("*")):
-        if folder.name.partition("+")[0] in DIAGNOSTICS or not (folder / "items.parquet").exists():
+        if not (folder / ITEMS_FILE).exists():
             continue
         items, _ = read_items(folder)
         phenomena = items[["paradigm", "pair_id", "phenomenon"]]

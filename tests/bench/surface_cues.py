@@ -21,9 +21,9 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import grammar_of, paradigms_of, template_of
 from eval.benchmarks.load import load_benchmark
-from eval.config import BenchmarkConfig
 
 FROZEN = {"en": "blimp", "zh": "climp"}  # form and folder of the published pairs
 TOKEN = {"en": re.compile(r"[\w'-]+|[^\w\s]"), "zh": re.compile(r"\S")}

@@ -1,12 +1,16 @@
-"""Methods and forms that a plug-in registers are known like those of the checkout."""
+"""Methods, forms and diagnostics that a plug-in registers are known like those of the checkout."""
 
 import numpy as np
 import pytest
 
 import eval.benchmarks.forms.form as form_registry
+import eval.diagnostics.diagnostic as diagnostic_registry
 import eval.methods.method as method_registry
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.load import load_benchmark
-from eval.config import BenchmarkConfig
+from eval.diagnostics.config import DiagnosticConfig
+from eval.diagnostics.measures import accuracy_outcomes, joined, measures
+from eval.diagnostics.questions import load_questions
 from eval.methods.method import check_method, methods
 from pairscale.errors import ConfigError
 
@@ -15,6 +19,7 @@ from pairscale.errors import ConfigError
 def clean(monkeypatch):
     monkeypatch.setattr(method_registry, "_METHODS", dict(methods()))
     monkeypatch.setattr(form_registry, "_FORMS", dict(form_registry.forms()))
+    monkeypatch.setattr(diagnostic_registry, "_DIAGNOSTICS", dict(diagnostic_registry.diagnostics()))
 
 
 def test_a_method_from_outside():
@@ -39,3 +44,23 @@ def test_a_form_from_outside():
         BenchmarkConfig(name="mine", form="two_lines", seed=3)
     with pytest.raises(ValueError, match=r"form blimp: registered by eval\.benchmarks\.forms\.blimp already"):
         form_registry.form("blimp", ())(two_lines)
+
+
+def test_a_diagnostic_from_outside():
+    @diagnostic_registry.diagnostic("mine")
+    class Mine(diagnostic_registry.Diagnostic):
+        fields = ("path",)
+
+        def questions(self, config):
+            yield {"item": "1", "condition": "original", "context": "a", "candidate": config.path, "role": "expected"}
+
+        def outcomes(self, cloze):
+            return joined(accuracy_outcomes(cloze, cloze["condition"]))
+
+    config = DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1, show=0)
+    (row,) = load_questions(config).rows.to_dict("records")
+    assert (row["candidate"], row["context"]) == ("b", "a")
+    cloze = load_questions(config).rows.assign(prob=0.5, rank=2, n_tokens=1, expressible=True)
+    assert measures("mine", cloze)[["level", "accuracy"]].to_numpy().tolist() == [["accuracy@1", 0], ["accuracy@5", 1]]
+    with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=mine has no use for it"):
+        DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1, show=0, seed=3)

@@ -1,6 +1,6 @@
 """The three diagnostics' files, with the items that the paper prints."""
 
-from eval.config import DiagnosticConfig
+from eval.diagnostics.config import DiagnosticConfig
 
 FILES = {
     "CPRAG-102": {

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.config import DiagnosticConfig
+from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import CLOZE, TOPK, write_cloze
-from eval.diagnostics.questions import load_diagnostic
+from eval.diagnostics.questions import load_questions
 from train.runs.folder import RunFolder
 
 WORDS = ("the", "a", "bird", "first", "new")
@@ -27,8 +27,8 @@ def answers(questions: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str, str] | None = None) -> pd.DataFrame:
     """Write a run's made-up answers to the diagnostic that `config` names; returns those in cloze.parquet."""
-    diagnostic = load_diagnostic(config)
-    cloze = answers(diagnostic.questions, np.random.default_rng(seed))
+    questions = load_questions(config)
+    cloze = answers(questions.rows, np.random.default_rng(seed))
     fixed = cloze[cloze["trial"].isna()].drop_duplicates(["item", "condition", "context"])
     top = [
         (*row, place, word, 0.1 / place)
@@ -38,7 +38,7 @@ def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str
     metadata = {
         "parameters": {"top_words": 5},
         "policy": {"context": "none", "context_tokens": 32, "precision": "fp32"} | (policy or {}),
-        "benchmark": {"name": config.name, "digest": diagnostic.digest},
+        "benchmark": {"name": config.name, "digest": questions.digest},
         "model": {"name": "made_up", "digest": "0d" * 32},
         "tokenizer_digest": "70" * 32,
         "step": None,

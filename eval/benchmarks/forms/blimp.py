@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eval.benchmarks.cells import flag_of, name_of, part_of, sentence_of, text_of
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.files import tables
 from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, Found, Pair, form
-from eval.config import BenchmarkConfig
 from pairscale.errors import InputError
 
 # BLiMP's files have 13 phenomena; its paper and its published summary count 12.

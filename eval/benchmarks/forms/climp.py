@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval.benchmarks.cells import sentence_of
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.files import csv_records, local_files
 from eval.benchmarks.forms.form import Found, form
 from eval.benchmarks.forms.labelled import LabelledSentence, by_turns
-from eval.config import BenchmarkConfig
 from pairscale.errors import InputError
 
 # The one file of CLiMP that has no header: its paradigm is its name, as for the others.

@@ -16,13 +16,15 @@ from pairscale.plugins import load_members
 
 Pair = dict[str, Any]  # columns of eval.scores.files.ITEMS
 Found = tuple[str, Pair]  # the place of a pair, for errors, and the pair
-Read = Callable[[Any], "Iterable[Found] | GeneratedPairs"]  # from an eval.config.BenchmarkConfig
+Read = Callable[[Any], "Iterable[Found] | GeneratedPairs"]  # from an eval.benchmarks.config.BenchmarkConfig
 
 FLAGS = ("lexically_identical", "one_prefix_method", "two_prefix_method")
 PREFIXES = {
     "one_prefix_method": ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"),
     "two_prefix_method": ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"),
 }
+MAX_PAIRS = 10**6  # of a paradigm: a hundred times the largest that is published
+MAX_DRAWN_PAIRS = 10_000  # of a paradigm that is drawn from a grammar
 PREFIX_FIELDS = tuple(name for names in PREFIXES.values() for name in names)
 
 
@@ -37,22 +39,31 @@ class GeneratedPairs:
 
 @dataclass(frozen=True)
 class Form:
-    """A reader of pairs, and the fields of BenchmarkConfig that it reads; others must keep their defaults."""
+    """A reader of pairs, and what the configuration may ask of it.
+
+    fields: of BenchmarkConfig that it reads; others must keep their defaults. check: raises ConfigError for values that
+    do not fit each other. label: parts of the names of score folders. most_pairs: of a paradigm. usual_pairs: value of
+    benchmark.pairs that these names leave out.
+    """
 
     read: Read
     fields: tuple[str, ...]
+    check: Callable[[Any], None] = lambda config: None
+    label: Callable[[Any], list[str]] = lambda config: []
+    most_pairs: int = MAX_PAIRS
+    usual_pairs: int | None = None
 
 
 _FORMS: dict[str, Form] = {}
 
 
-def form(name: str, fields: tuple[str, ...]) -> Callable[[Read], Read]:
-    """Register a function as the form `name`, which reads these fields. Raises ValueError for a name in use."""
+def form(name: str, fields: tuple[str, ...], **more: Any) -> Callable[[Read], Read]:
+    """Register a function as the form `name`; `fields` and `more` as in Form. Raises ValueError for a name in use."""
 
     def register(read: Read) -> Read:
         if name in _FORMS and _FORMS[name].read.__module__ != read.__module__:
             raise ValueError(f"form {name}: registered by {_FORMS[name].read.__module__} already")
-        _FORMS[name] = Form(read, fields)
+        _FORMS[name] = Form(read, fields, **more)
         return read
 
     return register

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from eval.benchmarks.cells import flag_of, name_of, part_of, sentence_of
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.files import Row, Table, tables
 from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, PREFIXES, Found, Pair, form
 from eval.benchmarks.forms.labelled import LabelledSentence, by_id, by_turns
-from eval.config import BenchmarkConfig, ColumnsConfig
 from pairscale.errors import InputError
 
 FIELDS = (

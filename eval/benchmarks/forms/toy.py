@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.forms.blimp import blimp_pair
-from eval.benchmarks.forms.form import Found, form
-from eval.config import BenchmarkConfig
+from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, Found, form
 from pairscale.errors import ConfigError
 
 
-@form("toy", ("seed", "per_paradigm"))
+def label_of_toy(config: BenchmarkConfig) -> list[str]:
+    """Return the seed and the number of pairs as parts of a folder's name."""
+    return [f"seed-{config.seed}", f"per_paradigm-{config.per_paradigm}"]
+
+
+@form("toy", ("seed", "per_paradigm"), label=label_of_toy, most_pairs=MAX_DRAWN_PAIRS)
 def toy(config: BenchmarkConfig) -> Iterator[Found]:
     """Yield `per_paradigm` pairs of each template, drawn from `seed`."""
     from eval.benchmarks.toy import pairs  # here, as a command starts sooner without the grammar

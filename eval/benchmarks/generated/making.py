@@ -10,10 +10,10 @@ from typing import Any
 
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import FOLDER, LANGUAGES, grammar_of, paradigms_of, template_of
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.template import Exhausted, Template
-from eval.config import BenchmarkConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 

@@ -24,7 +24,7 @@ from typing import Any
 from corpora.text import text_manifest
 from corpora.word_counts import sample_counts
 from corpora.words import words
-from eval.config import BenchmarkConfig
+from eval.benchmarks.config import BenchmarkConfig
 from pairscale.errors import ConfigError, InputError, StoreError
 from pairscale.files import only_process, sha256_json, write_text
 from pairscale.sizes import parse_size

@@ -20,7 +20,7 @@ from analysis.published import published_file
 from analysis.sections.diagnostics import diagnostic_exhibits
 from analysis.study.collect import collect
 from analysis.study.judgements import score_labels
-from eval.diagnostics.questions import load_diagnostic
+from eval.diagnostics.questions import load_questions
 from eval.published import read_published
 from pairscale.errors import RunError
 from tests.support.browser import Opened
@@ -225,7 +225,7 @@ def test_runs_that_answered_other_questions_are_refused(study, tmp_path):
     collected, _ = study
     folder = collected.folders[collected.runs.index[0]]
     other = config("cprag", tmp_path / "lm_diagnostics", seed=2)
-    assert load_diagnostic(other).digest != diagnosed(collected, "cprag").digest
+    assert load_questions(other).digest != diagnosed(collected, "cprag").digest
     answer(folder, other, seed=1)
     with pytest.raises(RunError, match="cprag: runs were scored on different versions of the benchmark"):
         diagnosed(collected, "cprag")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.load import load_benchmark
-from eval.config import BenchmarkConfig, ColumnsConfig
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 

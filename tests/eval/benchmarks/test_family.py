@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from eval.benchmarks.load import load_benchmark
-from eval.config import DIAGNOSTICS
+from eval.diagnostics.diagnostic import diagnostics
 from pairscale.command.compose import compose
 from pairscale.command.errors import FOLDER
 from pairscale.errors import InputError
@@ -41,7 +41,7 @@ def write_csv(file, header, rows, delimiter=",", end="\n"):
 
 def test_every_entry_is_here_and_says_its_language():
     entries = {path.stem: yaml.safe_load(path.read_text()) for path in (FOLDER / "benchmark").glob("*.yaml")}
-    assert {entries.pop(name)["language"] for name in DIAGNOSTICS} == {"en"}
+    assert {entries.pop(name)["language"] for name in diagnostics()} == {"en"}
     assert {name: entry["language"] for name, entry in entries.items()} == LANGUAGES
 
 

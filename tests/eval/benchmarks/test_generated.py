@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from corpora.grammar.lexicon import Entry, NothingFits, read_table
 from corpora.grammar.symbols import MARKS
 from corpora.words import words
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
 from eval.benchmarks.generated.making import LEAST_PAIRS
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.load import load_benchmark
 from eval.benchmarks.template import Exhausted
-from eval.config import BenchmarkConfig
 from eval.generate import write
-from eval.scores.files import pairs_label
 from pairscale.errors import ConfigError, InputError
 
 ALL = [(language, name) for language in ("en", "zh") for name in paradigms_of(language)]
@@ -264,13 +263,11 @@ def test_files_that_are_no_vocabulary(tmp_path, text, message):
 
 
 def test_labels_tell_what_pairs_they_are():
-    assert pairs_label(config(pairs=1000)) == "generated+en"
-    assert pairs_label(config(pairs=1000, vocabulary="study", min_count=5)) == "generated+en+study-k5"
-    assert (
-        pairs_label(config(pairs=1000, vocabulary="run", min_count=2, balance=True)) == "generated+en+run-k2+balanced"
-    )
-    assert pairs_label(config(vocabulary="a/my words.txt", seed=2)) == "generated+en+words-my_words+seed-2+pairs-5"
-    assert pairs_label(config(pairs=1000, language="zh")) == "generated+zh"
+    assert config(pairs=1000).label == "generated+en"
+    assert config(pairs=1000, vocabulary="study", min_count=5).label == "generated+en+study-k5"
+    assert config(pairs=1000, vocabulary="run", min_count=2, balance=True).label == "generated+en+run-k2+balanced"
+    assert config(vocabulary="a/my words.txt", seed=2).label == "generated+en+words-my_words+seed-2+pairs-5"
+    assert config(pairs=1000, language="zh").label == "generated+zh"
 
 
 @pytest.mark.parametrize(

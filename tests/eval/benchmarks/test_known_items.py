@@ -56,10 +56,10 @@ def test_the_list_is_true_of_blimp():
 @real
 @pytest.mark.parametrize("name", ["climp", "cprag", "role", "neg"])
 def test_published_benchmarks_are_as_published(name):
-    from eval.diagnostics.questions import load_diagnostic
+    from eval.diagnostics.questions import load_questions
 
     config = compose("eval", [f"benchmark={name}", "method=[]" if name != "climp" else "method=[lp]"]).benchmark
-    assert (load_benchmark(config) if name == "climp" else load_diagnostic(config)).notes == ()
+    assert (load_benchmark(config) if name == "climp" else load_questions(config)).notes == ()
 
 
 def test_own_pairs_under_the_name_of_a_benchmark_are_told(tmp_path):

@@ -18,8 +18,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.load import load_benchmark
-from eval.config import BenchmarkConfig, ColumnsConfig
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 

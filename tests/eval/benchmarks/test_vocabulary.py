@@ -11,8 +11,8 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from corpora.prepare import prepare
 from corpora.words import words
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved, smallest_samples
-from eval.config import BenchmarkConfig
 from eval.questionnaire.run import write_forms
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
 from pairscale.command.compose import compose

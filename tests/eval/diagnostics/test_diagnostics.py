@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from eval.diagnostics.questions import load_diagnostic
+from eval.diagnostics.questions import load_questions
 from eval.published import COLUMNS, read_published
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 def test_cprag_as_in_the_paper(folder):
     """Tables 1 and 4: the first sentence shuffled, the second cut to the two words before the target."""
-    questions = load_diagnostic(config("cprag", folder)).questions
+    questions = load_questions(config("cprag", folder)).rows
     whole = "There was nothing he enjoyed more than a good game of"
     first = "He caught the pass and scored another touchdown."
     assert rows(questions, item="0", condition="original") == [
@@ -47,25 +47,25 @@ def test_cprag_as_in_the_paper(folder):
 
 def test_shuffles_come_from_the_seed_alone(folder):
     one, same, longer, other = (
-        load_diagnostic(config("cprag", folder, **values))
+        load_questions(config("cprag", folder, **values))
         for values in ({}, {}, {"shuffles": 5}, {"seed": 2})
     )  # fmt: skip
     assert one.digest == same.digest
     assert len({one.digest, longer.digest, other.digest}) == 3
-    assert longer.questions[~longer.questions["trial"].isin([4, 5])].reset_index(drop=True).equals(one.questions)
-    assert set(one.questions["context"]) != set(other.questions["context"])
+    assert longer.rows[~longer.rows["trial"].isin([4, 5])].reset_index(drop=True).equals(one.rows)
+    assert set(one.rows["context"]) != set(other.rows["context"])
 
 
 def test_quote_marks(folder):
-    curly = load_diagnostic(config("cprag", folder)).questions
-    straight = load_diagnostic(config("cprag", folder, quote_marks="straight")).questions
+    curly = load_questions(config("cprag", folder)).rows
+    straight = load_questions(config("cprag", folder, quote_marks="straight")).rows
     assert rows(curly, item="1")[0][0] == "“I’m one!” the child exclaimed. He was pretending to be a"
     assert rows(straight, item="1")[0][0] == '"I\'m one!" the child exclaimed. He was pretending to be a'
 
 
 def test_role_as_in_the_paper(folder):
     """Tables 2 and 7: `one` for the object, `other` for the subject."""
-    questions = load_diagnostic(config("role", folder)).questions
+    questions = load_questions(config("role", folder)).rows
     start = "the restaurant owner forgot which"
     contexts = {
         "original": f"{start} waitress the customer had",
@@ -83,7 +83,7 @@ def test_role_as_in_the_paper(folder):
 
 def test_neg_as_in_the_paper(folder):
     """Table 13: the article is that of the word which is asked for."""
-    questions = load_diagnostic(config("neg", folder)).questions
+    questions = load_questions(config("neg", folder)).rows
     assert rows(questions, item="SIMP-12") == [
         ("A hammer is a", "tool", "true"),
         ("A hammer is an", "insect", "false"),
@@ -99,7 +99,7 @@ def test_neg_as_in_the_paper(folder):
 
 def test_counts_of_the_real_files(real_data):
     root = real_data / "lm_diagnostics"
-    cprag = load_diagnostic(config("cprag", root, shuffles=100)).questions
+    cprag = load_questions(config("cprag", root, shuffles=100)).rows
     assert cprag.groupby(["condition", "role"]).size().to_dict() == {
         **{("original", role): 34 for role in ("expected", "within_category", "between_category")},
         ("truncated", "expected"): 34,
@@ -107,14 +107,14 @@ def test_counts_of_the_real_files(real_data):
         ("shuffled_truncated", "expected"): 3400,
     }
     assert set(cprag["trial"].dropna()) == set(range(1, 101))
-    role = load_diagnostic(config("role", root)).questions
+    role = load_questions(config("role", root)).rows
     assert role.groupby("condition")["item"].nunique().to_dict() == dict.fromkeys(
         ("original", "generic_object", "generic_subject", "generic_both"), 88
     )
     assert rows(role, item="68-a", role="target") == [
         ("the restaurant owner forgot which customer the waitress had", "served", "target")
     ]
-    neg = load_diagnostic(config("neg", root)).questions
+    neg = load_questions(config("neg", root)).rows
     assert neg.groupby(["condition", "role"]).size().to_dict() == {
         (f"{subset}_{polarity}", role): items
         for subset, items in (("simp", 18), ("nat", 16))
@@ -127,7 +127,7 @@ def test_counts_of_the_real_files(real_data):
 @pytest.mark.parametrize(
     ("name", "file", "old", "new", "told"),
     [
-        ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", r"line 1: without the column expected; there are"),
+        ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", r"line 1: no column expected; got"),
         ("cprag", "CPRAG-102.tsv", "\tH\n", "\n", r"line 2: 6 columns, must be 7"),
         ("cprag", "CPRAG-102.tsv", "\tH\n", "\tX\n", r"line 2: constraint is 'X', must be H or L"),
         ("cprag", "CPRAG-102.tsv", "\tfootball\t", "\t \t", r"line 2: expected is empty"),
@@ -145,20 +145,20 @@ def test_a_broken_row_is_one_line(folder, name, file, old, new, told):
     path = folder / FOLDERS[name] / file
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(InputError, match=told):
-        load_diagnostic(config(name, folder))
+        load_questions(config(name, folder))
 
 
 def test_what_is_not_there_is_one_line(folder, tmp_path):
     with pytest.raises(InputError, match=r"benchmark\.path: no folder .*ROLE-88 \(with ROLE-88\.tsv\)"):
-        load_diagnostic(config("role", tmp_path / "nowhere"))
+        load_questions(config("role", tmp_path / "nowhere"))
     (folder / "NEG-136" / "NEG-136-NAT.tsv").unlink()
     with pytest.raises(InputError, match=r"no file NEG-136-NAT\.tsv in "):
-        load_diagnostic(config("neg", folder))
+        load_questions(config("neg", folder))
     (folder / "ROLE-88" / "ROLE-88.tsv").write_bytes(b"item\xff")
     with pytest.raises(InputError, match=r"ROLE-88\.tsv: not UTF-8"):
-        load_diagnostic(config("role", folder))
+        load_questions(config("role", folder))
     with pytest.raises(InputError, match=r"set PAIRSCALE_DATA to the folder that holds lm_diagnostics/CPRAG-102/"):
-        load_diagnostic(compose("eval", ["benchmark=cprag", "paths.data=null"]).benchmark)
+        load_questions(compose("eval", ["benchmark=cprag", "paths.data=null"]).benchmark)
 
 
 @pytest.mark.parametrize(

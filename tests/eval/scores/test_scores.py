@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from eval.config import BenchmarkConfig, PolicyConfig
+from eval.benchmarks.config import BenchmarkConfig
+from eval.config import PolicyConfig, score_label
 from eval.published import read_published
 from eval.scores.accuracy import accuracies, outcome, stratified_trials, unk_free, wilson
 from eval.scores.files import (
@@ -21,7 +22,6 @@ from eval.scores.files import (
     read_items,
     read_metadata,
     read_scores,
-    score_label,
     score_path,
     write_items,
     write_scores,

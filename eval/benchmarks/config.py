@@ -1,0 +1,135 @@
+"""The type of the group `benchmark`: minimal pairs (values: conf/benchmark/)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from eval.benchmarks.forms.form import forms
+from pairscale.command.schemas import store_schemas
+from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
+from pairscale.files import sha256_json
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+@dataclass
+class ColumnsConfig:
+    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/forms/pairs.py); "": none."""
+
+    good: str | None = None
+    bad: str | None = None
+    sentence: str | None = None  # instead of the two: one sentence a row,
+    label: str | None = None  # and whether it is the good or the bad one
+    paradigm: Any = None  # a column, or a list of columns whose texts are joined; none: the file's name
+    phenomenon: str | None = None  # none: the paradigm
+    field: str | None = None
+    pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
+    lexically_identical: str | None = None
+    one_prefix_method: str | None = None  # none: pairs that have the fields of the method
+    two_prefix_method: str | None = None
+    one_prefix_prefix: str | None = None
+    one_prefix_word_good: str | None = None
+    one_prefix_word_bad: str | None = None
+    two_prefix_prefix_good: str | None = None
+    two_prefix_prefix_bad: str | None = None
+    two_prefix_word: str | None = None
+
+    def __post_init__(self) -> None:
+        names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm] if self.paradigm else None
+        if names is not None:
+            names = [str(name) if type(name) is int else name for name in names]  # some headers are numbers
+            if not names or not all(isinstance(name, str) and name for name in names):
+                raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
+            self.paradigm = names
+        if bool(self.sentence) != bool(self.label):
+            raise ConfigError("benchmark.columns.sentence and .label belong together: give both or neither")
+        if self.good and self.good == self.bad:
+            raise ConfigError(f"benchmark.columns.good and .bad are one column ({self.good}): every pair would tie")
+        if self.sentence and self.sentence == self.label:
+            raise ConfigError(f"benchmark.columns.sentence and .label are one column ({self.sentence})")
+        if self.sentence and (self.good or self.bad):
+            raise ConfigError(
+                "benchmark.columns: a row holds good and bad, or sentence and label: name two of the four"
+            )
+
+
+@dataclass
+class BenchmarkConfig:
+    """A set of minimal pairs."""
+
+    name: str = MISSING
+    form: str | None = None  # one of eval/benchmarks/forms/; null: that of its name, or else pairs
+    path: str | None = None  # a local folder, or a file
+    dataset: str | None = None  # or a data set of the Hugging Face hub
+    revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
+    subset: str | None = None  # of the data set; null: all
+    split: str | None = None  # of the data set; null: the only one
+    files: list[str] | None = None  # patterns below path; null: all tables in the folder, which are of one format
+    delimiter: str | None = None  # null: a comma in .csv, a tab in .tsv
+    header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
+    quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
+    columns: ColumnsConfig = field(default_factory=ColumnsConfig)
+    labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
+    paradigms: list[str] | None = None  # null: all
+    pairs: int | None = None  # the first so many of each paradigm; null: all
+    seed: int | None = None  # toy, generated: of the pairs
+    per_paradigm: int | None = None  # toy: pairs to make of each paradigm
+    vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
+    min_count: int | None = None  # generated: words that a sample, or a file with counts, has at least so many times
+    balance: bool = False  # generated: critical words within a factor of two in frequency
+    language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
+
+    def __post_init__(self) -> None:
+        fields = self._fields_by_form()
+        if self.form is None:
+            self.form = self.name if self.name in fields else "pairs"
+        check_choice("benchmark.form", self.form, fields)
+        check_name("benchmark.name", self.name)
+        usual = BenchmarkConfig.__dataclass_fields__
+        of_any_form = {name for form in forms().values() for name in form.fields}
+        for name in sorted(of_any_form - set(fields[self.form])):
+            if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
+                raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
+        check_seed("benchmark.seed", self.seed)
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
+        if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
+            raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
+        self._check_pairs()
+        if self.language is not None and not _LANGUAGE.fullmatch(self.language):
+            raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
+
+    def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the fields that each form reads."""
+        return {name: form.fields for name, form in forms().items()}
+
+    def _check_pairs(self) -> None:
+        """Raise ConfigError for a selection of pairs that the form cannot make."""
+        form = forms()[str(self.form)]
+        if self.paradigms == []:
+            raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
+        for name in ("pairs", "per_paradigm"):
+            check_between(f"benchmark.{name}", getattr(self, name), 1, form.most_pairs)
+        form.check(self)
+
+    @property
+    def label(self) -> str:
+        """The name of folders: the benchmark's, followed by what selects some of its pairs: "blimp+pairs-10"."""
+        form = forms()[str(self.form)]
+        parts = [self.name]
+        if self.subset is not None:
+            parts.append("subset-" + re.sub(r"[^\w.-]", "_", self.subset))
+        parts += form.label(self)
+        if self.paradigms is not None:
+            parts.append(f"paradigms-{sha256_json(sorted(self.paradigms))[:8]}")
+        if self.pairs != form.usual_pairs:
+            parts.append(f"pairs-{self.pairs}")
+        return "+".join(parts)
+
+
+store_schemas("benchmark", benchmark_schema=BenchmarkConfig)

@@ -1,0 +1,66 @@
+"""The registry of diagnostics. One is a class that reads its questions and measures a model's answers.
+
+    @diagnostic("mine")
+    class Mine(Diagnostic): ...
+
+Imports no configuration, which checks `benchmark.name` against the registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pairscale.plugins import load_members
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Question = dict[str, Any]  # columns of eval.diagnostics.questions.QUESTIONS; those without a value may be left out
+
+
+class Diagnostic(ABC):
+    """The questions of a diagnostic, and what its paper reports of the answers."""
+
+    fields: tuple[str, ...] = ("path", "seed")  # of DiagnosticConfig that it reads, beside those of all diagnostics
+
+    @abstractmethod
+    def questions(self, config: Any) -> Iterator[Question]:
+        """Yield the questions of the files in `config.path` (an eval.diagnostics.config.DiagnosticConfig).
+
+        Raises InputError, with file and line, for files that do not hold them.
+        """
+
+    @abstractmethod
+    def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
+        """Return the outcomes (eval.diagnostics.measures.OUTCOMES) that the paper averages, in the order of its tables.
+
+        `cloze` has the columns of eval.diagnostics.files.CLOZE.
+        """
+
+
+D = TypeVar("D", bound=type[Diagnostic])
+
+_DIAGNOSTICS: dict[str, Diagnostic] = {}
+
+
+def diagnostic(name: str) -> Callable[[D], D]:
+    """Register a class as the diagnostic `name`."""
+
+    def register(cls: D) -> D:
+        _DIAGNOSTICS[name] = cls()
+        return cls
+
+    return register
+
+
+def diagnostics() -> Mapping[str, Diagnostic]:
+    """Return all diagnostics by name: those of eval/diagnostics/builtin, and those that plug-ins registered."""
+    load_members(f"{__package__}.builtin")
+    return _DIAGNOSTICS
+
+
+def is_diagnostic(label: str) -> bool:
+    """Return True if a folder of scores named `label` is of a diagnostic."""
+    return label.partition("+")[0] in diagnostics()
