@@ -17,8 +17,8 @@ import pandas as pd
 
 from analysis.curves.designs import design_of
 from analysis.curves.fit import spread_limits
-from analysis.study.collect import Study
-from analysis.study.judgements import UNSCORED, one_digest, one_policy
+from analysis.study.collect import UNSCORED, Study, with_problems
+from analysis.study.judgements import one_digest, one_policy
 from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
 from eval.diagnostics.measures import inexpressible, measures
 from eval.scores.accuracy import wilson
@@ -65,57 +65,49 @@ class Diagnosed:
 def diagnosed(study: Study, label: str) -> Diagnosed:
     """Read the answers of every run that has them; the others are listed in `problems`.
 
-    Raises RunError for damaged files, where no run has both of them, and where runs answered different questions.
+    Raises RunError for damaged files, if no run has both of them, and if runs answered different questions.
     """
     benchmark = label.partition("+")[0]
-    wanted = [*study.runs.index, *study.unplaced.index]
-    metadata = {run: cloze_metadata(study.folders[run].scores(label)) for run in wanted}
+    runs_of_study = [*study.runs.index, *study.unplaced.index]
+    metadata = {run: cloze_metadata(study.folders[run].scores(label)) for run in runs_of_study}
     scored = {run: record for run, record in metadata.items() if record is not None}
     if not scored:
-        raise RunError(
-            f"study={study.name}: no run has whole scores of {label}; python -m eval study={study.name} "
-            f"benchmark={benchmark}"
-        )
+        remedy = f"python -m eval study={study.name} benchmark={benchmark}"
+        raise RunError(f"study={study.name}: no run has whole scores of {label}; {remedy}")
     digest = one_digest(label, {run: record["benchmark"]["digest"] for run, record in scored.items()})
-    placed = study.runs.loc[[run for run in study.runs.index if run in scored]]
-    beside = study.unplaced.loc[[run for run in study.unplaced.index if run in scored]]
+    placed, beside = (table[table.index.isin(scored)] for table in (study.runs, study.unplaced))
     runs = pd.concat([part for part in (placed, beside.assign(size="", sample_words=np.nan)) if len(part)])
     if "seed" in runs:
         runs["seed"] = runs["seed"].astype("Int64")
-    if "tokenizer" in runs:
-        runs["tokenizer"] = runs["tokenizer"].fillna(runs["group"])  # a model that comes trained has its own
-    else:
-        runs["tokenizer"] = runs["group"]
+    # A pretrained model has its own tokenizer.
+    runs["tokenizer"] = runs["tokenizer"].fillna(runs["group"]) if "tokenizer" in runs else runs["group"]
     compared = _compared({run: scored[run]["policy"] for run in runs.index})
     notes = one_policy(f"study={study.name}: answers of {label}", runs, compared)
     policies = {str(runs.at[run, "group"]): dict(scored[run]["policy"]) for run in runs.index}
     measured, probabilities = [], []
     for run in runs.index:
         cloze, _ = read_cloze(study.folders[run].scores(label))
-        measured.append(_measures(benchmark, cloze).assign(run=run))
+        measured.append(measures(benchmark, cloze).assign(run=run))
+        if benchmark == "cprag":
+            measured.append(by_constraint(cloze).assign(run=run))
         probabilities.append(mean_probabilities(benchmark, cloze).assign(run=run))
     people, people_measured = _people(benchmark, cloze)
     shown = {group: study.folders[run].scores(label) for group, run in _first_runs(runs).items()}
-    unscored = [
-        {"run": run, "status": UNSCORED, "reason": f"no scores of {label}"}
-        for run in study.runs.index
-        if run not in scored
-    ]
+    unscored = [run for run in study.runs.index if run not in scored]
     problems = study.problems[~study.problems["run"].isin(scored)]
-    problems = pd.concat([problems, pd.DataFrame(unscored, columns=problems.columns)], ignore_index=True)
     return Diagnosed(
-        label,
-        digest,
-        policies,
-        runs,
-        pd.concat(measured, ignore_index=True),
-        pd.concat(probabilities, ignore_index=True),
-        people,
-        people_measured,
-        pd.concat([_words(folder).assign(group=group) for group, folder in shown.items()], ignore_index=True),
-        pd.DataFrame([_inexpressible(folder) | {"group": group} for group, folder in shown.items()]),
-        problems,
-        [*study.notes, *notes],
+        label=label,
+        digest=digest,
+        policies=policies,
+        runs=runs,
+        measured=pd.concat(measured, ignore_index=True),
+        probabilities=pd.concat(probabilities, ignore_index=True),
+        people=people,
+        people_measured=people_measured,
+        words=pd.concat([_words(folder).assign(group=group) for group, folder in shown.items()], ignore_index=True),
+        inexpressible=pd.DataFrame([_inexpressible(folder) | {"group": group} for group, folder in shown.items()]),
+        problems=with_problems(problems, unscored, UNSCORED, f"no scores of {label}"),
+        notes=[*study.notes, *notes],
     )
 
 
@@ -127,23 +119,16 @@ def _compared(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
     return {run: {key: policy.get(key) for key in keys} for run, policy in policies.items()}
 
 
-def _measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
-    rows = measures(benchmark, cloze)
-    return pd.concat([rows, by_constraint(cloze)], ignore_index=True) if benchmark == "cprag" else rows
-
-
 def by_constraint(cloze: pd.DataFrame) -> pd.DataFrame:
     """Return CPRAG's measures of unchanged contexts by how much they constrain people (Federmeier and Kutas 1999).
 
     Columns of eval.diagnostics.measures.MEASURES, named as in CONSTRAINTS. The paper reports them together only.
     """
     original = cloze[cloze["condition"] == "original"]
-    parts = [
-        measures("cprag", original[original["group"] == letter]).assign(name=name)
-        for letter, name in CONSTRAINTS.items()
-        if (original["group"] == letter).any()
-    ]
-    return pd.concat(parts, ignore_index=True)
+    parts = {name: original[original["group"] == letter] for letter, name in CONSTRAINTS.items()}
+    return pd.concat(
+        [measures("cprag", part).assign(name=name) for name, part in parts.items() if len(part)], ignore_index=True
+    )
 
 
 def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> pd.DataFrame:
@@ -179,10 +164,8 @@ def _people(benchmark: str, cloze: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
 
 def _first_runs(runs: pd.DataFrame) -> dict[str, str]:
     """Return one run of each group: the first of its largest size."""
-    ordered = runs.assign(words=runs["sample_words"].fillna(0)).sort_values("words", ascending=False, kind="stable")
-    first = ordered.groupby("group", sort=False).head(1)
-    by_group = {str(group): str(run) for run, group in first["group"].items()}
-    return {str(group): by_group[str(group)] for group in runs["group"].unique()}
+    largest = runs["sample_words"].fillna(0).groupby(runs["group"], sort=False).idxmax()
+    return {str(group): str(run) for group, run in largest.items()}
 
 
 def _words(folder: Path) -> pd.DataFrame:
@@ -214,25 +197,24 @@ def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
     runs often have the same share right, which is no sign that all runs would.
     """
     parts = []
-    for group, runs in answers.runs.groupby("group", sort=False):
+    for _, runs in answers.runs.groupby("group", sort=False):
         rows = answers.measured[answers.measured["run"].isin(runs.index)]
         keys = pd.MultiIndex.from_frame(rows[KEYS].drop_duplicates())
-        wide = {
-            name: _by_run(rows, name, runs, keys) for name in ("accuracy", "sd", "ties", "unknown", "known", "items")
-        }
+        columns = ("accuracy", "sd", "ties", "unknown", "known", "items")
+        wide = {name: _by_run(rows, name, runs, keys) for name in columns}
         if runs["sample_words"].isna().any():  # one model, at no size
-            parts.append(_at(str(group), runs, wide, keys, np.full(len(keys), np.nan), np.full(len(keys), np.nan)))
+            parts.append(_at(runs, wide, keys).assign(low=np.nan, high=np.nan))
             continue
         design = design_of(runs)
         size = design.size
         items = [wide["items"][size == s].sum(axis=0, min_count=1).to_numpy() for s in range(len(design.counts))]
-        _, low, high = spread_limits(
-            wide["accuracy"].to_numpy(dtype=np.float64), size, confidence, 1 / np.stack(items), design.overlap
-        )
-        for s in range(size.max() + 1):
-            of = {name: table[size == s] for name, table in wide.items()}
-            parts.append(_at(str(group), runs[size == s], of, keys, low[s], high[s]))
-    return pd.concat(parts, ignore_index=True)
+        accuracy, chance = wide["accuracy"].to_numpy(dtype=np.float64), 1 / np.stack(items)
+        _, low, high = spread_limits(accuracy, size, confidence, chance, design.overlap)
+        for s in range(len(design.counts)):
+            of_size = {name: table[size == s] for name, table in wide.items()}
+            parts.append(_at(runs[size == s], of_size, keys).assign(low=low[s], high=high[s]))
+    columns_in_order = [*KEYS, *columns, "low", "high", "low_items", "high_items", "group", "size", "words", "runs"]
+    return pd.concat(parts, ignore_index=True)[columns_in_order]
 
 
 def _by_run(rows: pd.DataFrame, name: str, runs: pd.DataFrame, keys: pd.MultiIndex) -> pd.DataFrame:
@@ -241,25 +223,13 @@ def _by_run(rows: pd.DataFrame, name: str, runs: pd.DataFrame, keys: pd.MultiInd
     return table.reindex(keys).T.reindex(runs.index).astype(np.float64)
 
 
-def _at(
-    group: str, runs: pd.DataFrame, wide: Mapping[str, pd.DataFrame], keys: pd.MultiIndex, low: Any, high: Any
-) -> pd.DataFrame:
+def _at(runs: pd.DataFrame, wide: Mapping[str, pd.DataFrame], keys: pd.MultiIndex) -> pd.DataFrame:
+    """Return the means over the runs of a size, with limits over items."""
     means = pd.DataFrame({name: table.mean() for name, table in wide.items()}).reindex(keys)
     limits = [wilson(share, items) for share, items in means[["accuracy", "items"]].to_numpy()]
-    return (
-        means.assign(
-            low=low,
-            high=high,
-            low_items=[limit[0] for limit in limits],
-            high_items=[limit[1] for limit in limits],
-            group=group,
-            size=runs["size"].iloc[0],
-            words=runs["sample_words"].mean(),
-            runs=len(runs),
-        )
-        .rename_axis(KEYS)
-        .reset_index()
-    )
+    means["low_items"], means["high_items"] = zip(*limits, strict=True)
+    size = {"group": runs["group"].iloc[0], "size": runs["size"].iloc[0], "words": runs["sample_words"].mean()}
+    return means.assign(**size, runs=len(runs)).rename_axis(KEYS).reset_index()
 
 
 def at_largest(means: pd.DataFrame) -> pd.DataFrame:

@@ -24,8 +24,8 @@ from analysis.exhibits.tables.text import accuracy_text, as_it_is, count, per_ce
 from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
 from analysis.sections.methods import score_exhibits
 from analysis.sections.section import MODELS, TableSection
-from analysis.study.collect import Study
-from analysis.study.judgements import UNSCORED, Judgements, methods_of, one_digest
+from analysis.study.collect import UNSCORED, Study, with_problems
+from analysis.study.judgements import Judgements, methods_of, one_digest
 from eval.scores.accuracy import stratified_trials, wilson
 from eval.scores.table import BESIDE
 
@@ -87,14 +87,10 @@ def as_runs(study: Study, label: str) -> Study:
     twice = runs["group"].duplicated(keep=False)
     names = runs["group"].where(~twice, runs["group"] + ", " + runs.index.to_series())
     runs = runs.assign(group=names, tokenizer=names, size="", reference="", seed=0, sample_words=np.nan)
-    others = [
-        {"run": run, "status": UNSCORED, "reason": f"no scores of {label}"}
-        for run in study.unplaced.index
-        if run not in scored
-    ]
+    others = [run for run in study.unplaced.index if run not in scored]
     listed = study.problems.iloc[:0] if len(study.runs) else study.problems
     listed = listed[~listed["run"].isin(study.unplaced.index)]
-    problems = pd.concat([listed, pd.DataFrame(others, columns=listed.columns)], ignore_index=True)
+    problems = with_problems(listed, others, UNSCORED, f"no scores of {label}")
     return replace(study, runs=runs, problems=problems, notes=[], unplaced=study.unplaced.iloc[:0])
 
 

@@ -1,13 +1,13 @@
 """Collection of a study: from run folders and score files to the tables of the analysis.
 
-A *group* is a curve: runs that differ in nothing but size and seed. Whatever else differs
-between runs of a study (model, tokenizer, corpus, recipe, any other key) makes another group and is in its name.
+A *group* is a curve: runs that differ in nothing but size and seed. Whatever else differs between runs of a study
+(model, tokenizer, corpus, recipe, any other key) makes another group and is in its name.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ MISSING = "missing"
 DAMAGED = "damaged"
 PRETRAINED = "pretrained"
 UNTRAINED = "untrained"
+UNSCORED = "unscored"
 PROBLEMS = ("run", "status", "reason")
 _ONE_TRAINING = (
     "The points of a curve are checkpoints of one training, by tokens seen, repeats included. They depend on each "
@@ -37,7 +38,8 @@ _COLUMNS = [
     "model", "tokenizer", "corpus", "size", "reference", "seed", "nested", "sample_words", "words_seen", "parameters",
     "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "training", "manifest", "group",
 ]  # fmt: skip
-_COMES_TRAINED = {"path", "checkpoint"}  # keys that only models have which were not trained here
+_COMES_TRAINED = {"path", "checkpoint"}  # keys of models that were not trained here
+_ANY_SIZE = {"sample": {"size": "1"}}  # `labels` reads a size
 
 
 @dataclass
@@ -46,13 +48,13 @@ class Study:
 
     runs: one row per run that is done, indexed by run id: study, model, tokenizer, corpus, size ("125k", "4k
     sentences"), reference, seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per
-    reference word), valid_oov_rate, overlap (share of text that two samples of
-    this size have in common), training (what the run is a checkpoint of: itself, or the model whose revision it is),
-    group, manifest.
+    reference word), valid_oov_rate, overlap (share of text that two samples of this size have in common), training
+    (the run itself, or the model whose revision it is), group, manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
-    untrained: runs of no training (recipe.budget.epochs=0), rows as of `runs` without a place on a curve.
-    unplaced: models that come trained and have no place on the curves, indexed by run id: group, manifest. What needs
-    no size of text (a diagnostic's tables) shows them.
+    untrained: runs without training (recipe.budget.epochs=0), columns as of `runs`.
+    unplaced: pretrained models without a place on the curves, indexed by run id: group, manifest. Tables that need no
+    size of text show them.
+    folders: of a study read from files. scores: of a tracked one (eval/scores/record.py).
     notes: sentences that a reader of the curves has to know.
     """
 
@@ -61,12 +63,16 @@ class Study:
     problems: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     config: dict[str, dict[str, Any]] = field(default_factory=dict)
-    folders: dict[str, RunFolder] = field(default_factory=dict)  # of a study that is read from files
-    scores: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of one that was tracked: see eval/scores/record.py
+    folders: dict[str, RunFolder] = field(default_factory=dict)
+    scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     unplaced: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["group", "manifest"]))
     untrained: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_COLUMNS))
+
+
+def with_problems(problems: pd.DataFrame, runs: Iterable[str], status: str, reason: str) -> pd.DataFrame:
+    """Return `problems` with a row for each of `runs`, all of one status and reason."""
+    rows = [{"run": run, "status": status, "reason": reason} for run in runs]
+    return pd.concat([problems, pd.DataFrame(rows, columns=problems.columns)], ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -77,12 +83,17 @@ class RunRecord:
     manifest: dict[str, Any]
     validation: dict[str, float | None] = field(default_factory=dict)
 
+    @property
+    def pretrained(self) -> bool:
+        """True for a model that was not trained here."""
+        return not _COMES_TRAINED.isdisjoint(self.config["model"])
+
 
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
-    """Collect the runs of a study; `expected` (of requested runs) are those that there should be.
+    """Collect the runs of a study; `expected`: run id -> point of the grid, for each requested run.
 
-    A run whose files are damaged is one of its problems. Raises RunError when there is no such study or no
-    run is done. Where all that is done comes trained and has no place on a curve, `runs` is empty.
+    A run whose files are damaged is one of the study's problems. Raises RunError if there is no such study or no run is
+    done. `runs` is empty if only pretrained models without a place on a curve are done.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
     records, damaged = {}, []
@@ -103,30 +114,28 @@ def assemble(
     where: str,
     problems: Sequence[Mapping[str, str]] = (),
 ) -> Study:
-    """Return the study of all known runs, by run id, with `problems` of others.
+    """Build the study of `records`, by run id; `problems`: those of other runs, `where`: the source, for messages.
 
-    Raises RunError when none is done, and where two pretrained models of different names have the same weights.
+    Raises RunError if no run is done, or if two pretrained models of different names have the same weights.
     """
     configs = {name: record.config for name, record in records.items()}
     _check_weights(study, records)
     rows, revisions, unplaced, problems = [], [], [], [dict(problem) for problem in problems]
     for name, record in records.items():
-        manifest = record.manifest
-        status = manifest.get("status", "no manifest")
-        if status == DONE and not _COMES_TRAINED.isdisjoint(configs[name]["model"]):
-            if manifest.get("tokens"):
-                revisions.append(_revision_row(name, configs[name], manifest))
-                configs[name] = _revision_config(configs[name])
-            else:
-                unplaced.append(name)
-                problems.append({"run": name, "status": PRETRAINED, "reason": _NO_PLACE})
-        elif status == DONE:
+        status = record.manifest.get("status", "no manifest")
+        if status != DONE:
+            problems.append({"run": name, "status": status, "reason": record.manifest.get("reason") or ""})
+        elif not record.pretrained:
             rows.append(_run_row(f"{where}/{name}", name, record))
+        elif record.manifest.get("tokens"):
+            revisions.append(_revision_row(name, record))
+            configs[name] = _identity(record.config, "dtype", "begin", "load_in_4bit")
         else:
-            problems.append({"run": name, "status": status, "reason": manifest.get("reason") or ""})
+            unplaced.append(name)
+            problems.append({"run": name, "status": PRETRAINED, "reason": _NO_PLACE})
     untrained = [row for row in rows if row["words_seen"] == 0]
     rows = [row for row in rows if row["words_seen"] != 0]
-    if rows:  # words of a sample and tokens seen are not one x
+    if rows:  # words of a sample and tokens seen cannot share an axis
         reason = "its curve is over tokens of training text: give such models a study of their own"
         problems += [{"run": row["run"], "status": PRETRAINED, "reason": reason} for row in revisions]
         unplaced += [row["run"] for row in revisions]
@@ -179,21 +188,15 @@ def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
     try:
         return {
             "run": name,
-            "model": config["model"]["name"],
-            "tokenizer": config["tokenizer"]["name"],
-            "corpus": config["corpus"]["name"],
+            **{part: config[part]["name"] for part in ("model", "tokenizer", "corpus")},
             "size": format_size(parse_size(config["sample"]["size"])) + _COUNTED.get(config["sample"]["count"], ""),
             "reference": config["corpus"]["reference"],
             "seed": int(config["seed"]),
             "nested": bool(config["sample"]["nested"]),
             "sample_words": int(manifest["sample_words"]),
-            "words_seen": manifest.get("words_seen"),
-            "parameters": manifest.get("parameters"),
-            "words_per_s": manifest.get("words_per_s"),
-            "wall_s": manifest.get("wall_s"),
+            **{key: manifest.get(key) for key in ("words_seen", "parameters", "words_per_s", "wall_s")},
             "overlap": manifest["corpus"]["sample"]["overlap"],
-            "valid_ppl": known.get("valid_ppl", math.nan),
-            "valid_oov_rate": known.get("valid_oov_rate", math.nan),
+            **{key: known.get(key, math.nan) for key in ("valid_ppl", "valid_oov_rate")},
             "training": name,
             "manifest": manifest,
         }
@@ -201,38 +204,28 @@ def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
         raise RunError(f"{where}: {error} is neither in config.yaml nor in manifest.json") from None
 
 
-def _revision_row(name: str, config: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a model that comes trained, at a known number of tokens seen."""
-    unknown = dict.fromkeys(("words_seen", "parameters", "words_per_s", "wall_s"))
+def _revision_row(name: str, record: RunRecord) -> dict[str, Any]:
+    """Return the row of a pretrained model at a known number of tokens seen."""
+    model, tokens = record.config["model"], int(record.manifest["tokens"])
     return {
-        "run": name,
-        "model": config["model"]["name"],
-        "tokenizer": "its own",
-        "corpus": "its own",
-        "size": f"{_rounded(manifest['tokens'])} tokens",
-        "reference": "tokens",
-        "seed": 0,
-        "nested": False,
-        "sample_words": int(manifest["tokens"]),
-        **unknown,
-        "overlap": math.nan,
-        "valid_ppl": math.nan,
-        "valid_oov_rate": math.nan,
-        "training": config["model"]["path"],
-        "manifest": manifest,
-    }
+        **dict.fromkeys(_COLUMNS),
+        **dict.fromkeys(("overlap", "valid_ppl", "valid_oov_rate"), math.nan),
+        "run": name, "model": model["name"], "tokenizer": "its own", "corpus": "its own", "seed": 0, "nested": False,
+        "size": f"{_rounded(tokens)} tokens", "sample_words": tokens, "reference": "tokens",
+        "training": model["path"], "manifest": record.manifest,
+    }  # fmt: skip
 
 
 def _check_weights(study: str, records: Mapping[str, RunRecord]) -> None:
-    """Raise RunError where models of different names have the same weights (manifest: digest).
+    """Raise RunError if models of different names have the same weights (manifest: digest).
 
     On the Hugging Face Hub several revisions of a model may hold the same file, and would make a curve of one point.
-    Models that differ in how they are read alone (dtype, begin symbol) share their weights by design.
+    Models that differ only in how they are read (dtype, begin symbol) share their weights by design.
     """
     named: dict[str, tuple[str, str]] = {}
     for run, record in records.items():
         digest = record.manifest.get("digest")
-        if not digest or record.manifest.get("status") != DONE or _COMES_TRAINED.isdisjoint(record.config["model"]):
+        if not digest or record.manifest.get("status") != DONE or not record.pretrained:
             continue
         model = record.config["model"]
         revision = model.get("revision")
@@ -245,15 +238,17 @@ def _check_weights(study: str, records: Mapping[str, RunRecord]) -> None:
             )
 
 
+def _identity(config: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return what distinguishes the curve of a pretrained model: its path, and `keys` of its configuration."""
+    model = config["model"]
+    path = model.get("path") or model["checkpoint"]
+    return {"model": {key: model.get(key) for key in keys} | {"path": path, "name": Path(path).name}, **_ANY_SIZE}
+
+
 def _unplaced(records: Mapping[str, RunRecord]) -> pd.DataFrame:
     """Return Study.unplaced: models by the last part of their path, and by what distinguishes two of one name."""
-    configs = {}
-    for name, record in records.items():
-        model = record.config["model"]
-        source = model.get("path") or model["checkpoint"]
-        identity = {key: model.get(key) for key in ("revision", "dtype", "begin", "load_in_4bit")}
-        configs[name] = {"model": {**identity, "path": source, "name": Path(source).name}, "sample": {"size": "1"}}
-    groups, _ = labels(configs)
+    keys = ("revision", "dtype", "begin", "load_in_4bit")
+    groups, _ = labels({name: _identity(record.config, *keys) for name, record in records.items()})
     rows = [{"run": name, "group": groups[name], "manifest": record.manifest} for name, record in records.items()]
     return pd.DataFrame(rows, columns=["run", "group", "manifest"]).set_index("run")
 
@@ -264,12 +259,6 @@ def _rounded(count: int) -> str:
         if count >= unit:
             return f"{count / unit:.4g}{letter}"
     return str(count)
-
-
-def _revision_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return what distinguishes curves of revisions: the model, at whatever revision."""
-    identity = {key: config["model"].get(key) for key in ("path", "dtype", "begin", "load_in_4bit")}
-    return {"model": {**identity, "name": Path(identity["path"]).name}, "sample": {"size": "1"}}
 
 
 def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str, str]]:
@@ -288,30 +277,25 @@ def _by_text(
 ) -> tuple[pd.Series, list[str]]:
     """Add the digest of the text or tokenizer to group names where runs of one group differ in it; return notes.
 
-    A text that was replaced under its old name makes such groups.
-
-    A tokenizer that is fitted on each sample, as an open vocabulary is, differs by design.
+    They do where a text was replaced under its old name. A tokenizer fitted on each sample, as an open vocabulary is,
+    differs by design.
     """
     notes = []
-    for what in ("text", "tokenizer"):
-        digests = pd.Series(
-            [
-                manifest["corpus"][what][:8]
-                if "corpus" in manifest and (what == "text" or not _fitted_on_samples(configs[str(run)]))
-                else ""
-                for run, manifest in manifests.items()
-            ],
-            index=manifests.index,
-        )
+    for part in ("text", "tokenizer"):
+        digests = manifests.map(lambda manifest, part=part: manifest.get("corpus", {}).get(part, "")[:8])
+        if part == "tokenizer":
+            digests[[_fitted_on_samples(configs[str(run)]) for run in digests.index]] = ""
         if varies(digests, [groups]):
-            groups = groups + f", {what} " + digests
-            notes.append(f"Runs of one name were trained on different {what}s; each {what} has a curve of its own.")
+            groups = groups + f", {part} " + digests
+            notes.append(f"Runs of one name were trained on different {part}s; each {part} has a curve of its own.")
     return groups, notes
 
 
 def _fitted_on_samples(config: Mapping[str, Any]) -> bool:
-    return bool(config["tokenizer"]["fit_on"] == "sample" or config["model"].get("vocabulary") == "open")
+    fit_on = config.get("tokenizer", {}).get("fit_on")
+    return bool(fit_on == "sample" or config["model"].get("vocabulary") == "open")
 
 
 def varies(values: pd.Series, by: list[pd.Series]) -> bool:
+    """True if `values` differ within a group of `by`."""
     return bool((values.groupby(by).nunique() > 1).any())

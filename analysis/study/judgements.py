@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.study.collect import Study, varies
+from analysis.study.collect import UNSCORED, Study, varies, with_problems
 from eval.benchmarks.known_items import faulty_note
 from eval.diagnostics.diagnostic import is_diagnostic
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
@@ -24,7 +24,6 @@ from pairscale.sizes import readable_size, written
 from train.runs.axes import flatten
 from train.runs.folder import RunFolder
 
-UNSCORED = "unscored"
 _OWN_PAIRS = re.compile(r"\+run-k\d+")  # in a label: generated pairs of the words of each run's own sample
 
 
@@ -60,17 +59,7 @@ class Judgements:
         """Return the judgements of some of the pairs: `pairs` (P,) is a mask."""
         cut = {name: getattr(self, name)[:, pairs] for name in ("outcome", "tie", "unk")}
         rows = self.pairs[pairs].reset_index(drop=True)
-        return Judgements(
-            self.label,
-            self.method,
-            self.digest,
-            self.policies,
-            self.runs,
-            rows,
-            problems=self.problems,
-            over=self.over,
-            **cut,
-        )
+        return replace(self, pairs=rows, notes=[], unequal=pd.Series(dtype=float), **cut)
 
     @property
     def of_paradigms(self) -> bool:
@@ -98,6 +87,23 @@ class Judgements:
         return np.logical_not(self.unk.any(axis=0))
 
 
+@dataclass
+class Scores:
+    """One method's scores of a benchmark as they are read: R runs, P pairs or paradigms.
+
+    policies: run -> its scoring policy and the method's parameters. pairs, outcome, tie, unk: as of `Judgements`. over:
+    what outcomes of runs are means over.
+    """
+
+    digest: str
+    policies: Mapping[str, Mapping[str, Any]]
+    pairs: pd.DataFrame
+    outcome: npt.NDArray[np.floating]
+    tie: npt.NDArray[np.floating]
+    unk: npt.NDArray[np.bool_ | np.float64]
+    over: Collection[str]
+
+
 def unit_of(runs: pd.DataFrame) -> str:
     """Return the unit of the runs' sizes: "words", or "characters" or "tokens" where all runs have that reference."""
     references = set(runs["reference"])
@@ -110,10 +116,9 @@ def sized(size: str, unit: str) -> str:
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
-    """Return the folders of scores of a study's runs: "blimp", "blimp+context-eos-32", "cprag"; or of one benchmark.
+    """Return the labels of a study's scores, diagnostics last: "blimp", "blimp+context-eos-32", "cprag".
 
-    Those of models without a place on a curve are among them; diagnostics (`is_diagnostic`) come last. Raises RunError
-    when there are none.
+    `benchmark`: of this one only. Models without a place on a curve count too. Raises RunError if there are none.
     """
     labels = {label for run in [*study.runs.index, *study.unplaced.index] for label in labels_of(study, run)}
     of = {label: label.partition("+")[0] for label in labels}
@@ -145,41 +150,36 @@ def methods_of(study: Study, run: str, label: str) -> list[str]:
     return [path.stem for path in paths if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem]
 
 
-def judgements(
-    study: Study, label: str, method: str, ties: str, progress: Callable[[str], None] = lambda run: None
-) -> Judgements:
+def judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
     """Load one method's scores of a benchmark for every run that has them; the others are listed in `problems`.
 
-    Raises RunError when no run has the method, when a file has other pairs than its benchmark, or when runs were scored
-    on different versions of the benchmark or, of one tokenizer, under different policies.
+    Raises RunError if no run has the method, if a file has other pairs than its benchmark, or if runs were scored on
+    different versions of the benchmark or, of one tokenizer, under different policies.
     """
     paths = {run: score_path(study.folders[run].scores(label), method) for run in study.runs.index}
-    scored = [run for run, path in paths.items() if path.exists()]
-    if not scored:
-        there = sorted(
-            {path.stem.partition("@")[0] for path in paths[study.runs.index[0]].parent.glob("*.parquet")}
-            - {"items", "tokens"}
-        )
-        raise no_such_scores(study, label, method, there)
-    metadata = {run: read_metadata(paths[run]) for run in scored}
+    metadata = {run: read_metadata(path) for run, path in paths.items() if path.exists()}
+    if not metadata:
+        first = paths[study.runs.index[0]].parent
+        stems = {path.stem.partition("@")[0] for path in first.glob("*.parquet")}
+        raise no_such_scores(study, label, method, stems - {"items", "tokens"})
     for run, record in metadata.items():
         _check_model(study.folders[run], paths[run], record)
     digests = {run: record["benchmark"]["digest"] for run, record in metadata.items()}
     if is_of_own_pairs(label):
         return _of_own_pairs(study, label, method, ties, digests)
     digest = one_digest(label, digests)
-    items, _ = read_items(paths[scored[0]].parent)
-    pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]].sort_values(
-        ["phenomenon", "paradigm", "pair_id"], ignore_index=True
-    )
+    folder = paths[next(iter(metadata))].parent
+    items, _ = read_items(folder)
+    pairs = items.loc[judged_pairs(method, items), ["pair_id", "paradigm", "phenomenon"]]
+    pairs = pairs.sort_values(["phenomenon", "paradigm", "pair_id"], ignore_index=True)
     keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
     if keys.has_duplicates:
-        raise RunError(f"{paths[scored[0]].parent}: items.parquet names a pair twice: {keys[keys.duplicated()][0]}")
-    shape = (len(scored), len(pairs))
+        raise RunError(f"{folder}: items.parquet names a pair twice: {keys[keys.duplicated()][0]}")
+    shape = (len(metadata), len(pairs))
     right, tie, unk = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.bool_)
     over: dict[str, None] = {}
     unequal: dict[str, float] = {}
-    for row, run in enumerate(scored):
+    for row, run in enumerate(metadata):
         scores, _ = read_scores(paths[run])
         repeats = repeats_of(scores)
         over[repeats_text(scores)] = None
@@ -195,24 +195,23 @@ def judgements(
             unk[row, order] |= ~unk_free(part).to_numpy()
         right[row] /= len(repeats)
         tie[row] /= len(repeats)
-        progress(run)
-    policies = {run: metadata[run]["policy"] | metadata[run]["parameters"] for run in scored}
-    judged = judged_by(study, label, method, digest, policies, pairs, (right, tie, unk), over)
+    policies = {run: record["policy"] | record["parameters"] for run, record in metadata.items()}
+    judged = judged_by(study, label, method, Scores(digest, policies, pairs, right, tie, unk, over))
     judged.unequal = pd.Series(unequal)
     return judged
 
 
 def _check_model(folder: RunFolder, path: Path, metadata: Mapping[str, Any]) -> None:
     """Raise RunError for scores of other weights than those of their run."""
-    scored, there = metadata["model"]["digest"], folder.model_digest()
-    if there is not None and scored != there:
-        problem = f"scores of another model (digest {scored[:8]}) than the run's ({there[:8]})"
+    scored, own = metadata["model"]["digest"], folder.model_digest()
+    if own is not None and scored != own:
+        problem = f"scores of another model (digest {scored[:8]}) than the run's ({own[:8]})"
         raise RunError(f"{path}: {problem}; remove the file to score again")
 
 
 def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:
     """Return judgements of paradigms of runs that were each scored on pairs of their own sample's words."""
-    by_run, policies = {}, {}
+    tables, policies = {}, {}
     over: dict[str, None] = {}
     for run in digests:
         folder = study.folders[run].scores(label)
@@ -220,81 +219,79 @@ def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Map
         items, _ = read_items(folder)
         rows = rows.merge(items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
         table = pd.DataFrame(paradigm_shares(rows), columns=list(PARADIGM_COLUMNS))
-        by_run[run] = table.set_index("paradigm")
+        tables[run] = table.set_index("paradigm")
         policies[run] = metadata["policy"] | metadata["parameters"]
         over[repeats_text(rows)] = None
-    shared = set.intersection(*(set(table.index) for table in by_run.values()))
+    shared = set.intersection(*(set(table.index) for table in tables.values()))
     if not shared:
-        raise RunError(f"{label}: no paradigm has pairs in all {len(by_run)} runs")
-    first = next(iter(by_run.values()))
-    order = first.loc[first.index.isin(shared), "phenomenon"].reset_index().sort_values(["phenomenon", "paradigm"])
-    tables = [table.loc[order["paradigm"]] for table in by_run.values()]
-    right, tie, unk = (np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in SHARES)
-    n_pairs = np.min([table["pairs"] for table in tables], axis=0)
-    pairs = order[["paradigm", "phenomenon"]].reset_index(drop=True).assign(n_pairs=n_pairs)
-    outcomes = right + tie * TIE_WORTH[ties], tie, unk
-    judged = judged_by(study, label, method, sha256_json(sorted(digests.items())), policies, pairs, outcomes, over)
-    left_out = sorted(set().union(*(table.index for table in by_run.values())) - shared)
-    missing = f"; left out, as some runs have no pairs of them: {', '.join(left_out)}" if left_out else ""
-    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{missing}")
+        raise RunError(f"{label}: no paradigm has pairs in all {len(tables)} runs")
+    missing = sorted(set().union(*(table.index for table in tables.values())) - shared)
+    of_shared = [table[table.index.isin(shared)].reset_index() for table in tables.values()]
+    digest = sha256_json(sorted(digests.items()))
+    judged = judged_by(study, label, method, paradigm_scores(of_shared, ties, digest, policies, over))
+    left_out = f"; left out, as some runs have no pairs of them: {', '.join(missing)}" if missing else ""
+    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{left_out}")
     return judged
 
 
-def judged_by(
-    study: Study,
-    label: str,
-    method: str,
+def paradigm_scores(
+    tables: Sequence[pd.DataFrame],
+    ties: str,
     digest: str,
     policies: Mapping[str, Mapping[str, Any]],
-    pairs: pd.DataFrame,
-    judged: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
     over: Collection[str],
-) -> Judgements:
-    """Return the judgements of the runs in `policies`, in its order: `judged` holds outcome, tie and unk.
+) -> Scores:
+    """Return scores by paradigm, of one table for each run (PARADIGM_COLUMNS), all on the same paradigms."""
+    tables = [table.sort_values(["phenomenon", "paradigm"], ignore_index=True) for table in tables]
+    right, tie, unk = (np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in SHARES)
+    n_pairs = np.min([table["pairs"] for table in tables], axis=0)
+    pairs = tables[0][["paradigm", "phenomenon"]].assign(n_pairs=n_pairs)
+    return Scores(digest, policies, pairs, right + tie * TIE_WORTH[ties], tie, unk, over)
 
-    Raises RunError where runs of one tokenizer were scored under different policies.
+
+def judged_by(study: Study, label: str, method: str, scores: Scores) -> Judgements:
+    """Return the judgements of the runs in `scores.policies`, in its order.
+
+    Raises RunError if runs of one tokenizer were scored under different policies.
     """
+    policies, pairs = scores.policies, scores.pairs
     runs = study.runs.loc[list(policies)].copy()
-    unscored = [
-        {"run": run, "status": UNSCORED, "reason": f"no {method} scores of {label}"}
-        for run in study.runs.index
-        if run not in policies
-    ]
+    unscored = [run for run in study.runs.index if run not in policies]
+    problems = with_problems(study.problems, unscored, UNSCORED, f"no {method} scores of {label}")
     notes = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
-    problems = pd.concat([study.problems, pd.DataFrame(unscored, columns=study.problems.columns)], ignore_index=True)
     notes = [*study.notes, *notes, *_uneven(runs)]
     if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
         notes.append(f"{label}: {faulty}")
-    repeats = " or ".join(filter(None, over))
-    return Judgements(label, method, digest, by_group, runs, pairs, *judged, problems, notes, repeats)
+    over = " or ".join(filter(None, scores.over))
+    arrays = scores.outcome, scores.tie, scores.unk
+    return Judgements(label, method, scores.digest, by_group, runs, pairs, *arrays, problems, notes, over)
 
 
-def no_such_scores(study: Study, label: str, method: str, there: Collection[str]) -> RunError:
+def no_such_scores(study: Study, label: str, method: str, available: Collection[str]) -> RunError:
     """Return the error for a method that no run has."""
     return RunError(
         f"analysis.method={method}: no run of study={study.name} has such scores of {label}; "
-        f"methods there: {', '.join(sorted(there)) or 'none'}"
+        f"methods there: {', '.join(sorted(available)) or 'none'}"
     )
 
 
 def one_digest(label: str, run_digests: Mapping[str, str]) -> str:
-    """Return the benchmark's digest of all runs. Raises RunError where they differ."""
+    """Return the benchmark's digest of all runs. Raises RunError if they differ."""
     digests: dict[str, list[str]] = {}
     for run, digest in run_digests.items():
         digests.setdefault(digest, []).append(run)
     if len(digests) > 1:
         versions = "; ".join(f"{digest[:8]} in {_some(runs)}" for digest, runs in digests.items())
-        raise RunError(
-            f"{label}: runs were scored on different versions of the benchmark ({versions}); score again those of one"
-        )
+        problem = f"runs were scored on different versions of the benchmark ({versions})"
+        raise RunError(f"{label}: {problem}; score again those of one")
     return next(iter(digests))
 
 
 def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
 
-    Raises RunError where one differs between runs of one tokenizer: those were scored by two commands that disagree.
+    Raises RunError if one differs between runs of one tokenizer: those were scored by two commands that disagree.
     """
     table = pd.DataFrame.from_dict({run: flatten(policy) for run, policy in policies.items()}, orient="index")
     table = table.astype(object).map(written)
@@ -303,15 +300,12 @@ def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[
         values = sorted(set(table[key]))
         if varies(table[key], [runs["tokenizer"]]):
             where = "; ".join(f"{value} in {_some(table.index[table[key] == value])}" for value in values)
-            raise RunError(
-                f"{subject}: runs were scored under different policies ({key}: {where}); score again those of one"
-            )
+            problem = f"runs were scored under different policies ({key}: {where})"
+            raise RunError(f"{subject}: {problem}; score again those of one")
         if len(values) > 1:
             groups = {value: sorted(set(runs.loc[table[key] == value, "group"])) for value in values}
-            values_of_groups = "; ".join(
-                f"{value} for {' | '.join(of)}" for value, of in groups.items()
-            )  # names hold commas
-            notes.append(f"Not one scoring policy: {key} is {values_of_groups}. Compare their levels with care.")
+            named = "; ".join(f"{value} for {' | '.join(of)}" for value, of in groups.items())  # names hold commas
+            notes.append(f"Not one scoring policy: {key} is {named}. Compare their levels with care.")
     return notes
 
 
@@ -321,7 +315,7 @@ def _some(runs: Sequence[Any]) -> str:
 
 
 def _uneven(runs: pd.DataFrame) -> list[str]:
-    """Note each group that lacks seeds at some size which it has at others."""
+    """Note each group without some of its seeds at a size."""
     notes, unit = [], unit_of(runs)
     for group, part in runs.groupby("group", sort=True):
         seeds = set(part["seed"])

@@ -1,8 +1,7 @@
 """A study from Weights & Biases, as `python -m eval logger=wandb` tracked it: the same tables as from run folders.
 
-What is tracked of a run's scores is the accuracy of each paradigm (eval/scores/record.py), so slopes and their
-intervals for these pairs are those that the files give; intervals over new pairs, and pairs without <unk>, need the
-files.
+A run's record holds the accuracy of each paradigm (eval/scores/record.py): enough for slopes and their intervals for
+these pairs. Intervals over new pairs, and pairs without <unk>, need the files.
 """
 
 from __future__ import annotations
@@ -11,12 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from analysis.study.collect import RunRecord, Study, assemble
-from analysis.study.judgements import UNSCORED, Judgements, judged_by, no_such_scores, one_digest
-from eval.scores.accuracy import TIE_WORTH
+from analysis.study.collect import UNSCORED, RunRecord, Study, assemble
+from analysis.study.judgements import Judgements, judged_by, no_such_scores, one_digest, paradigm_scores
 from eval.scores.record import PARADIGM_COLUMNS, read_record
 from pairscale.errors import ConfigError, RunError
 from train.runs.folder import FAILED, UNFINISHED
@@ -32,10 +29,10 @@ _NOTE = (
 
 
 def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]]:
-    """Return a study's name and its runs in a W&B project; `study` may be None where the project has only one.
+    """Return a study's name and its runs in a W&B project; `study` may be None if the project has only one.
 
-    Raises ConfigError or RunError in one line for a project that is not named right, a missing key, no network, no such
-    project, and where several studies are there to choose from.
+    Raises ConfigError or RunError, in one line, for a malformed project name, a missing key, no network, an unknown
+    project, and a choice of several studies.
     """
     if project is None or project.count("/") != 1:
         raise ConfigError(f"source=wandb with project={project}: must be ENTITY/PROJECT, as in the project's address")
@@ -55,9 +52,8 @@ def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]
     studies = sorted({run.group for run in runs if run.group})
     if not studies:
         problem = f"study={study} is not among its runs" if study else "no run of it belongs to a study"
-        raise RunError(
-            f"source=wandb project={project}: {problem}; track them with python -m eval study=NAME logger=wandb"
-        )
+        remedy = "track them with python -m eval study=NAME logger=wandb"
+        raise RunError(f"source=wandb project={project}: {problem}; {remedy}")
     if len(studies) > 1:
         raise ConfigError(f"source=wandb project={project}: holds {', '.join(studies)}; choose one with study=NAME")
     if not _STUDY.fullmatch(studies[0]):  # it becomes the name of a folder here
@@ -68,8 +64,8 @@ def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]
 def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Mapping[str, str] | None = None) -> Study:
     """Collect a study from W&B `runs` with id, name, state, job_type and summary; `expected` as in `collect`.
 
-    Runs that were trained but not scored, or not to the end, are listed as problems. Raises RunError when none is
-    scored, and for a record that this code does not read.
+    Runs that are not trained to the end, or not scored, are listed as problems. Raises RunError if none is scored, and
+    for a record of another version.
     """
     records: dict[str, dict[str, Any]] = {}
     for run in runs:
@@ -82,38 +78,27 @@ def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Map
         if run.job_type in ("train", "eval") and run.name not in records:
             reason = f"W&B says {run.state}" + ("; no scores are tracked" if run.state == "finished" else "")
             problems[run.name] = {"run": run.name, "status": _STATES.get(run.state, FAILED), "reason": reason}
-    tracked = assemble(
-        study,
-        {
-            name: RunRecord(record["config"], record["manifest"], record["validation"])
-            for name, record in records.items()
-        },
-        expected or {},
-        f"W&B's {project}",
-        list(problems.values()),
-    )
+    run_records = {name: RunRecord(of["config"], of["manifest"], of["validation"]) for name, of in records.items()}
+    tracked = assemble(study, run_records, expected or {}, f"W&B's {project}", list(problems.values()))
     tracked.scores = {name: record["scores"] for name, record in records.items()}
     tracked.notes.append(_NOTE)
     return tracked
 
 
 def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
-    """Return what `judgements` returns, by paradigm instead of by pair; raises the same errors."""
+    """Return judgements by paradigm instead of by pair; raises the errors of `judgements`."""
     at_label = {run: study.scores[run].get(label, {}) for run in study.runs.index}
     by_run = {run: methods[method] for run, methods in at_label.items() if method in methods}
     if not by_run:
         raise no_such_scores(study, label, method, {name for methods in at_label.values() for name in methods})
     digest = one_digest(label, {run: scores["digest"] for run, scores in by_run.items()})
     tables = [pd.DataFrame(scores["paradigms"], columns=list(PARADIGM_COLUMNS)) for scores in by_run.values()]
-    named = ["phenomenon", "paradigm", "pairs"]
-    tables = [table.sort_values(named, ignore_index=True) for table in tables]
-    for run, table in zip(by_run, tables, strict=True):
-        if not table[named].equals(tables[0][named]):
+    paradigms = [
+        table[["phenomenon", "paradigm", "pairs"]].sort_values("paradigm", ignore_index=True) for table in tables
+    ]
+    for run, of_run in zip(by_run, paradigms, strict=True):
+        if not of_run.equals(paradigms[0]):
             raise RunError(f"{run}: its record has other paradigms of {label} than that of {next(iter(by_run))}")
-    right, tie, unk = (
-        np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in ("right", "tie", "unk")
-    )
-    pairs = tables[0][["paradigm", "phenomenon"]].assign(n_pairs=tables[0]["pairs"])
     policies = {run: scores["policy"] | scores["parameters"] for run, scores in by_run.items()}
     over = {scores["over"]: None for scores in by_run.values()}
-    return judged_by(study, label, method, digest, policies, pairs, (right + tie * TIE_WORTH[ties], tie, unk), over)
+    return judged_by(study, label, method, paradigm_scores(tables, ties, digest, policies, over))
