@@ -1,6 +1,6 @@
-"""Pairs a second that the template engine makes of each paradigm, on one core: `python tests/bench/generated.py`.
+"""Pairs a second that are made of each paradigm, on one core: `python tests/bench/generated.py`.
 
-Times are of the process, not of the clock, since this machine may be shared; compiling a template is told apart.
+Times are of the process, not of the clock, since this machine may be shared; compiling a paradigm is told apart.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import argparse
 import random
 import time
 
-from eval.benchmarks.generated import LANGUAGES, grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import LANGUAGES, grammar_of, paradigm_of, paradigms_of
 from pairscale.errors import InputError
 
 
@@ -22,10 +22,10 @@ def main() -> None:
         grammar = grammar_of(language)
         for name in paradigms_of(language):
             started = time.process_time()
-            template = template_of(language, name, grammar)
+            paradigm = paradigm_of(language, name, grammar)
             compiled = time.process_time()
             try:
-                made = sum(1 for _ in template.pairs(random.Random(1), arguments.pairs))
+                made = sum(1 for _ in paradigm.pairs(random.Random(1), arguments.pairs))
             except InputError as error:
                 print(error)
                 continue

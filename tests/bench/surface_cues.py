@@ -22,7 +22,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.load import load_benchmark
 
 FROZEN = {"en": "blimp", "zh": "climp"}  # form and folder of the published pairs
@@ -50,12 +50,12 @@ def accuracy(pairs: Sequence[Pair], token: re.Pattern[str], train: int = 500, sp
 
 def generated(language: str, seed: int, count: int) -> dict[str, list[Pair]]:
     grammar = grammar_of(language)
-    templates = {name: template_of(language, name, grammar) for name in paradigms_of(language)}
+    paradigms = {name: paradigm_of(language, name, grammar) for name in paradigms_of(language)}
     return {
         name: [
             (pair["sentence_good"], pair["sentence_bad"]) for pair in one.pairs(random.Random(f"{seed}:{name}"), count)
         ]
-        for name, one in templates.items()
+        for name, one in paradigms.items()
     }
 
 

@@ -10,7 +10,7 @@ from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from corpora.grammar.spelling import English, Mandarin
 from corpora.grammar.symbols import Symbol, parse_symbol
-from eval.benchmarks.template import Exhausted, Template
+from eval.benchmarks.paradigm import Exhausted, Paradigm
 from pairscale.errors import InputError
 
 SOUNDS = {"hour": True, "honest": True, "university": False, "one": False}
@@ -37,13 +37,13 @@ def small(phrases=(), knows=None, variables=None, **more):
     return Grammar({"variables": variables, "phrases": dict(phrases), "zipf": None, **more}, tables, knows)
 
 
-def template(skeleton, grammar, prefix="none"):
-    return Template("mine", {"phenomenon": "p", "field": "f", "prefix": prefix, "skeleton": skeleton}, grammar)
+def paradigm(skeleton, grammar, prefix="none"):
+    return Paradigm("mine", {"phenomenon": "p", "field": "f", "prefix": prefix, "skeleton": skeleton}, grammar)
 
 
 def goods(skeleton, grammar, seed=0, draws=2000):
     """Sentences that a template's good sides can be."""
-    mine, rng, found = template(skeleton, grammar), random.Random(seed), Counter()
+    mine, rng, found = paradigm(skeleton, grammar), random.Random(seed), Counter()
     for _ in range(draws):
         try:
             good, bad, _ = mine._draw(rng)
@@ -118,7 +118,7 @@ def test_a_phrase_without_an_end_and_a_binding_without_a_row_are_left_out():
         grammar.choice(Symbol("NP", None, ("singular", "clothes")))
     with pytest.raises(NothingFits, match=r"noun.singular\[class=text\]: no row .* is in the vocabulary"):
         grammar.choice(Symbol("NP", None, ("singular", "text")))
-    mine = template("NP[n, c] {yes / no}", grammar)
+    mine = paradigm("NP[n, c] {yes / no}", grammar)
     assert len(mine.left_out) == 2  # one trouser, one book
     assert {good.split()[-2] for good, _ in goods("NP[n, c] {yes / no}", grammar)} == {
         "boy", "boys", "girl", "girls", "child", "children", "cat", "cats", "trousers", "books",
@@ -152,19 +152,19 @@ def test_macros_aliases_and_empty_lines():
 )
 def test_errors_name_template_and_constraint(skeleton, message):
     with pytest.raises(InputError) as raised:
-        template(skeleton, small())
-    assert str(raised.value).startswith("templates.yaml: mine: ")
+        paradigm(skeleton, small())
+    assert str(raised.value).startswith("paradigms.yaml: mine: ")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_a_template_that_runs_out_says_what_stood_against_it():
-    mine = template("noun.singular[class=text] noun.singular[class=text] {a / b}", small(distinct=["noun"]))
+    mine = paradigm("noun.singular[class=text] noun.singular[class=text] {a / b}", small(distinct=["noun"]))
     with pytest.raises(
         Exhausted, match=r"mine: no more than 0 pairs can be drawn: of 4,000 further draws 4,000 with two"
     ):
         next(mine.pairs(random.Random(0), 1))
-    mine = template("noun.singular[class=text] {yes now / no}", small())
+    mine = paradigm("noun.singular[class=text] {yes now / no}", small())
     with pytest.raises(Exhausted, match="further draws 4,000 of unequal length"):
         next(mine.pairs(random.Random(0), 1))
 
@@ -180,8 +180,8 @@ def test_spelling():
         assert english.text(english.spell(entries)) == expected
     assert Mandarin().text(Mandarin().spell(["她", "看", "，"])) == "她看，"
     with pytest.raises(Exhausted, match="unequal length"):  # in characters, where English counts entries
-        next(template("{男 / 女人}", small(spelling="mandarin")).pairs(random.Random(0), 1))
-    assert next(template("{男 / 女人}", small()).pairs(random.Random(0), 1))["sentence_bad"] == "女人"
+        next(paradigm("{男 / 女人}", small(spelling="mandarin")).pairs(random.Random(0), 1))
+    assert next(paradigm("{男 / 女人}", small()).pairs(random.Random(0), 1))["sentence_bad"] == "女人"
 
 
 def test_toy_language_is_what_it_was_before_it_shared_its_engine():

@@ -19,8 +19,8 @@ from corpora.grammar.lexicon import read_table
 from corpora.grammar.symbols import Symbol, parse_symbol
 from corpora.toy import FOLDER, documents, is_reserved, toy_grammar
 from corpora.words import count_words
-from eval.benchmarks.template import Template
-from eval.benchmarks.toy import pairs, toy_templates
+from eval.benchmarks.paradigm import Paradigm
+from eval.benchmarks.toy import pairs, toy_paradigms
 from pairscale.errors import InputError
 
 LOCAL = [
@@ -192,7 +192,7 @@ def test_good_sentences_are_in_the_grammar_and_bad_ones_are_not() -> None:
 def test_pairs_are_new_minimal_and_fit_their_prefix_method(seed: int) -> None:
     made = list(pairs(seed, 4))
     assert made == list(pairs(seed, 4))
-    assert len(made) == 4 * len(toy_templates())
+    assert len(made) == 4 * len(toy_paradigms())
     assert len({(pair["UID"], pair["sentence_good"]) for pair in made}) == len(made)
     for pair in made:
         good, bad = words_of(pair["sentence_good"]), words_of(pair["sentence_bad"])
@@ -218,12 +218,12 @@ def test_pairs_are_new_minimal_and_fit_their_prefix_method(seed: int) -> None:
 def test_more_pairs_begin_with_the_same_ones() -> None:
     few = {(pair["UID"], pair["pairID"]): pair for pair in pairs(7, 3)}
     many = {(pair["UID"], pair["pairID"]): pair for pair in pairs(7, 5)}
-    assert len(many) == 5 * len(toy_templates())
+    assert len(many) == 5 * len(toy_paradigms())
     assert few.items() <= many.items()
 
 
 def test_phenomena() -> None:
-    paradigms = collections.Counter(template.phenomenon for template in toy_templates())
+    paradigms = collections.Counter(paradigm.phenomenon for paradigm in toy_paradigms())
     assert len(paradigms) >= 8
     assert paradigms["subject_verb_agreement"] >= 6
     assert paradigms["determiner_noun_agreement"] == 8
@@ -381,16 +381,16 @@ def test_errors_in_a_grammar(phrases: dict[str, dict[str, float]], message: str)
 def test_errors_in_a_template(change: dict[str, str], message: str) -> None:
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "the {noun.n / noun.-n} ."}
     with pytest.raises(InputError) as raised:
-        Template("mine", {**description, **change}, small_grammar({}))
-    assert str(raised.value).startswith("templates.yaml: mine: ")
+        Paradigm("mine", {**description, **change}, small_grammar({}))
+    assert str(raised.value).startswith("paradigms.yaml: mine: ")
     assert message in str(raised.value)
 
 
 def test_a_template_that_runs_out_says_so() -> None:
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "the {noun.n / noun.-n} slept ."}
-    template = Template("mine", description, small_grammar({}))
-    with pytest.raises(InputError, match=r"templates.yaml: mine: no more than \d+ pairs can be drawn"):
-        list(template.pairs(random.Random(0), 100))
+    paradigm = Paradigm("mine", description, small_grammar({}))
+    with pytest.raises(InputError, match=r"paradigms.yaml: mine: no more than \d+ pairs can be drawn"):
+        list(paradigm.pairs(random.Random(0), 100))
 
 
 def test_errors_in_a_table(tmp_path: Path) -> None:

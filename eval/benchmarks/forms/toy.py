@@ -17,7 +17,7 @@ def label_of_toy(config: BenchmarkConfig) -> list[str]:
 
 @form("toy", ("seed", "per_paradigm"), label=label_of_toy, most_pairs=MAX_DRAWN_PAIRS)
 def toy(config: BenchmarkConfig) -> Iterator[Found]:
-    """Yield `per_paradigm` pairs of each template, drawn from `seed`."""
+    """Yield `per_paradigm` pairs of each paradigm, drawn from `seed`."""
     from eval.benchmarks.toy import pairs  # here, as a command starts sooner without the grammar
 
     if config.seed is None or config.per_paradigm is None:

@@ -1,8 +1,8 @@
-"""Minimal pairs from templates, in English and Mandarin: the languages' data, and what loads it.
+"""Minimal pairs from paradigms of our own, in English and Mandarin: the languages' data, and what loads it.
 
 <language>/lexicon/*.tsv          tables of words
 <language>/grammar.yaml           variables and phrases that the paradigms share (corpora/grammar/engine.py)
-<language>/paradigms/<UID>.yaml   a paradigm: phenomenon, field, prefix, skeleton (eval/benchmarks/template.py)
+<language>/paradigms/<UID>.yaml   a paradigm: phenomenon, field, prefix, skeleton (eval/benchmarks/paradigm.py)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from corpora.grammar.engine import Grammar, read_grammar
-from eval.benchmarks.template import Template
+from eval.benchmarks.paradigm import Paradigm
 from pairscale.errors import ConfigError, InputError
 
 FOLDER = Path(__file__).parent
@@ -36,13 +36,13 @@ def paradigms_of(language: str, asked: Sequence[str] | None = None) -> list[str]
     return known if asked is None else list(dict.fromkeys(asked))
 
 
-def template_of(language: str, paradigm: str, grammar: Grammar) -> Template:
-    """The template of one paradigm. Raises InputError where its file is broken, NothingFits where nothing fits."""
-    file = FOLDER / LANGUAGES[language] / "paradigms" / f"{paradigm}.yaml"
+def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
+    """Read one paradigm. Raises InputError where its file is broken, NothingFits where nothing fits."""
+    file = FOLDER / LANGUAGES[language] / "paradigms" / f"{name}.yaml"
     try:
         described = yaml.safe_load(file.read_text("utf-8"))
     except yaml.YAMLError as error:
         raise InputError(f"{file}: {' '.join(str(error).split())}") from None
     if not isinstance(described, dict):
         raise InputError(f"{file}: must be a mapping with phenomenon, field, prefix and skeleton")
-    return Template(paradigm, described, grammar, f"{LANGUAGES[language]}/paradigms/{paradigm}.yaml")
+    return Paradigm(name, described, grammar, f"{LANGUAGES[language]}/paradigms/{name}.yaml")

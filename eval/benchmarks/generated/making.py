@@ -1,4 +1,4 @@
-"""Generated pairs as a benchmark: made from templates, of a vocabulary where one is given, and what cannot be made."""
+"""Generated pairs as a benchmark: drawn from paradigms, of a vocabulary where one is given, and what cannot be made."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import FOLDER, LANGUAGES, grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import FOLDER, LANGUAGES, grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
-from eval.benchmarks.template import Exhausted, Template
+from eval.benchmarks.paradigm import Exhausted, Paradigm
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 
@@ -52,13 +52,13 @@ class Source:
             raise ConfigError(f"benchmark.balance=true: {config.vocabulary} does not say how often each word occurs")
         return cls(config, language, vocabulary, grammar_of(language, vocabulary.knows))
 
-    def template(self, name: str) -> Template:
-        return template_of(self.language, name, self.grammar)
+    def paradigm(self, name: str) -> Paradigm:
+        return paradigm_of(self.language, name, self.grammar)
 
-    def pairs(self, template: Template, count: int) -> Iterator[dict[str, Any]]:
-        """`count` pairs of a template. Raises Exhausted after the last one where there are fewer."""
-        rng = random.Random(f"{self.config.seed}:{template.name}")
-        for number, pair in enumerate(template.pairs(rng, count, self._refused)):
+    def pairs(self, paradigm: Paradigm, count: int) -> Iterator[dict[str, Any]]:
+        """`count` pairs of a paradigm. Raises Exhausted after the last one where there are fewer."""
+        rng = random.Random(f"{self.config.seed}:{paradigm.name}")
+        for number, pair in enumerate(paradigm.pairs(rng, count, self._refused)):
             yield {**pair, "pairID": str(number)}
 
     def _refused(self, good: str, bad: str) -> str | None:
@@ -104,7 +104,7 @@ def make(config: BenchmarkConfig) -> Made:
     for name in paradigms_of(source.language, config.paradigms):
         found: list[dict[str, Any]] = []
         try:
-            found += source.pairs(source.template(name), max(config.pairs, LEAST_PAIRS))
+            found += source.pairs(source.paradigm(name), max(config.pairs, LEAST_PAIRS))
         except (NothingFits, Exhausted) as error:
             if len(found) < LEAST_PAIRS:
                 unavailable[name] = str(error)

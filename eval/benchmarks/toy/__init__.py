@@ -1,4 +1,4 @@
-"""Minimal pairs in the small English of corpora/toy, from templates.yaml and the words of its grammar."""
+"""Minimal pairs in the small English of corpora/toy, from paradigms.yaml and the words of its grammar."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import yaml
 
 from corpora.toy import is_reserved, toy_grammar
-from eval.benchmarks.template import Template
+from eval.benchmarks.paradigm import Paradigm
 
 FOLDER = Path(__file__).parent
 
 
 @lru_cache(maxsize=1)
-def toy_templates() -> list[Template]:
-    """The templates of templates.yaml. Raises InputError, naming the template, for one that cannot be drawn from."""
-    described = yaml.safe_load((FOLDER / "templates.yaml").read_text("utf-8"))
-    return [Template(name, description, toy_grammar()) for name, description in described.items()]
+def toy_paradigms() -> list[Paradigm]:
+    """The paradigms of paradigms.yaml. Raises InputError, naming the paradigm, for one that cannot be drawn from."""
+    described = yaml.safe_load((FOLDER / "paradigms.yaml").read_text("utf-8"))
+    return [Paradigm(name, description, toy_grammar()) for name, description in described.items()]
 
 
 def _in_text(good: str, bad: str) -> str | None:
@@ -28,11 +28,11 @@ def _in_text(good: str, bad: str) -> str | None:
 
 
 def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
-    """Minimal pairs, `per_paradigm` different ones of each template, with the keys of BLiMP's JSON Lines.
+    """Minimal pairs, `per_paradigm` different ones of each paradigm, with the keys of BLiMP's JSON Lines.
 
-    A template's pairs depend on nothing but its name and the seed. Raises InputError where it has too few.
+    A paradigm's pairs depend on nothing but its name and the seed. Raises InputError where it has too few.
     """
-    for template in toy_templates():
-        rng = random.Random(f"{seed}:{template.name}")
-        for index, pair in enumerate(template.pairs(rng, per_paradigm, _in_text)):
+    for paradigm in toy_paradigms():
+        rng = random.Random(f"{seed}:{paradigm.name}")
+        for index, pair in enumerate(paradigm.pairs(rng, per_paradigm, _in_text)):
             yield {**pair, "pairID": str(index)}

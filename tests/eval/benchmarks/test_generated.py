@@ -17,11 +17,11 @@ from corpora.grammar.lexicon import Entry, NothingFits, read_table
 from corpora.grammar.symbols import MARKS
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.making import LEAST_PAIRS
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.load import load_benchmark
-from eval.benchmarks.template import Exhausted
+from eval.benchmarks.paradigm import Exhausted
 from eval.generate import write
 from pairscale.errors import ConfigError, InputError
 
@@ -37,7 +37,7 @@ def grammar(language):
 
 @lru_cache
 def of(language, name):
-    return template_of(language, name, grammar(language))
+    return paradigm_of(language, name, grammar(language))
 
 
 def drawn(language, name, seed, count):
@@ -105,7 +105,7 @@ def test_a_vocabulary_is_kept(name, seed, data):
     unknown = set(data.draw(st.lists(st.sampled_from(rare), max_size=len(rare) // 2)) if rare else [])
     known = Vocabulary({word: count for word, count in counts.items() if word not in unknown}, "treebank")
     try:
-        mine = template_of("en", name, grammar_of("en", known.knows))
+        mine = paradigm_of("en", name, grammar_of("en", known.knows))
         made = list(mine.pairs(random.Random(seed), 3, known.lacks))
     except (Exhausted, NothingFits):
         assume(False)

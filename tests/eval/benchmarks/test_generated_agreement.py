@@ -13,7 +13,7 @@ import pytest
 
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import read_table
-from eval.benchmarks.generated import FOLDER, grammar_of, template_of
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of
 
 SEEDS = (1, 2, 3, 4)
 PAIRS = 40  # of a paradigm and seed
@@ -47,8 +47,8 @@ def grammar() -> Grammar:
 
 
 def pairs(paradigm: str) -> list[dict[str, Any]]:
-    template = template_of("en", paradigm, grammar())
-    return [pair for seed in SEEDS for pair in template.pairs(random.Random(seed), PAIRS)]
+    drawn_from = paradigm_of("en", paradigm, grammar())
+    return [pair for seed in SEEDS for pair in drawn_from.pairs(random.Random(seed), PAIRS)]
 
 
 def sides(paradigm: str) -> list[tuple[Words, Words]]:

@@ -15,8 +15,8 @@ import pytest
 
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import MISSING_FORM, read_table
-from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
-from eval.benchmarks.template import Template
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of, paradigms_of
+from eval.benchmarks.paradigm import Paradigm
 from tests.support import ROOT
 from tests.support.english_reader import phrase, read, table
 
@@ -50,13 +50,13 @@ def english() -> Grammar:
 
 
 @cache
-def template(paradigm: str) -> Template:
-    return template_of("en", paradigm, english())
+def paradigm_named(paradigm: str) -> Paradigm:
+    return paradigm_of("en", paradigm, english())
 
 
 @cache
 def pairs(paradigm: str) -> list[Pair]:
-    return [pair for seed in SEEDS for pair in template(paradigm).pairs(random.Random(seed), PAIRS)]
+    return [pair for seed in SEEDS for pair in paradigm_named(paradigm).pairs(random.Random(seed), PAIRS)]
 
 
 # Lexicon
@@ -133,7 +133,7 @@ def test_paradigms_are_blimps_with_their_labels_and_flags() -> None:
     told = published()
     assert set(paradigms_of("en")) == set(told)
     for paradigm, row in told.items():
-        found = template(paradigm)
+        found = paradigm_named(paradigm)
         prefix = {("1", "0"): "one", ("0", "1"): "two", ("0", "0"): "none"}[row["one_prefix"], row["two_prefix"]]
         labels = (found.phenomenon, found.field, found.prefix)
         assert labels == (row["phenomenon"], row["field"], prefix), paradigm

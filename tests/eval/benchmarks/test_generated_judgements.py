@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from corpora.grammar.lexicon import read_table
-from eval.benchmarks.generated import FOLDER, grammar_of, template_of
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of
 from tests.support.english_reader import read, table
 
 PAIRS = 250
@@ -79,8 +79,8 @@ PREPOSITIONS = {"about", "for", "with", "at", "on", "off", "from", "to", "in", "
 
 @cache
 def pairs(paradigm: str) -> list[tuple[str, str]]:
-    template = template_of("en", paradigm, grammar_of("en"))
-    made = template.pairs(random.Random(17), PAIRS)
+    drawn_from = paradigm_of("en", paradigm, grammar_of("en"))
+    made = drawn_from.pairs(random.Random(17), PAIRS)
     return [(str(pair["sentence_good"]), str(pair["sentence_bad"])) for pair in made]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.grammar.lexicon import MISSING_FORM, read_table
-from eval.benchmarks.generated import FOLDER, grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of, paradigms_of
 from tests.support import ROOT
 
 MANDARIN = FOLDER / "mandarin"
@@ -47,12 +47,12 @@ def cell(row, *columns):
 
 
 @cache
-def template(paradigm):
-    return template_of("zh", paradigm, grammar_of("zh"))
+def paradigm_named(paradigm):
+    return paradigm_of("zh", paradigm, grammar_of("zh"))
 
 
 def drawn(paradigm, seed, count=40):
-    pairs = template(paradigm).pairs(random.Random(seed), count)
+    pairs = paradigm_named(paradigm).pairs(random.Random(seed), count)
     return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs]
 
 
@@ -96,7 +96,7 @@ def head(text):
 
 def test_paradigms_and_phenomena_are_those_of_climp():
     assert paradigms_of("zh") == sorted(PHENOMENA)
-    assert {name: template(name).phenomenon for name in PHENOMENA} == PHENOMENA
+    assert {name: paradigm_named(name).phenomenon for name in PHENOMENA} == PHENOMENA
     with (ROOT / "eval" / "published" / "climp.csv").open(encoding="utf-8", newline="") as lines:
         told = {row["name"] for row in csv.DictReader(lines) if row["level"] == "phenomenon"}
     assert set(PHENOMENA.values()) == told

@@ -8,16 +8,16 @@ from functools import cache
 import pytest
 
 from corpora.grammar.lexicon import NothingFits
-from eval.benchmarks.generated import grammar_of, paradigms_of, template_of
+from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
 
 
 @cache
-def template(paradigm):
-    return template_of("zh", paradigm, grammar_of("zh"))
+def paradigm_named(paradigm):
+    return paradigm_of("zh", paradigm, grammar_of("zh"))
 
 
 def drawn(paradigm, seed, count):
-    pairs = template(paradigm).pairs(random.Random(seed), count)
+    pairs = paradigm_named(paradigm).pairs(random.Random(seed), count)
     return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs]
 
 
@@ -239,7 +239,7 @@ def test_few_draws_are_the_same(paradigm):
     rng, seen, draws = random.Random(16), set(), 0
     while draws < 2000:
         try:
-            good, _, _ = template(paradigm)._draw(rng)
+            good, _, _ = paradigm_named(paradigm)._draw(rng)
         except NothingFits:
             continue
         seen.add(spell(good))

@@ -12,10 +12,10 @@ from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
 from eval.__main__ import run
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import FOLDER, grammar_of, making, template_of
+from eval.benchmarks.generated import FOLDER, grammar_of, making, paradigm_of
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved
 from eval.benchmarks.load import load_benchmark
-from eval.benchmarks.template import ATTEMPTS, Exhausted, Template
+from eval.benchmarks.paradigm import ATTEMPTS, Exhausted, Paradigm
 from eval.generate import write
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, StoreError
@@ -30,7 +30,7 @@ def config(**more):
 @pytest.fixture(scope="module")
 def counts():
     """How often each word occurs in 2,000 pairs."""
-    pairs = template_of("en", NAME, grammar_of("en")).pairs(random.Random(1), 2000)
+    pairs = paradigm_of("en", NAME, grammar_of("en")).pairs(random.Random(1), 2000)
     return Counter(
         word for pair in pairs for key in ("good", "bad") for word in words(pair[f"sentence_{key}"], "treebank")
     )
@@ -83,7 +83,7 @@ def test_case_does_not_matter_to_a_list_without_capitals(tmp_path, counts):
 
 def test_a_paradigm_without_any_pair_is_given_up_soon():
     draws = []
-    pairs = template_of("zh", "classifier", grammar_of("zh")).pairs(
+    pairs = paradigm_of("zh", "classifier", grammar_of("zh")).pairs(
         random.Random(1), 5, lambda good, bad: draws.append(good) or "of no use"
     )
     with pytest.raises(Exhausted, match=r"no more than 0 pairs can be drawn: of .* of no use"):
@@ -99,7 +99,7 @@ def test_empty_pools_are_known_before_anything_is_drawn():
     grammar = Grammar({"variables": {}, "phrases": {}, "zipf": None}, tables)
     described = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
     with pytest.raises(NothingFits, match=r"verb\[of=(thing|drink)\]: no row of the table 'verb' fits"):
-        Template("mine", described, grammar)
+        Paradigm("mine", described, grammar)
 
 
 def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):

@@ -1,4 +1,4 @@
-"""Templates of minimal pairs: one skeleton for both sentences, with the one contrast in braces.
+"""Paradigms as skeletons of minimal pairs: one skeleton for both sentences, with the one contrast in braces.
 
     the noun.n[kind=person] {auxiliary.n[use=perfect] / auxiliary.-n[use=perfect]} Core[participle, n, g] .
 
@@ -23,7 +23,7 @@ from pairscale.errors import InputError
 
 KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's have no field
 PREFIX_METHODS = ("one", "two", "none")
-ATTEMPTS = 20_000  # draws without a new pair after which a template counts as exhausted
+ATTEMPTS = 20_000  # draws without a new pair after which a paradigm counts as exhausted
 FIRST_ATTEMPTS = 4_000  # the same before its first pair: one that is found this rarely never comes to hundreds
 REFILL = 500  # of these, each pair that is found brings back so many: no more are spent on a pair on average
 
@@ -41,19 +41,19 @@ class Skeleton:
 
 
 class Exhausted(InputError):
-    """A template has no further pairs."""
+    """A paradigm has no further pairs."""
 
 
-class Template:
+class Paradigm:
     """A paradigm: what it tests, how, and by what skeletons (one is drawn for each pair).
 
-    Raises InputError, naming the template, for what cannot be read or drawn.
+    Raises InputError, naming the paradigm, for what cannot be read or drawn.
     """
 
     def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
-        """`where` its description stands, for errors; None: under its name in templates.yaml."""
+        """`where` its description stands, for errors; None: under its name in paradigms.yaml."""
         self.name = name
-        self._where = where or f"templates.yaml: {name}"
+        self._where = where or f"paradigms.yaml: {name}"
         if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
             raise InputError(f"{self._where}: must have {', '.join(KEYS)}, with prefix {'|'.join(PREFIX_METHODS)}")
         self.phenomenon: str = description["phenomenon"]
