@@ -9,44 +9,60 @@ python -m eval -m experiment=NAME              each run of the experiment's grid
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 from hydra.core.hydra_config import HydraConfig
 
 from eval.config import EvalConfig, PretrainedConfig
-from eval.diagnostics.config import DiagnosticConfig
 from eval.sweeps import names_a_run
 from pairscale.command.main import main
 from pairscale.errors import InputError, StoreError
-from train.models.config import ImportedConfig
+from train.models.config import ImportedConfig, ModelConfig
 from train.plan import Plan
 from train.runs.folder import run_id
 
 
 def run(config: EvalConfig) -> None:
-    """Train and score the run that the command line describes; score a whole study where it names nothing else."""
-    from eval.methods.judging import check_templates
-    from eval.run import add_pretrained, check_benchmark, score_run, score_study
+    """Train and score the run that the command line describes; score a whole study if it names nothing else."""
+    from eval.run import check_methods
 
-    if not isinstance(config.benchmark, DiagnosticConfig):  # which has no methods
-        check_templates(config)
-    if isinstance(config.model, PretrainedConfig):
-        from eval.scorers.pretrained import revisions
+    check_methods(config)
+    _SCORING.get(type(config.model), score_trained)(config)
 
-        for model in revisions(config.model):
-            one = replace(config, model=model)
-            if config.dry_run:
-                print(f"{run_id(one)}: would be loaded from {model.path} and scored on {config.benchmark.name}")
-            else:
-                score_run(*add_pretrained(one))
-    elif isinstance(config.model, ImportedConfig) and config.dry_run:
+
+def score_pretrained(config: EvalConfig) -> None:
+    """Score each revision of a model of Hugging Face."""
+    from eval.run import add_pretrained, score_run
+    from eval.scorers.pretrained import revisions
+
+    assert isinstance(config.model, PretrainedConfig)
+    for model in revisions(config.model):
+        one = replace(config, model=model)
+        if config.dry_run:
+            print(f"{run_id(one)}: would be loaded from {model.path} and scored on {config.benchmark.name}")
+        else:
+            score_run(*add_pretrained(one))
+
+
+def score_imported(config: EvalConfig) -> None:
+    """Import a published checkpoint unless that is done, and score it."""
+    from eval.run import score_run
+    from train.import_checkpoint.run import import_run
+
+    assert isinstance(config.model, ImportedConfig)
+    if config.dry_run:
         source = config.model.checkpoint
         print(f"{run_id(config)}: would be imported from {source} and scored on {config.benchmark.name}")
-    elif isinstance(config.model, ImportedConfig):
-        from train.import_checkpoint.run import import_run
-
+    else:
         score_run(import_run(config), config)
-    elif config.study and not names_a_run(HydraConfig.get()):
+
+
+def score_trained(config: EvalConfig) -> None:
+    """Train a run unless that is done, and score it; score all runs of a study if no run is named."""
+    from eval.run import check_benchmark, score_run, score_study
+
+    if config.study and not names_a_run(HydraConfig.get()):
         score_study(config)
     elif config.dry_run:
         plan(config)
@@ -56,21 +72,26 @@ def run(config: EvalConfig) -> None:
         score_run(train_run(config, command=True, check=functools.partial(check_benchmark, config)), config)
 
 
+_SCORING: dict[type[ModelConfig], Callable[[EvalConfig], None]] = {
+    PretrainedConfig: score_pretrained,
+    ImportedConfig: score_imported,
+}  # others are trained here
+
+
 def plan(config: EvalConfig) -> None:
     """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
     planned.begin(f"reading {config.benchmark.name}, measuring each model's speed")
-    from eval.estimate import score_bytes, scoring_memory, scoring_tokens
+    from eval.estimate import estimate_scoring
     from train.estimate import estimate
     from train.plan import Planned
 
-    expected = estimate(config)
+    training = estimate(config)
     try:
-        tokens = scoring_tokens(config, expected.tokens_per_word, expected.snapshots)
-        written = score_bytes(config, expected.snapshots)
-        memory = scoring_memory(config) if tokens else 0
-        planned.add(Planned(config, expected, tokens / expected.speed.reading, written, memory))
+        scoring = estimate_scoring(config, training.tokens_per_word, training.snapshots)
+        seconds = scoring.tokens / training.speed.reading
+        planned.add(Planned(config, training, seconds, scoring.file_bytes, scoring.memory_bytes))
     except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
-        planned.add(Planned(config, expected))
+        planned.add(Planned(config, training))
         planned.note(f"scoring is not counted: {error}")
 
 

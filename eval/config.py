@@ -69,6 +69,14 @@ class PretrainedConfig(ModelConfig):
         return int(found[1]) if found and found[1].isdecimal() else None
 
     @property
+    def several_models(self) -> bool:
+        return self.revisions is not None
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(path.stat().st_size for path in Path(self.path).glob("*.safetensors"))
+
+    @property
     def tokens(self) -> int | None:
         """Tokens of text that the model was trained on, with repeats; None where they are not known."""
         return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
@@ -231,10 +239,11 @@ class EvalConfig(RunConfig):
         if paths is not None and not (isinstance(paths, list) and paths and all(isinstance(p, str) for p in paths)):
             raise ConfigError(f"people={self.people}: must be a file or a folder, or a list of them")
         self.people = paths
-        if self.scoring.snapshots and isinstance(self.benchmark, DiagnosticConfig):
+        if self.scoring.snapshots and not self.benchmark.has_pairs:
             raise ConfigError(
                 f"scoring.snapshots=true with benchmark={self.benchmark.name}: trajectories are of pairs; leave it out"
             )
 
 
 store_schemas("model", pretrained_schema=PretrainedConfig)
+store_schemas("benchmark", benchmark_schema=BenchmarkConfig, diagnostic_schema=DiagnosticConfig)

@@ -1,88 +1,99 @@
-"""What scoring a run would take, before it is started: tokens to read, bytes to write."""
+"""What scoring a run would take, before it is started: tokens to read, bytes of files and of memory."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from corpora.words import words
+from corpora.words import count_words, words
+from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, score_label
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import cloze_metadata
-from eval.diagnostics.run import count_contexts
+from eval.diagnostics.questions import load_questions
 from eval.pairs import benchmark_key, loaded_benchmark, word_counts
 from eval.scores.files import score_path
 from pairscale.progress import working
 from train.estimate import PROCESS_BYTES
-from train.models.config import NgramConfig
 from train.runs.folder import RunFolder
 
-# Of each pair, its sentences and what a method says of them, measured on BLiMP; and how much is read at a time, which
-# is the model's to say: it matters little here.
+# Of each pair, its sentences and its scores by a method, measured on BLiMP; and how much is read at a time, which is
+# the model's to say: it matters little here.
 ITEM_BYTES, SCORE_BYTES = 60, 45
 TREE_WORDS, BATCH_WORDS = 512, 8192
 # Of memory, measured with a tiny LSTM on 3,350, 13,400 and 67,000 pairs: 658, 762 and 1,525 MiB with the program.
 SCORER_BYTES, PAIR_BYTES = 128 * 2**20, 12_500
 
 
-def scoring_tokens(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> float:
-    """About how many tokens the run of `config` has yet to read, for estimates of time: 0 where it is scored.
+@dataclass(frozen=True)
+class ScoringEstimate:
+    """About how much scoring takes.
 
-    `snapshots`: steps after which the run has some, or will have. What texts begin with in common counts once, as it is
-    read once, but for n-gram models. Whether a run is scored is told from the names of its files alone. Raises as
-    load_benchmark.
+    tokens: to read, 0 if all is scored. file_bytes: of all score files. memory_bytes: of the process, program included,
+    0 if all is scored.
     """
+
+    tokens: float
+    file_bytes: int
+    memory_bytes: int
+
+
+def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> ScoringEstimate:
+    """Estimate what scoring the run of `config` takes.
+
+    `snapshots`: steps after which the run has some, or will have. A common beginning of several texts counts once, as
+    it is read once, except by n-gram models. Only the names of its files tell if a run is scored. Raises as
+    load_benchmark and load_questions.
+    """
+    return _ESTIMATES[type(config.benchmark)](config, tokens_per_word, snapshots)
+
+
+def _of_pairs(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
     folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
-    if isinstance(config.benchmark, DiagnosticConfig):
-        if cloze_metadata(folder) is not None:
-            return 0.0
-        contexts = count_contexts(config.benchmark, config.corpus.reference)
-        return sum(contexts) * tokens_per_word + len(contexts)
     models = [None, *(snapshots if config.scoring.snapshots else ())]
     read = sum(
         _words_to_read(config, [name for name in config.method if not score_path(folder, name, step).exists()])
         for step in models
     )
-    return read * tokens_per_word
+    pairs = len(loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs)
+    file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(config.method) * len(models))
+    memory_bytes = PROCESS_BYTES + SCORER_BYTES + pairs * PAIR_BYTES
+    return ScoringEstimate(read * tokens_per_word, file_bytes, memory_bytes if read else 0)
 
 
-def _words_to_read(config: EvalConfig, lacking: list[str]) -> float:
-    """Reference words, and begin symbols, that one model reads for the methods that lack."""
-    if not lacking:
+def _of_questions(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
+    assert isinstance(config.benchmark, DiagnosticConfig)
+    if cloze_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
+        return ScoringEstimate(0.0, 0, 0)
+    contexts = load_questions(config.benchmark).rows["context"].unique()
+    read = sum(count_words(context, config.corpus.reference) for context in contexts)
+    return ScoringEstimate(read * tokens_per_word + len(contexts), 0, PROCESS_BYTES + SCORER_BYTES)
+
+
+_ESTIMATES = {BenchmarkConfig: _of_pairs, DiagnosticConfig: _of_questions}
+
+
+def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
+    """Return the reference words, and begin symbols, that one model reads for `methods`."""
+    if not methods:
         return 0.0
     from eval.methods.judging import template_reading
 
     key, reference = benchmark_key(config, dataclasses.asdict(config)), config.corpus.reference
     counts = word_counts(key, reference)
     total = sum(counts.values())
-    read = total + len(counts) if isinstance(config.model, NgramConfig) else _distinct_words(key, reference)
-    methods = {name: config.method[name] for name in lacking}
-    return read + template_reading(methods, config.benchmark.language, counts, reference, read / (total + len(counts)))
-
-
-def score_bytes(config: EvalConfig, snapshots: Sequence[int] = ()) -> int:
-    """About how many bytes the score files of a run of `config` take; `snapshots` as of `scoring_tokens`."""
-    if isinstance(config.benchmark, DiagnosticConfig):
-        return 0
-    pairs = loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs
-    models = 1 + (len(snapshots) if config.scoring.snapshots else 0)
-    return len(pairs) * (ITEM_BYTES + SCORE_BYTES * len(config.method) * models)
-
-
-def scoring_memory(config: EvalConfig) -> int:
-    """About how many bytes a process takes that scores a run of `config`, the program included."""
-    if isinstance(config.benchmark, DiagnosticConfig):
-        return PROCESS_BYTES + SCORER_BYTES
-    pairs = loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs
-    return PROCESS_BYTES + SCORER_BYTES + len(pairs) * PAIR_BYTES
+    read = total + len(counts) if config.model.counted else _distinct_words(key, reference)
+    chosen = {name: config.method[name] for name in methods}
+    return read + template_reading(chosen, config.benchmark.language, counts, reference, read / (total + len(counts)))
 
 
 @functools.lru_cache(maxsize=2)
 def _distinct_words(key: str, reference: str) -> int:
-    """Reference words that are read of a benchmark's sentences, each after a begin symbol, by trees of them."""
+    """Return the reference words that are read of a benchmark's sentences, each after a begin symbol, as trees."""
     from eval.scorers.trees import forests
 
     numbers: dict[str, int] = {}
@@ -90,6 +101,6 @@ def _distinct_words(key: str, reference: str) -> int:
         np.asarray([0, *(numbers.setdefault(word, len(numbers) + 1) for word in words(text, reference)), 0])
         for text in word_counts(key, reference)
     ]
-    with working("finding what sentences begin with in common"):
+    with working("finding common beginnings of sentences"):
         trees = forests(texts, np.ones(len(texts), np.int64), TREE_WORDS, BATCH_WORDS)
         return sum(forest.tokens.size for forest in trees)

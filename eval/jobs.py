@@ -9,14 +9,13 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
-from eval.config import EvalConfig, PretrainedConfig
+from eval.config import EvalConfig
 from pairscale.command.launchers.jobs import Job, Work
 from pairscale.errors import PairscaleError
 from pairscale.files import sha256_json
 from pairscale.sizes import parse_size
 from train.config import RunConfig
 from train.loop.device import takes_gpu
-from train.recipes import UntrainedConfig
 from train.runs.folder import RunFolder
 
 
@@ -57,12 +56,10 @@ def _words(config: RunConfig) -> float:
 
 
 def memory_of(jobs: Sequence[Job]) -> int:
-    """Bytes that the largest of `jobs` takes; 0 where none can be estimated, as of models that are still on a hub."""
+    """Return the bytes that the largest of `jobs` takes; 0 if none can be estimated, as of models still on a hub."""
     configs = [job.config for job in jobs if job.config]
-    trained = [config for config in configs if not isinstance(config.recipe, UntrainedConfig)]
-    largest = max(
-        (_weights(config.model) for config in configs if isinstance(config.model, PretrainedConfig)), default=0
-    )
+    trained = [config for config in configs if config.recipe.trains]
+    largest = max((config.model.weight_bytes for config in configs), default=0)  # loading takes no less
     if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             largest = max(largest, pool.submit(_peak_memory, trained).result())
@@ -73,8 +70,3 @@ def _peak_memory(configs: Sequence[EvalConfig]) -> int:
     from train.estimate import peak_memory
 
     return peak_memory(configs)
-
-
-def _weights(model: PretrainedConfig) -> int:
-    """Bytes of the files of weights in a model's folder; loading takes no less."""
-    return sum(path.stat().st_size for path in Path(model.path).glob("*.safetensors"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ import pandas as pd
 
 from corpora.words import count_words
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
+from eval.benchmarks.known_items import faulty_pairs
 from eval.benchmarks.load import Benchmark, drawn_pairs, load_benchmark
 from eval.config import EvalConfig, recorded_policy, score_label
-from eval.scores.accuracy import outcome
+from eval.scores.accuracy import accuracies, outcome
 from eval.scores.files import (
     TOKENS,
     check_same_pairs,
@@ -33,6 +34,7 @@ from eval.scores.files import (
     write_tokens,
     write_unavailable,
 )
+from eval.scores.table import accuracy_table, methods_table, trajectory_table
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_json
 from pairscale.progress import with_progress
@@ -40,6 +42,8 @@ from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from eval.methods.judging import MethodUse
     from eval.methods.sides import Side
     from eval.scorers.base import Scorer
@@ -63,8 +67,23 @@ class PairsWork:
     folder: Path
     uses: dict[str, MethodUse]
     metadata: dict[str, dict[str, Any]]
-    lacking: list[str]
+    missing: list[str]
     unrecorded: list[str]
+
+    @staticmethod
+    def check_methods(config: EvalConfig) -> None:
+        """Raise ConfigError without methods, and for templates that do not fit, before a model is loaded."""
+        from eval.methods.judging import check_templates
+
+        if not config.method:
+            raise ConfigError("method=[]: must name at least one")
+        check_templates(config)
+
+    @staticmethod
+    def check_benchmark(config: EvalConfig) -> None:
+        """Read the pairs, unless they depend on the run. Raises as load_benchmark."""
+        if config.benchmark.vocabulary not in ("run", "study"):
+            loaded_benchmark(benchmark_key(config, {}))
 
     @classmethod
     def of(
@@ -97,7 +116,7 @@ class PairsWork:
             asked = [name for name in config.benchmark.paradigms or () if name not in benchmark.unavailable]
             _check_flagged(name, benchmark, asked)
         metadata: dict[str, dict[str, Any]] = {}
-        lacking: list[str] = []
+        missing: list[str] = []
         unrecorded: list[str] = []
         for name, use in sorted(uses.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
             metadata[name] = {**use.metadata(), **common, "torch": torch.__version__}
@@ -108,11 +127,21 @@ class PairsWork:
                 metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common, scorer.settings)
             path = score_path(folder, name, common["step"])
             there = read_metadata(path) if path.exists() else {}
-            if not there or not same_scores(there, metadata[name]) or any(voter in lacking for voter in voters):
-                lacking.append(name)
+            if not there or not same_scores(there, metadata[name]) or any(voter in missing for voter in voters):
+                missing.append(name)
             elif settings and "settings" not in there:
                 unrecorded.append(name)
-        return cls(run, config, scorer, moment, key, benchmark, folder, uses, metadata, lacking, unrecorded)
+        return cls(run, config, scorer, moment, key, benchmark, folder, uses, metadata, missing, unrecorded)
+
+    @property
+    def unavailable(self) -> Mapping[str, str]:
+        """Paradigm -> why it has no pairs."""
+        return self.benchmark.unavailable
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what is odd about the pairs."""
+        return self.benchmark.notes
 
     def path(self, method: str) -> Path:
         """Of a method's score file."""
@@ -130,7 +159,34 @@ class PairsWork:
     def described(self) -> str:
         """What would be scored."""
         pairs = f"{len(self.benchmark.pairs):,} pairs"
-        return f"would score {', '.join(self.lacking)} on {pairs}" if self.lacking else "scored already"
+        return f"would score {', '.join(self.missing)} on {pairs}" if self.missing else "scored already"
+
+    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | str]:
+        """Yield what the terminal shows of the files; `trajectory`: `overall` of each snapshot."""
+        where, ties, pairs = f"{self.run.path.name} · {self.folder.name}", self.config.ties, self.benchmark.pairs
+        scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.config.method}
+        method = next(iter(scores))
+        title = f"{where} · {method}" + ("" if self.missing else " (scored already)")
+        yield accuracy_table(title, self.config.benchmark.name, scores[method], pairs, ties, width)
+        if without := self._without_faulty(scores[method]):
+            yield f"{where} · {method}: {without}"
+        if len(scores) > 1:
+            yield methods_table(f"{where} · overall by method", scores, pairs, ties)
+        if trajectory:
+            yield trajectory_table(f"{where} · overall over training", trajectory)
+        elif self.config.scoring.snapshots and self.run.read_config()["recipe"].get("bptt"):  # trained here, in steps
+            yield f"{self.run.path.name}: has no snapshots to score; trainer.snapshots=N keeps N of them"
+
+    def _without_faulty(self, scores: pd.DataFrame) -> str | None:
+        """Return the overall accuracy without the pairs known to be faulty, None if there are none."""
+        faulty = faulty_pairs(self.config.benchmark.name, scores)
+        names = ["paradigm", "pair_id"]
+        rows = scores.merge(self.benchmark.pairs[[*names, "phenomenon"]], on=names)
+        rest = rows[~pd.MultiIndex.from_frame(rows[names]).isin(pd.MultiIndex.from_frame(faulty[names]))]
+        if faulty.empty or rest.empty:
+            return None
+        whole, without = (accuracies(part, self.config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
+        return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
 
     def score(self) -> None:
         """Read what lacks in one pass; write a score file for each method, the pairs, and a sample of the tokens."""
@@ -139,7 +195,7 @@ class PairsWork:
 
         pairs = self.benchmark.pairs
         set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
-        uses = [self.uses[name] for name in self.lacking if not self.uses[name].config.voters]
+        uses = [self.uses[name] for name in self.missing if not self.uses[name].config.voters]
         if uses:
             judged = judge_pairs(self.scorer, pairs, uses, self.config.policy)
             reference = next(iter(self.metadata.values()))["reference"]
@@ -150,13 +206,13 @@ class PairsWork:
                 write_unavailable(self.folder, self.benchmark.unavailable)
             if self.moment is None:
                 chosen = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
-                shared = {key: self.metadata[self.lacking[0]][key] for key in ("policy", "benchmark", "model")}
+                shared = {key: self.metadata[self.missing[0]][key] for key in ("policy", "benchmark", "model")}
                 sides = {"good": judged.good, "bad": judged.bad}
                 write_tokens(self.folder, _token_rows(pairs, chosen, sides), shared)
             for name, rows in judged.rows.items():
                 told = self.metadata[name] | ({"prompts": judged.told[name]} if judged.told[name] else {})
                 write_scores(self.path(name), rows.join(counts), told)
-        for name in self.lacking:
+        for name in self.missing:
             given = self.uses[name].config
             if given.voters and given.trials is not None and given.seed is not None:
                 cast = {voter: read_scores(self.path(voter))[0] for voter in given.voters}

@@ -10,20 +10,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from eval.benchmarks.known_items import faulty_pairs
+from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, PretrainedConfig, score_label
 from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.questions import load_questions
 from eval.diagnostics.run import ClozeWork
-from eval.pairs import PairsWork, benchmark_key, loaded_benchmark
-from eval.scores.accuracy import accuracies
-from eval.scores.files import read_scores, score_path
-from eval.scores.table import WIDTH, accuracy_table, methods_table, trajectory_table
+from eval.pairs import PairsWork
+from eval.scores.table import WIDTH
 from eval.wandb import track_scores
 from pairscale.command.line import search_path
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
@@ -85,23 +81,29 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             )
 
 
+WORK: dict[type[BenchmarkConfig], type[PairsWork] | type[ClozeWork]] = {
+    BenchmarkConfig: PairsWork,
+    DiagnosticConfig: ClozeWork,
+}
+
+
+def check_methods(config: EvalConfig) -> None:
+    """Raise ConfigError for methods that do not fit the benchmark, before a model is loaded."""
+    WORK[type(config.benchmark)].check_methods(config)
+
+
 def check_benchmark(config: EvalConfig) -> None:
     """Read the benchmark of a run that is to be trained, unless its pairs depend on the run. Raises as scoring does."""
-    if isinstance(config.benchmark, DiagnosticConfig):
-        load_questions(config.benchmark)
-    elif config.benchmark.vocabulary not in ("run", "study"):
-        loaded_benchmark(benchmark_key(config, {}))
+    WORK[type(config.benchmark)].check_benchmark(config)
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
-    """Score a run by the methods that its score files lack; print the first one's table and the overall accuracies.
+    """Compute the scores that the files of a run lack, and print tables of all that are requested.
 
-    A diagnostic has no methods: what it asks is scored where it lacks, and all of its tables are printed.
-    `scorer` is that of the run, where it is loaded already. Raises RunError where the run is not trained, is in use, or
-    has a damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
+    `scorer`: that of the run, if it is loaded already. Raises RunError if the run is not trained, is in use, or has a
+    damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
     """
-    if not config.method and not isinstance(config.benchmark, DiagnosticConfig):
-        raise ConfigError("method=[]: must name at least one")
+    check_methods(config)
     if not run.done:
         status = run.read_manifest().get("status", "not started")
         raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
@@ -111,55 +113,33 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     fewer = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
     with run.locked(), _noted(run, config) as attempt, enough_memory(fewer):
         work = _work(run, config, scorer)
-        if isinstance(work, PairsWork) and (none := work.benchmark.unavailable):
-            told = f"{len(none)} paradigms have too few pairs of known words: {', '.join(none)}"
-            console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
+        where = f"{run.path.name} · {work.folder.name}"
+        if names := ", ".join(work.unavailable):
+            _say(f"{where}: {len(work.unavailable)} paradigms have too few pairs of known words: {names}")
         if work.unrecorded:
-            told = "scored when no file kept the begin symbol, special tokens and config.json; taken as unchanged:"
-            told += f" without {work.folder} all is scored again"
-            console.print(f"{run.path.name} · {work.folder.name}: {told}", markup=False, soft_wrap=True)
+            _say(
+                f"{where}: scored when no file kept the begin symbol, special tokens and config.json; taken as "
+                f"unchanged: without {work.folder} all is scored again"
+            )
         attempt.began = True
-        if work.lacking:
+        if work.missing:
             work.score()
         for of_snapshot in _of_snapshots(run, config):
-            if of_snapshot.lacking:
+            if of_snapshot.missing:
                 of_snapshot.score()
             trajectory.append(of_snapshot.overall())
         track_scores(run, config)
-    notes = work.questions.notes if isinstance(work, ClozeWork) else work.benchmark.notes
-    for note in filter(None, (run.read_manifest().get("stuck"), *notes)):
-        console.print(f"{run.path.name} · {work.folder.name}: {note}", markup=False, soft_wrap=True)
-    if isinstance(work, ClozeWork):
-        for part in work.tables(console.width):
+    for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
+        _say(f"{where}: {note}")
+    for part in work.tables(trajectory, console.width):
+        if isinstance(part, str):
+            _say(part)
+        else:
             console.print(part)
-        return
-    scores = {name: read_scores(score_path(work.folder, name))[0] for name in config.method}
-    method = next(iter(scores))
-    where = f"{run.path.name} · {work.folder.name}"
-    title = f"{where} · {method}" + ("" if work.lacking else " (scored already)")
-    pairs = work.benchmark.pairs
-    console.print(accuracy_table(title, config.benchmark.name, scores[method], pairs, config.ties, console.width))
-    if without := _without_faulty(config, scores[method], pairs):
-        console.print(f"{where} · {method}: {without}", markup=False, soft_wrap=True)
-    if len(scores) > 1:
-        console.print(methods_table(f"{where} · overall by method", scores, pairs, config.ties))
-    if trajectory:
-        console.print(trajectory_table(f"{where} · overall over training", trajectory))
-    elif config.scoring.snapshots and run.read_config()["recipe"].get("bptt"):  # trained here, step by step
-        told = "trainer.snapshots=N keeps N of them while a run trains"
-        console.print(f"{run.path.name}: has no snapshots to score; {told}", markup=False, soft_wrap=True)
 
 
-def _without_faulty(config: EvalConfig, scores: pd.DataFrame, pairs: pd.DataFrame) -> str | None:
-    """The overall accuracy without the pairs that are known to be faulty, where some of them are."""
-    faulty = faulty_pairs(config.benchmark.name, scores)
-    rows = scores.merge(pairs[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
-    names = pd.MultiIndex.from_frame(rows[["paradigm", "pair_id"]])
-    rest = rows[~names.isin(pd.MultiIndex.from_frame(faulty[["paradigm", "pair_id"]]))]
-    if faulty.empty or rest.empty:
-        return None
-    whole, without = (accuracies(part, config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
-    return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
+def _say(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
 
 
 @dataclass
@@ -247,13 +227,11 @@ def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> P
 
     if scorer is None:
         scorer = run_scorer(run, Execution.of(config))
-    if isinstance(config.benchmark, DiagnosticConfig):
-        return ClozeWork.of(run, config, scorer)
-    return PairsWork.of(run, config, scorer)
+    return WORK[type(config.benchmark)].of(run, config, scorer)
 
 
 def _of_snapshots(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
-    """What is asked of each snapshot of a run, by step, if scoring.snapshots asks for any."""
+    """Yield the work on each snapshot of a run, by step, if scoring.snapshots requests them."""
     if not config.scoring.snapshots:
         return
     from eval.scorers.base import Execution

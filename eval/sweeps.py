@@ -19,7 +19,7 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from eval.config import EvalConfig, PretrainedConfig
+from eval.config import EvalConfig
 from eval.jobs import job_of, memory_of
 from pairscale.command.compose import REFUSALS, composed, to_config
 from pairscale.command.launchers.jobs import Job
@@ -27,7 +27,6 @@ from pairscale.command.line import check_whole_sweep
 from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, check_name
 from train.config import RunConfig
-from train.recipes import UntrainedConfig
 from train.runs.folder import NO_STUDY, RunFolder, run_id
 from train.runs.grid import Asked, keep_grid, read_grid
 
@@ -39,7 +38,7 @@ def output_folder(kind: str, *, _root_: DictConfig) -> str:
             check_name("study", name)  # before Hydra and a launcher make folders of that name
         return str(Path(_root_.paths.runs) / (_root_.study or NO_STUDY))
     config = to_config(_root_)
-    if kind in ("run", "eval") and not isinstance(config.recipe, UntrainedConfig):
+    if kind in ("run", "eval") and config.recipe.trains:
         check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
     if kind == "none" or scores_study(_root_.hydra, config):
         return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
@@ -195,8 +194,7 @@ def keep_points(found: Iterable[tuple[list[str], DictConfig, EvalConfig]], comma
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for named, node, config in found:
-        several = isinstance(config.model, PretrainedConfig) and config.model.revisions is not None
-        if several or not (command == "train" or names_a_run(node.hydra)):
+        if config.model.several_models or not (command == "train" or names_a_run(node.hydra)):
             continue
         key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
         if config.study:

@@ -1,16 +1,13 @@
 """`python -m train`: train one run, or with -m a grid of them."""
 
 from pairscale.command.main import main
-from pairscale.errors import ConfigError
 from train.config import RunConfig
 from train.plan import Plan, Planned
-from train.recipes import UntrainedConfig
 
 
 def run(config: RunConfig) -> None:
     """Train the run that `config` describes, or say what that would take."""
-    if isinstance(config.recipe, UntrainedConfig):
-        raise ConfigError(f"model={config.model.name}: comes trained; python -m eval scores it")
+    config.recipe.check_trains(config.model.name)
     if config.dry_run:
         from train.estimate import estimate
 

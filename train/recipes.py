@@ -61,6 +61,12 @@ class RecipeConfig:
     checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
 
     moments: ClassVar[int] = 0  # numbers that the optimiser keeps of each weight
+    trains: ClassVar[bool] = True  # False: of a model that comes trained
+
+    def check_trains(self, model: str) -> None:
+        """Raise ConfigError if the model of that name comes trained."""
+        if not self.trains:
+            raise ConfigError(f"model={model}: comes trained; python -m eval scores it")
 
     def __post_init__(self) -> None:
         check_choice("recipe.export", self.export, EXPORTS)
@@ -139,6 +145,7 @@ class AdamCosineConfig(RecipeConfig):
 class UntrainedConfig(RecipeConfig):
     """The recipe of a model that comes trained: there is none."""
 
+    trains: ClassVar[bool] = False
     budget: BudgetConfig = field(default_factory=lambda: BudgetConfig(epochs=0))
     batch: int = 0
     bptt: int = 0

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
 from eval.benchmarks.forms.form import forms
-from pairscale.command.schemas import store_schemas
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from pairscale.files import sha256_json
 
@@ -62,6 +61,7 @@ class ColumnsConfig:
 class BenchmarkConfig:
     """A set of minimal pairs."""
 
+    has_pairs: ClassVar[bool] = True  # which methods judge; False: items
     name: str = MISSING
     form: str | None = None  # one of eval/benchmarks/forms/; null: that of its name, or else pairs
     path: str | None = None  # a local folder, or a file
@@ -130,6 +130,3 @@ class BenchmarkConfig:
         if self.pairs != form.usual_pairs:
             parts.append(f"pairs-{self.pairs}")
         return "+".join(parts)
-
-
-store_schemas("benchmark", benchmark_schema=BenchmarkConfig)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from omegaconf import MISSING
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.diagnostic import diagnostics
-from pairscale.command.schemas import store_schemas
 from pairscale.errors import ConfigError, check_between, check_choice
 
 QUOTES = ("as_published", "straight")
@@ -20,6 +20,7 @@ PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 class DiagnosticConfig(BenchmarkConfig):
     """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
 
+    has_pairs: ClassVar[bool] = False
     shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
     quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
     top_words: int = MISSING  # most probable words of each context to keep in topk.parquet
@@ -52,6 +53,3 @@ class DiagnosticConfig(BenchmarkConfig):
         if self.shuffles not in (None, PUBLISHED_SHUFFLES):
             parts.append(f"shuffles-{self.shuffles}")
         return "+".join(parts)
-
-
-store_schemas("benchmark", diagnostic_schema=DiagnosticConfig)

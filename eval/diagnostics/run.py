@@ -1,8 +1,8 @@
-"""Score one run on a diagnostic: what eval/run.py does with pairs and methods, for questions without methods."""
+"""One run on a diagnostic: the counterpart of eval/pairs.py for questions, which have no methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from corpora.words import count_words
-from eval.config import EvalConfig, PolicyConfig, recorded_policy, score_label
+from eval.config import EvalConfig, recorded_policy, score_label
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import TOPK, cloze_metadata, read_cloze, read_topk, write_cloze
 from eval.diagnostics.questions import Questions, load_questions
 from eval.diagnostics.table import cloze_tables
 from eval.pairs import same_scores
-from train.config import TrainerConfig
 from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
 
@@ -33,34 +31,43 @@ _POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll
 
 @dataclass(frozen=True)
 class ClozeWork:
-    """What is asked of one run, and whether it lacks.
+    """The answers that a diagnostic requests of one run.
 
-    unrecorded: its scores are of a time when settings (eval.scores.files) were not kept with them.
+    missing: True if they are not in its files; unrecorded: True if these are older than the recording of settings.
     """
 
     run: RunFolder
+    config: EvalConfig
+    benchmark: DiagnosticConfig
     scorer: Scorer
     questions: Questions
-    config: DiagnosticConfig
-    policy: PolicyConfig
-    trainer: TrainerConfig
     folder: Path
     metadata: dict[str, Any]
-    lacking: bool
+    missing: bool
     unrecorded: bool
+
+    @staticmethod
+    def check_methods(config: EvalConfig) -> None:
+        """Accept any methods: a diagnostic has none."""
+
+    @staticmethod
+    def check_benchmark(config: EvalConfig) -> None:
+        """Read the questions. Raises as `load_questions`."""
+        assert isinstance(config.benchmark, DiagnosticConfig)
+        load_questions(config.benchmark)
 
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer) -> ClozeWork:
-        """Raises what `load_questions` does, and RunError for damaged files of scores."""
+        """Compare what is requested with the files of a run. Raises as `load_questions`; RunError for damaged files."""
         import torch
 
-        asked = config.benchmark
-        assert isinstance(asked, DiagnosticConfig)
-        questions = load_questions(asked)
+        benchmark = config.benchmark
+        assert isinstance(benchmark, DiagnosticConfig)
+        questions = load_questions(benchmark)
         described = run.read_model_config()
         policy = recorded_policy(config.policy, None, scorer.pll_shift(config.policy))
         metadata = {
-            "parameters": {"top_words": asked.top_words},
+            "parameters": {"top_words": benchmark.top_words},
             "policy": {name: policy[name] for name in _POLICY if policy.get(name) is not None},
             "benchmark": {"name": questions.name, "digest": questions.digest},
             "model": {"name": described.get("path", described["name"]), "digest": scorer.digest},
@@ -71,42 +78,50 @@ class ClozeWork:
         }
         if scorer.settings:
             metadata["settings"] = scorer.settings
-        folder = run.scores(score_label(asked, config.policy))
-        there = cloze_metadata(folder)
-        lacking = there is None or not same_scores(there, metadata)
-        unrecorded = there is not None and not lacking and bool(scorer.settings) and "settings" not in there
-        return cls(run, scorer, questions, asked, config.policy, config.trainer, folder, metadata, lacking, unrecorded)
+        folder = run.scores(score_label(benchmark, config.policy))
+        recorded = cloze_metadata(folder)
+        missing = recorded is None or not same_scores(recorded, metadata)
+        unrecorded = recorded is not None and not missing and bool(scorer.settings) and "settings" not in recorded
+        return cls(run, config, benchmark, scorer, questions, folder, metadata, missing, unrecorded)
+
+    @property
+    def unavailable(self) -> Mapping[str, str]:
+        """Return {}: all questions are there."""
+        return {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what is odd about the questions."""
+        return self.questions.notes
 
     def described(self) -> str:
-        """What would be scored."""
+        """Return what would be scored, for dry runs."""
         questions = self.questions.rows
         contexts = f"{questions['context'].nunique():,} contexts of {questions['item'].nunique()} items"
-        return f"would score {contexts}" if self.lacking else "scored already"
+        return f"would score {contexts}" if self.missing else "scored already"
 
     def score(self) -> None:
-        """One pass over all different contexts; both files."""
-        set_up_cpu(self.trainer, self.run.read_manifest().get("parameters"))
+        """Ask all different contexts in one pass, and write both files."""
+        set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
         questions = self.questions.rows
-        asked = questions.groupby("context", sort=False)["candidate"].unique()
-        candidates = [list(words) for words in asked]
-        found = self.scorer.next_words(asked.index.tolist(), candidates, self.config.top_words, self.policy)
-        answers = dict(zip(asked.index, zip(candidates, found, strict=True), strict=True))
-        write_cloze(self.folder, _cloze_rows(questions, answers), _topk_rows(questions, answers), self.metadata)
+        of_context = questions.groupby("context", sort=False)["candidate"].unique()
+        candidates = [list(words) for words in of_context]
+        answers = self.scorer.next_words(
+            of_context.index.tolist(), candidates, self.benchmark.top_words, self.config.policy
+        )
+        by_context = dict(zip(of_context.index, zip(candidates, answers, strict=True), strict=True))
+        cloze, topk = _cloze_rows(questions, by_context), _topk_rows(questions, by_context)
+        write_cloze(self.folder, cloze, topk, self.metadata)
 
-    def tables(self, width: int) -> Iterator[Table | Text]:
-        """What to print of the files."""
+    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | Text | str]:
+        """Yield what the terminal shows of the files; a diagnostic has no `trajectory`."""
         cloze, _ = read_cloze(self.folder)
-        title = f"{self.run.path.name} · {self.folder.name}" + ("" if self.lacking else " (scored already)")
-        return cloze_tables(title, self.questions.name, cloze, read_topk(self.folder), self.config.show, width)
-
-
-def count_contexts(config: DiagnosticConfig, reference: str) -> list[int]:
-    """Reference words of each different context of a diagnostic, for estimates of time."""
-    return [count_words(context, reference) for context in load_questions(config).rows["context"].unique()]
+        title = f"{self.run.path.name} · {self.folder.name}" + ("" if self.missing else " (scored already)")
+        return cloze_tables(title, self.questions.name, cloze, read_topk(self.folder), self.benchmark.show, width)
 
 
 def _cloze_rows(questions: pd.DataFrame, answers: dict[str, tuple[list[str], NextWords]]) -> pd.DataFrame:
-    """Columns of eval.diagnostics.files.CLOZE."""
+    """Return the columns of eval.diagnostics.files.CLOZE; `answers`: of each context its candidates and answer."""
     at = [
         (answer, words.index(candidate))
         for context, candidate in zip(questions["context"], questions["candidate"], strict=True)
@@ -122,7 +137,7 @@ def _cloze_rows(questions: pd.DataFrame, answers: dict[str, tuple[list[str], Nex
 
 
 def _topk_rows(questions: pd.DataFrame, answers: dict[str, tuple[list[str], NextWords]]) -> pd.DataFrame:
-    """Columns of eval.diagnostics.files.TOPK, of the conditions that are not drawn at random."""
+    """Return the columns of eval.diagnostics.files.TOPK, of the conditions that are not drawn at random."""
     fixed = questions[questions["trial"].isna()].drop_duplicates(["item", "condition", "context"])
     rows = [
         (item, condition, context, place, word, prob)

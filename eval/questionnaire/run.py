@@ -13,7 +13,6 @@ from rich.markup import escape
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.load import Benchmark, load_benchmark
 from eval.config import EvalConfig
-from eval.diagnostics.config import DiagnosticConfig
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import FORMS_FILE, counted, read_sheets
 from eval.questionnaire.config import QuestionnaireConfig
@@ -79,7 +78,7 @@ def say_agreement(config: EvalConfig) -> None:
 
 def _both(config: EvalConfig) -> tuple[QuestionnaireConfig, Benchmark]:
     assert config.questionnaire is not None  # conf/questionnaire.yaml
-    if isinstance(config.benchmark, DiagnosticConfig):
+    if not config.benchmark.has_pairs:
         raise ConfigError(f"benchmark={config.benchmark.name}: a diagnostic has no pairs for people to choose from")
     pairs = resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
     return config.questionnaire, load_benchmark(pairs)

@@ -8,7 +8,7 @@ import pytest
 from hydra.core.hydra_config import HydraConfig
 
 from eval.benchmarks.load import drawn_pairs, load_benchmark
-from eval.estimate import scoring_tokens
+from eval.estimate import estimate_scoring
 from eval.pairs import loaded_benchmark
 from eval.run import score_run, score_study
 from eval.scores.files import read_items, read_scores, read_tokens, score_path
@@ -111,10 +111,10 @@ def test_what_is_scored_is_left_alone(configured):
     first = written()
     score_run(run, config)
     assert written() == first
-    assert scoring_tokens(config, 1.5) == 0
+    assert estimate_scoring(config, 1.5).tokens == 0
     # 7 different sentences as a tree after one <eos>: "The" with 5 words from "cats" on ("sleep", "sleeps" and two
     # ends), 5 from "zebra" on, 3 from "dog" on; "Who saw the", and 5 words twice
-    assert scoring_tokens(configured("method=[pen_lp]"), 2.0) == 2.0 * (1 + (1 + 5 + 5 + 3) + (3 + 5 + 5))
+    assert estimate_scoring(configured("method=[pen_lp]"), 2.0).tokens == 2.0 * (1 + (1 + 5 + 5 + 3) + (3 + 5 + 5))
     score_run(run, configured())
     assert written() | first == written()  # lp.parquet as it was
     assert set(written()) == {"lp.parquet", "mean_lp.parquet", "pen_lp.parquet"}

@@ -45,6 +45,16 @@ class ModelConfig:
         """True if a training step may leave some weights without a gradient."""
         return False
 
+    @property
+    def several_models(self) -> bool:
+        """True if it names several models, each a run of its own."""
+        return False
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of local files with weights that come trained."""
+        return 0
+
     def of_fixed_shape(self) -> ModelConfig:
         """Return a model about as large whose tensors have the same shapes whatever the tokens are."""
         return self

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from eval.diagnostics.files import read_cloze, read_topk
-from eval.diagnostics.run import count_contexts
-from eval.estimate import scoring_tokens
+from eval.estimate import estimate_scoring
 from eval.run import add_pretrained, score_run, score_study
 from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
@@ -59,9 +58,8 @@ def test_shuffles_are_read_but_have_no_top_words(configured):
 def test_what_is_scored_is_left_alone(configured, capsys):
     config = configured("benchmark=neg")
     run = made_up_run(config, made_up_model(LSTM))
-    # Two contexts of an item; four where its two words have different articles.
-    assert count_contexts(config.benchmark, "treebank") == [4, 5, 4, 4, 5, 5, 7, 8]
-    assert scoring_tokens(config, 1.5) == 42 * 1.5 + 8
+    # Two contexts of an item; four where its two words have different articles: of 4, 5, 4, 4, 5, 5, 7 and 8 words.
+    assert estimate_scoring(config, 1.5).tokens == 42 * 1.5 + 8
     score_study(configured("benchmark=neg", "dry_run=true"))
     assert "neg: would score 8 contexts of 3 items" in capsys.readouterr().out
 
@@ -73,7 +71,7 @@ def test_what_is_scored_is_left_alone(configured, capsys):
     assert set(first) == {"cloze.parquet", "topk.parquet"}
     score_run(run, configured("benchmark=neg", "benchmark.show=0", "method=[lp]"))
     assert written() == first
-    assert scoring_tokens(config, 1.5) == 0
+    assert estimate_scoring(config, 1.5).tokens == 0
     assert "(scored already)" in capsys.readouterr().out
     score_run(run, configured("benchmark=neg", "benchmark.top_words=7"))
     assert all(at != first[name] for name, at in written().items())
