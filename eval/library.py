@@ -1,7 +1,7 @@
 """Scoring from Python, with the values of conf/ that the commands use.
 
-A scorer is loaded from a run folder, a folder of a Hugging Face model, or by a model's name on the hub. It tells the
-log-probability of each token (nats), where the token stands, and whether it was `<unk>`:
+A scorer is loaded from a run folder, a folder of a Hugging Face model, or by a model's name on the hub. It gives the
+log-probability of each token (nats), the place of the token, and whether it was `<unk>`:
 
 >>> from eval import judge, load_scorer
 >>> scorer = load_scorer(folder)
@@ -31,7 +31,6 @@ import pandas as pd
 from eval.benchmarks.cells import sentence_of
 from eval.config import PLAIN, PolicyConfig
 from eval.methods.judging import MethodUse, judge_pairs
-from eval.methods.voting import vote
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
 from eval.scores.files import ITEMS
@@ -49,9 +48,9 @@ def judge(
 ) -> pd.DataFrame:
     """Judge minimal pairs by one or more methods.
 
-    pairs: good and bad sentences; or a table with the columns good and bad, and those of eval.scores.files.ITEMS that
-    there are (paradigm, pair_id, the fields of the prefix methods; pair_id is else the row's number). policy: that of
-    conf/base.yaml. language: of the templates. overrides: of the methods' values, as on the command line
+    pairs: good and bad sentences; or a table with the columns good and bad, and any others of eval.scores.files.ITEMS
+    (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number). policy: by default
+    that of conf/base.yaml. language: of the templates. overrides: of the methods' values, as on the command line
     ("method.pen_lp.alpha=0.6").
 
     Returns one row per method, pair and, where the method has them, template and trial: the columns of
@@ -60,27 +59,26 @@ def judge(
     """
     config = compose("eval", [f"method=[{','.join(methods)}]", *overrides])
     items = _items(pairs)
-    uses = {name: MethodUse.of(name, given, scorer, language) for name, given in config.method.items()}
-    read = [use for use in uses.values() if not use.config.voters]
+    uses = {name: MethodUse.of(name, values, scorer, language) for name, values in config.method.items()}
+    read = [use for use in uses.values() if not use.voters]
     rows = judge_pairs(scorer, items, read, policy).rows if read else {}
     for name, use in uses.items():
-        given = use.config
-        if given.voters and given.trials is not None and given.seed is not None:
-            if lacking := [voter for voter in given.voters if voter not in rows]:
-                raise ConfigError(f"method={name}: counts the votes of {', '.join(lacking)}: ask for them too")
-            blank = dict.fromkeys((f"{side}_words" for side in ("good", "bad")), 0)
-            cast = {voter: rows[voter].assign(**blank) for voter in given.voters}
-            rows[name] = vote(cast, given.voters, given.trials, given.seed)[0].drop(columns=list(blank))
+        if use.voters:
+            if missing := [voter for voter in use.voters if voter not in rows]:
+                raise ConfigError(f"method={name}: counts the votes of {', '.join(missing)}: request them too")
+            words = dict.fromkeys(("good_words", "bad_words"), 0)  # which votes take over from their voters
+            votes, _ = use.vote({voter: rows[voter].assign(**words) for voter in use.voters})
+            rows[name] = votes.drop(columns=list(words))
     judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
     return judged[["method", *judged.columns.drop("method")]]
 
 
 def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Columns of eval.scores.files.ITEMS, with what is not given as missing."""
+    """Return the columns of eval.scores.files.ITEMS, those that `pairs` does not have as missing."""
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
-    if lacking := {"good", "bad"} - set(table.columns):
-        raise InputError(f"pairs: no column {' and '.join(sorted(lacking))}; there are {', '.join(table.columns)}")
+    if missing := {"good", "bad"} - set(table.columns):
+        raise InputError(f"pairs: no column {' and '.join(sorted(missing))}; there are {', '.join(table.columns)}")
     for side in ("good", "bad"):
         for number, sentence in enumerate(table[side]):
             sentence_of(sentence, f"pairs: row {number}", side)

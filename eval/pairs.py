@@ -1,6 +1,4 @@
-"""Score one run on a benchmark of pairs, by methods: what eval/diagnostics/run.py does with the questions of a
-diagnostic.
-"""
+"""Scoring of one run on a benchmark of pairs, by methods; eval/diagnostics/run.py does that of diagnostics."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import dataclasses
 import functools
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +33,7 @@ from eval.scores.files import (
     write_unavailable,
 )
 from eval.scores.table import accuracy_table, methods_table, trajectory_table
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.files import sha256_json
 from pairscale.progress import with_progress
 from train.loop.device import set_up_cpu
@@ -51,11 +49,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairsWork:
-    """What is asked of one run, and which of it lacks.
+    """The scores of one run that a command asks for, and those of them that are missing.
 
-    unrecorded: methods whose score files are of a time when settings (eval.scores.files) were not kept in them.
     moment: step, words_seen and moment of the snapshot whose weights the scorer has; None: those of the exported
-    model. key: of the benchmark (`benchmark_key`). metadata: of each method's score file.
+    model. key: of the benchmark (`benchmark_key`). metadata: of each method's score file. unrecorded: methods whose
+    score files are older than the settings in them (eval.scores.files).
     """
 
     run: RunFolder
@@ -66,9 +64,9 @@ class PairsWork:
     benchmark: Benchmark
     folder: Path
     uses: dict[str, MethodUse]
-    metadata: dict[str, dict[str, Any]]
-    missing: list[str]
-    unrecorded: list[str]
+    metadata: dict[str, dict[str, Any]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    unrecorded: list[str] = field(default_factory=list)
 
     @staticmethod
     def check_methods(config: EvalConfig) -> None:
@@ -90,8 +88,6 @@ class PairsWork:
         cls, run: RunFolder, config: EvalConfig, scorer: Scorer, moment: Mapping[str, Any] | None = None
     ) -> PairsWork:
         """Raises what load_benchmark does, RunError for damaged files, ConfigError for methods that do not fit."""
-        import torch
-
         from eval.methods.judging import MethodUse
         from eval.methods.method import VOTES
 
@@ -100,38 +96,71 @@ class PairsWork:
         benchmark = loaded_benchmark(key)
         folder = run.scores(score_label(config.benchmark, config.policy))
         check_same_pairs(folder, benchmark.name, benchmark.digest)
-        common = {
-            "policy": recorded_policy(config.policy, scorer.scores_eos(config.policy), scorer.pll_shift(config.policy)),
-            "benchmark": benchmark.described,
+        named = [name for name in config.benchmark.paradigms or () if name not in benchmark.unavailable]
+        uses = {}
+        for name, parameters in config.method.items():
+            uses[name] = MethodUse.of(name, parameters, scorer, config.benchmark.language)
+            _check_flagged(name, benchmark, named)
+        work = cls(run, config, scorer, moment, key, benchmark, folder, uses)
+        common = work._common_metadata(described)
+        for use in sorted(uses.values(), key=lambda use: use.reads == VOTES):  # votes after their voters
+            work._compare(use, common)
+        return work
+
+    def _common_metadata(self, described: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the metadata that all methods share; `described` is the configuration of the run."""
+        policy, scorer = self.config.policy, self.scorer
+        return {
+            "policy": recorded_policy(policy, scorer.scores_eos(policy), scorer.pll_shift(policy)),
+            "benchmark": self.benchmark.described,
             "model": {"name": described["model"].get("path", described["model"]["name"]), "digest": scorer.digest},
             "tokenizer_digest": scorer.tokenizer_digest,
             "reference": described["corpus"]["reference"],
             "step": None,
             "sample_words": scorer.sample_words,
-            **(moment or {}),
+            **(self.moment or {}),
         }
-        uses = {}
-        for name, parameters in config.method.items():
-            uses[name] = MethodUse.of(name, parameters, scorer, config.benchmark.language)
-            asked = [name for name in config.benchmark.paradigms or () if name not in benchmark.unavailable]
-            _check_flagged(name, benchmark, asked)
-        metadata: dict[str, dict[str, Any]] = {}
-        missing: list[str] = []
-        unrecorded: list[str] = []
-        for name, use in sorted(uses.items(), key=lambda item: item[1].reads == VOTES):  # votes after what they count
-            metadata[name] = {**use.metadata(), **common, "torch": torch.__version__}
-            if settings := scorer.settings | use.settings():
-                metadata[name]["settings"] = settings
-            voters = use.config.voters or {}
-            if voters:
-                metadata[name]["voters"] = _voters(name, list(voters), folder, metadata, common, scorer.settings)
-            path = score_path(folder, name, common["step"])
-            there = read_metadata(path) if path.exists() else {}
-            if not there or not same_scores(there, metadata[name]) or any(voter in missing for voter in voters):
-                missing.append(name)
-            elif settings and "settings" not in there:
-                unrecorded.append(name)
-        return cls(run, config, scorer, moment, key, benchmark, folder, uses, metadata, missing, unrecorded)
+
+    def _compare(self, use: MethodUse, common: dict[str, Any]) -> None:
+        """Add a method's metadata, and its name to the missing or unrecorded ones if its score file says so."""
+        import torch
+
+        metadata = {**use.metadata(), **common, "torch": torch.__version__}
+        if settings := self.scorer.settings | use.settings():
+            metadata["settings"] = settings
+        if use.voters:
+            metadata["voters"] = self._voter_digests(use, common)
+        self.metadata[use.method] = metadata
+        path = self.path(use.method)
+        saved = read_metadata(path) if path.exists() else {}
+        if not saved or not same_scores(saved, metadata) or any(voter in self.missing for voter in use.voters):
+            self.missing.append(use.method)
+        elif settings and "settings" not in saved:
+            self.unrecorded.append(use.method)
+
+    def _voter_digests(self, use: MethodUse, common: dict[str, Any]) -> dict[str, str]:
+        """Return digests of the scores that a vote counts, of methods in the same command or scored already.
+
+        Raises RunError where they are neither, or of another model or benchmark.
+        """
+        advice = f"score all: method=[{','.join([*use.voters, use.method])}]"
+        digests = {}
+        for voter in use.voters:
+            path = self.path(voter)
+            if voter in self.metadata:
+                metadata = self.metadata[voter]
+                settings = metadata.get("settings")
+            elif path.exists():
+                metadata = read_metadata(path)
+                settings = metadata.get("settings") or self.scorer.settings
+                changed = any(settings.get(key) != value for key, value in self.scorer.settings.items())
+                saved = _comparable(metadata)
+                if changed or any(saved.get(key) != value for key, value in _comparable(common).items()):
+                    raise RunError(f"method={use.method}: {path} is of another model, benchmark or policy; {advice}")
+            else:
+                raise RunError(f"method={use.method}: counts the votes of {voter}, and there is no {path}; {advice}")
+            digests[voter] = sha256_json(_comparable(metadata) | ({"settings": settings} if settings else {}))[:16]
+        return digests
 
     @property
     def unavailable(self) -> Mapping[str, str]:
@@ -144,20 +173,20 @@ class PairsWork:
         return self.benchmark.notes
 
     def path(self, method: str) -> Path:
-        """Of a method's score file."""
+        """Return the path of a method's score file."""
         return score_path(self.folder, method, None if self.moment is None else self.moment["step"])
 
     def overall(self) -> dict[str, Any]:
-        """Of scores that are there: the moment, and of each method the mean accuracy over paradigms."""
-        found = dict(self.moment or {})
+        """Return the moment, and the mean accuracy over paradigms by each method, from the score files."""
+        means = {}
         for name in self.config.method:
             scores, _ = read_scores(self.path(name))
             right = pd.Series(outcome(scores["good"], scores["bad"], self.config.ties))
-            found[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
-        return found
+            means[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
+        return {**(self.moment or {}), **means}
 
     def described(self) -> str:
-        """What would be scored."""
+        """Return a description of the missing scores."""
         pairs = f"{len(self.benchmark.pairs):,} pairs"
         return f"would score {', '.join(self.missing)} on {pairs}" if self.missing else "scored already"
 
@@ -189,73 +218,39 @@ class PairsWork:
         return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
 
     def score(self) -> None:
-        """Read what lacks in one pass; write a score file for each method, the pairs, and a sample of the tokens."""
+        """Score the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
         from eval.methods.judging import judge_pairs
-        from eval.methods.voting import vote
 
         pairs = self.benchmark.pairs
         set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
-        uses = [self.uses[name] for name in self.missing if not self.uses[name].config.voters]
+        missing = [self.uses[name] for name in self.missing]
+        uses = [use for use in missing if not use.voters]
         if uses:
             judged = judge_pairs(self.scorer, pairs, uses, self.config.policy)
-            reference = next(iter(self.metadata.values()))["reference"]
-            known = word_counts(self.key, reference)
+            metadata = self.metadata[self.missing[0]]
+            known = word_counts(self.key, metadata["reference"])
             counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
             write_items(self.folder, pairs, **self.benchmark.described)
             if self.benchmark.unavailable:
                 write_unavailable(self.folder, self.benchmark.unavailable)
             if self.moment is None:
-                chosen = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
-                shared = {key: self.metadata[self.missing[0]][key] for key in ("policy", "benchmark", "model")}
+                sample = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
+                shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
                 sides = {"good": judged.good, "bad": judged.bad}
-                write_tokens(self.folder, _token_rows(pairs, chosen, sides), shared)
+                write_tokens(self.folder, _token_rows(pairs, sample, sides), shared)
             for name, rows in judged.rows.items():
-                told = self.metadata[name] | ({"prompts": judged.told[name]} if judged.told[name] else {})
-                write_scores(self.path(name), rows.join(counts), told)
-        for name in self.missing:
-            given = self.uses[name].config
-            if given.voters and given.trials is not None and given.seed is not None:
-                cast = {voter: read_scores(self.path(voter))[0] for voter in given.voters}
-                rows, drawn = vote(cast, given.voters, given.trials, given.seed)
-                write_scores(self.path(name), rows, self.metadata[name] | {"drawn": drawn})
+                prompts = {"prompts": judged.prompts[name]} if name in judged.prompts else {}
+                write_scores(self.path(name), rows.join(counts), self.metadata[name] | prompts)
+        for use in missing:
+            if use.voters:
+                rows, drawn = use.vote({voter: read_scores(self.path(voter))[0] for voter in use.voters})
+                write_scores(self.path(use.method), rows, self.metadata[use.method] | {"drawn": drawn})
 
 
-def _voters(
-    method: str,
-    voters: list[str],
-    folder: Path,
-    asked: dict[str, dict[str, Any]],
-    common: dict[str, Any],
-    settings: dict[str, Any],
-) -> dict[str, str]:
-    """Digests of what a vote counts: the scores of other methods, asked for in the same command or there already.
-
-    Raises RunError where they are neither, or of another model or benchmark.
-    """
-    advice = f"score all: method=[{','.join([*voters, method])}]"
-    found = {}
-    for voter in voters:
-        path = score_path(folder, voter, common["step"])
-        if voter in asked:
-            metadata = _comparable(asked[voter])
-            kept = asked[voter].get("settings")
-        elif path.exists():
-            there = read_metadata(path)
-            metadata = _comparable(there)
-            kept = there.get("settings") or settings
-            changed = any(kept.get(key) != value for key, value in settings.items())
-            if changed or any(metadata.get(key) != value for key, value in _comparable(common).items()):
-                raise RunError(f"method={method}: {path} is of another model, benchmark or policy; {advice}")
-        else:
-            raise RunError(f"method={method}: counts the votes of {voter}, and there is no {path}; {advice}")
-        found[voter] = sha256_json(metadata | ({"settings": kept} if kept else {}))[:16]
-    return found
-
-
-def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:
-    """Columns of eval.scores.files.TOKENS, by pair, side and position."""
+def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:
+    """Return the columns of eval.scores.files.TOKENS, by pair, side and position."""
     rows = []
-    for pair in chosen.tolist():
+    for pair in sample.tolist():
         name = (pairs["pair_id"].iat[pair], pairs["paradigm"].iat[pair])
         for side, judged in sides.items():
             score = judged.scores[pair]
@@ -265,40 +260,35 @@ def _token_rows(pairs: pd.DataFrame, chosen: npt.NDArray[np.int64], sides: dict[
     return pd.DataFrame(rows, columns=list(TOKENS.names))
 
 
-def _check_flagged(method: str, benchmark: Benchmark, asked: list[str]) -> None:
-    """Raise ConfigError where a method is for none of the paradigms, or not for one that was asked for by name."""
+def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:
+    """Raise ConfigError where a method judges none of the paradigms, or not one that the command names."""
     judged = set(benchmark.pairs.loc[judged_pairs(method, benchmark.pairs), "paradigm"])
-    others = sorted((set(asked) if asked else set(benchmark.pairs["paradigm"])) - judged)
-    if others and (asked or not judged):
+    others = sorted((set(named) or set(benchmark.pairs["paradigm"])) - judged)
+    if others and (named or not judged):
         raise ConfigError(
-            f"method={method}: benchmark={benchmark.name} has no such pairs in {', '.join(others[:3])}"
-            f"{' and others' if len(others) > 3 else ''} (flag {method}_method); "
-            f"it has them in {', '.join(sorted(judged)[:3]) or 'none that was asked for'}"
-            f"{f' and {len(judged) - 3} more' if len(judged) > 3 else ''}"
+            f"method={method}: benchmark={benchmark.name} has no such pairs in {first_few(others)} "
+            f"(flag {method}_method); it has them in {first_few(sorted(judged)) or 'no paradigm'}"
         )
 
 
-def same_scores(there: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether score files with the metadata `there` hold what files with the metadata `wanted` would.
+def same_scores(saved: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Return True if score files with the metadata `saved` hold what files with the metadata `wanted` would.
 
-    Older files keep no settings (the begin symbol and the like): these are then taken as unchanged.
+    Older files have no settings (the begin symbol and the like): these count as unchanged.
     """
-    unchanged = "settings" not in there or there["settings"] == wanted.get("settings")
-    return unchanged and _comparable(there) == _comparable(wanted)
+    unchanged = "settings" not in saved or saved["settings"] == wanted.get("settings")
+    return unchanged and _comparable(saved) == _comparable(wanted)
 
 
 def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
-    """A new version of torch alone is no reason to score again, nor is a choice that did not exist and is not made.
-
-    What is known only after scoring (prompts, drawn) follows from the rest.
-    """
+    """Return the metadata without the version of torch, what follows from the rest, and choices that are not made."""
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
-    kept = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn", "settings")}
-    return kept | {"policy": policy}
+    rest = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn", "settings")}
+    return rest | {"policy": policy}
 
 
 def benchmark_key(config: EvalConfig, described: Mapping[str, Any]) -> str:
-    """What `loaded_benchmark` reads, for the run that `described` is the configuration of: its vocabulary may count."""
+    """Return the argument of `loaded_benchmark` for the run of the configuration `described`, whose words may count."""
     from eval.benchmarks.generated.vocabulary import resolved
 
     return json.dumps(dataclasses.asdict(resolved(config.benchmark, described, config.paths.runs, config.paths.store)))
@@ -306,14 +296,14 @@ def benchmark_key(config: EvalConfig, described: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=2)
 def loaded_benchmark(key: str) -> Benchmark:
-    """Read once a process, which may score many runs."""
+    """Read a benchmark once in a process that scores many runs."""
     values = json.loads(key)
     return load_benchmark(BenchmarkConfig(**values | {"columns": ColumnsConfig(**values["columns"])}))
 
 
 @functools.lru_cache(maxsize=2)
 def word_counts(key: str, reference: str) -> dict[str, int]:
-    """Reference words of each different sentence of a benchmark."""
+    """Return the number of reference words of each different sentence of a benchmark."""
     pairs = loaded_benchmark(key).pairs
     texts = dict.fromkeys([*pairs["good"], *pairs["bad"]])
     counted = with_progress(((1, text) for text in texts), "counting words", len(texts), "sentences")

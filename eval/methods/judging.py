@@ -1,4 +1,4 @@
-"""Methods meet a model: what each needs is read in as few passes as can be, and becomes the rows of score files."""
+"""Judgements of a model by methods: the passes that they share, and the rows of their score files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from eval.methods.method import VOTES, check_method, judge, methods, summed
 from eval.methods.prompting import Asker
 from eval.methods.sides import Side, about
 from eval.methods.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
+from eval.methods.voting import Drawn, vote
 from eval.scorers.base import Scorer, TokenScores
 from eval.scorers.too_long import TextTooLong
 from pairscale.errors import ConfigError, InputError, RunError, check_choice
 from pairscale.files import sha256_json
 
+_OF_TEMPLATES = ("by_language", "templates")  # fields of MethodConfig that Templates.described replaces
+
 
 @dataclass(frozen=True)
 class MethodUse:
-    """One method as it is used with one model."""
+    """A method with one model."""
 
     method: str
     config: MethodConfig
@@ -45,7 +48,8 @@ class MethodUse:
         if reads == VOTES and (config.seed is None or config.trials is None or not config.voters):
             raise ConfigError(f"method.{method}: seed, trials and voters must be given")
         for voter in config.voters or {}:
-            check_choice(f"method.{method}.voters", voter, _with_templates())
+            with_templates = [name for name, other in methods().items() if other.reads in PLACEHOLDERS]
+            check_choice(f"method.{method}.voters", voter, with_templates)
         templates = templates_of(method, reads, config, language) if reads in PLACEHOLDERS else None
         asker = Asker.of(method, scorer, templates, config.chat) if templates and reads in PROMPTS else None
         return cls(method, config, templates, asker)
@@ -55,41 +59,45 @@ class MethodUse:
         return methods()[self.method].reads
 
     def metadata(self) -> dict[str, Any]:
-        """What a score file says of the method: its values in force, and its templates, by digest and in full."""
-        given = dataclasses.asdict(self.config)
-        found = {key: value for key, value in given.items() if value is not None and key not in _OF_TEMPLATES}
+        """Return the method's values in force, and its templates by digest and in full, for its score file."""
+        values = dataclasses.asdict(self.config)
+        parameters = {key: value for key, value in values.items() if value is not None and key not in _OF_TEMPLATES}
         if self.templates is None:
-            return {"method": self.method, "parameters": found}
+            return {"method": self.method, "parameters": parameters}
         described = self.templates.described()
-        found["templates"] = sha256_json(described)[:8]
+        parameters["templates"] = sha256_json(described)[:8]
         if self.asker is not None:
-            found["chat"] = self.asker.chat_template is not None
-        return {"method": self.method, "parameters": found, "templates": described}
+            parameters["chat"] = self.asker.chat_template is not None
+        return {"method": self.method, "parameters": parameters, "templates": described}
 
     def settings(self) -> dict[str, Any]:
-        """What this method's scores depend on beside the scorer's settings: the chat template that it is asked in."""
+        """Return the method's own addition to the scorer's settings: the chat template of its prompts."""
         if self.asker is None or self.asker.chat_template is None:
             return {}
         return {"chat_template": self.asker.chat_template.digest}
 
+    @property
+    def voters(self) -> dict[str, int]:
+        """Methods and how many of their predictions vote; {} for a method that is no vote."""
+        return self.config.voters or {}
 
-def _with_templates() -> list[str]:
-    return [name for name, method in methods().items() if method.reads in PLACEHOLDERS]
-
-
-_OF_TEMPLATES = ("by_language", "templates")  # fields that metadata tells in its own way
+    def vote(self, scores: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[Drawn]]:
+        """Return the rows of a vote and its draws, from the rows of its voters."""
+        assert self.config.trials is not None
+        assert self.config.seed is not None
+        return vote(scores, self.voters, self.config.trials, self.config.seed)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What methods say of P pairs.
+    """Judgements of P pairs by methods.
 
     rows: of each method, columns of eval.scores.files.SCORES without the counts of words; their index is the pair's
-    position. told: of each method what is known only after scoring, for its metadata. good, bad: the sentences alone.
+    position. prompts: of each method that asks, a prompt and the answers, for metadata. good, bad: the sentences alone.
     """
 
     rows: dict[str, pd.DataFrame]
-    told: dict[str, dict[str, Any]]
+    prompts: dict[str, dict[str, Any]]
     good: Side
     bad: Side
 
@@ -111,7 +119,6 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
         good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
     same = about(good, bad)
     of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
-    told: dict[str, dict[str, Any]] = {use.method: {} for use in uses}
     for template, users in _filled_for(uses).items():
         inputs = _fill(template, pairs)
         texts = [text for text, _ in inputs]
@@ -119,12 +126,13 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
         with _naming_the_pair(pairs):
             scores = _scored(scorer, texts, policy)
         for use in users:
-            found = scores
+            counted = scores
             if use.config.scored == "target":
-                found = [within(score, span) for score, (_, span) in zip(scores, inputs, strict=True)]
-            columns = summed(use.method, use.config, *_sides(as_read, found, policy))
+                counted = [within(score, span) for score, (_, span) in zip(scores, inputs, strict=True)]
+            columns = summed(use.method, use.config, *_sides(as_read, counted, policy))
             of_filled[use.method, template] = pd.DataFrame(columns, index=pairs.index).assign(order=None)
     rows: dict[str, pd.DataFrame] = {}
+    prompts: dict[str, dict[str, Any]] = {}
     for use in uses:
         if use.templates is None:
             rows[use.method] = judge(use.method, use.config, good, bad)
@@ -133,19 +141,19 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
             ask = methods()[use.method].ask
             assert ask is not None, use.method
             with _naming_the_pair(pairs):
-                parts, told[use.method] = ask(use.asker, pairs, use.config, policy)
+                parts, prompts[use.method] = ask(use.asker, pairs, use.config, policy)
         else:
             parts = [of_filled[use.method, template] for template in use.templates.templates]
         rows[use.method] = pd.concat(
             same.assign(template=template.name, trial=None).join(part)
             for template, part in zip(use.templates.templates, parts, strict=True)
         )
-    return Judged(rows, told, good, bad)
+    return Judged(rows, prompts, good, bad)
 
 
 @contextmanager
 def _naming_the_pair(pairs: pd.DataFrame) -> Iterator[None]:
-    """Say of which pair a text is that is too long. Texts go by pair within each side, template and order."""
+    """Name the pair of a text that is too long. Texts go by pair within each side, template and order."""
     try:
         yield
     except TextTooLong as error:
@@ -154,11 +162,11 @@ def _naming_the_pair(pairs: pd.DataFrame) -> Iterator[None]:
 
 
 def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[TokenScores]:
-    """Scores of texts. Raises RunError where they are NaN, InputError where the model knows no token of any text."""
+    """Return scores of texts. Raises RunError for NaN, InputError where the model knows no token of any text."""
     scores = scorer.score(texts, policy)
     for text, score in zip(texts, scores, strict=True):
         if np.isnan(score.logprobs).any():
-            raise RunError(f"{scorer.name}: its score of {shown(text)} is NaN; it has no judgement of it")
+            raise RunError(f"{scorer.name}: its score of {shown(text)} is NaN")
     of_text = [score.spans[:, 1] > score.spans[:, 0] for score in scores]  # <eos> has no characters
     if not any((inside & ~score.unk).any() for inside, score in zip(of_text, scores, strict=True)):
         raise InputError(
@@ -168,7 +176,7 @@ def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[
 
 
 def _filled_for(uses: Sequence[MethodUse]) -> dict[Template, list[MethodUse]]:
-    """Every template that is filled and scored as a text, once, and its uses."""
+    """Return the templates that are filled and scored as texts, each with its uses."""
     users: dict[Template, list[MethodUse]] = {}
     for use in uses:
         if use.templates is not None and use.asker is None:
@@ -178,7 +186,7 @@ def _filled_for(uses: Sequence[MethodUse]) -> dict[Template, list[MethodUse]]:
 
 
 def _fill(template: Template, pairs: pd.DataFrame) -> list[tuple[str, Span]]:
-    """A template with the good sentences and then with the bad ones (2P), and where in the text each of them stands."""
+    """Return a template with the good sentences, then with the bad ones (2P), and the place of each in its text."""
     good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
     if len(PLACEHOLDERS[template.kind]) == 2:
         return list(map(template.fill, [*good, *bad], [*bad, *good]))
@@ -186,7 +194,7 @@ def _fill(template: Template, pairs: pd.DataFrame) -> list[tuple[str, Span]]:
 
 
 def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> tuple[Side, Side]:
-    """Both sides from 2P scores; `as_read` holds the texts that were scored as the good and the bad ones."""
+    """Return both sides from 2P scores of the good and bad texts in `as_read`."""
     half = len(as_read)
     return Side.of("good", as_read, scores[:half], policy), Side.of("bad", as_read, scores[half:], policy)
 
@@ -198,7 +206,7 @@ def template_reading(
     reference: str,
     distinct: float = 1.0,
 ) -> float:
-    """About how many words the templates of the methods add to the sentences alone, for estimates of time.
+    """Estimate how many words the templates of the methods add to the sentences alone.
 
     `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read, as what texts
     begin with in common is read once: of a template, all up to the end of its first sentence is such a beginning, all
@@ -212,7 +220,7 @@ def template_reading(
     total, read = sum(words.values()), 0.0
     for template in templates:
         places = PLACEHOLDERS[template.kind]
-        # One word in the place of the first sentence tells where that ends; ab asks of two sentences at once.
+        # One word in the place of the first sentence shows where that ends; ab has two sentences at once.
         text, (_, end) = template.fill("x", *[""] * (len(places) - 1))
         head, tail = count_words(text[:end], reference) - 1, count_words(text[end:], reference)
         read += head + distinct * total + tail * len(words) + (len(places) - 1) * total

@@ -36,7 +36,7 @@ class Asker:
         Raises ConfigError for a model that answers no prompts, or has no chat template that works.
         """
         if not scorer.answers_prompts:
-            raise ConfigError(f"method={method}: a model of this kind cannot be asked anything")
+            raise ConfigError(f"method={method}: a model of this kind cannot answer prompts")
         if chat and scorer.chat_template is None:
             raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template")
         template = None if chat is False else scorer.chat_template

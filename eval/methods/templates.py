@@ -25,6 +25,7 @@ from eval.benchmarks.files import read_yaml
 from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
 from eval.scorers.base import TokenScores
 from pairscale.errors import ConfigError, InputError
+from pairscale.schema import checked
 
 PLACEHOLDERS = {
     "in_template": ("sentence",),
@@ -50,16 +51,15 @@ class Template:
         return re.split(rf"\{{({'|'.join(PLACEHOLDERS[self.kind])})\}}", self.text)
 
     def fill(self, *sentences: str) -> tuple[str, Span]:
-        """The text with the sentences, in the order of PLACEHOLDERS, and where in it the first of them stands.
+        """Return the text with sentences in the order of PLACEHOLDERS, and the place of the first of them in it.
 
-        What a sentence holds is not read as a placeholder.
+        Braces in a sentence are not read as a placeholder.
         """
-        given = dict(zip(PLACEHOLDERS[self.kind], sentences, strict=True))
-        first = PLACEHOLDERS[self.kind][0]
+        values = dict(zip(PLACEHOLDERS[self.kind], sentences, strict=True))
         text, span = "", (0, 0)
         for number, part in enumerate(self._parts):
-            filled = given[part] if number % 2 else part
-            if number % 2 and part == first:
+            filled = values[part] if number % 2 else part
+            if number % 2 and part == PLACEHOLDERS[self.kind][0]:
                 span = len(text), len(text) + len(filled)
             text += filled
         return text, span
@@ -77,60 +77,51 @@ class Templates:
     space: str | None
 
     def described(self) -> dict[str, Any]:
-        """All of it as plain data, for metadata."""
+        """Return all of it as plain data, for metadata."""
         texts = {"templates": [{"name": template.name, "text": template.text} for template in self.templates]}
         if self.kind not in PROMPTS:
             return texts
-        return {
-            "system": self.system,
-            "answers": list(self.answers or ()),
-            "cue": self.cue,
-            "space": self.space,
-            **texts,
-        }
+        prompt = {"system": self.system, "answers": list(self.answers or ()), "cue": self.cue, "space": self.space}
+        return prompt | texts
 
 
 def templates_of(method: str, kind: str, config: MethodConfig, language: str | None) -> Templates:
-    """The user's templates where `config.templates` gives some, else those of the benchmark's language.
+    """Return the user's templates if `config.templates` has some, else those of the benchmark's language.
 
-    Of a user's prompts what is not given (system, answers, cue, space) is that of the language.
+    A user's prompts take what they leave out (system, answers, cue, space) from those of the language.
     Raises ConfigError for a template without its placeholder, and where no language is known and it is needed;
     InputError for a file that cannot be read as templates.
     """
-    key = f"method.{method}.templates"
-    ours = (config.by_language or {}).get(language or "")
-    if config.templates is None:
-        if ours is None:
-            known = ", ".join(config.by_language or {}) or "none"
-            raise ConfigError(
-                f"method={method}: benchmark.language={'null' if language is None else language}, and there are "
-                f"templates of: {known}; give benchmark.language or {key}=FILE"
-            )
-        found, where = ours, key
-    else:
-        found, where = _users(key, config.templates, ours)
+    where = f"method.{method}.templates"
+    texts = (config.by_language or {}).get(language or "")
+    if config.templates is not None:
+        texts, where = _own(where, config.templates, texts)
+    elif texts is None:
+        known = ", ".join(config.by_language or {}) or "none"
+        raise ConfigError(
+            f"method={method}: benchmark.language={'null' if language is None else language}, and there are "
+            f"templates of: {known}; give benchmark.language or {where}=FILE"
+        )
     if kind in PROMPTS:
-        _check_prompts(where, found)
-    templates = _checked(where, kind, found.templates)
-    answers = (found.answers[0], found.answers[1]) if kind in PROMPTS and found.answers else None
-    return Templates(kind, templates, found.system, answers, found.cue, found.space)
+        _check_prompts(where, texts)
+    answers = (texts.answers[0], texts.answers[1]) if kind in PROMPTS and texts.answers else None
+    return Templates(kind, _checked(where, kind, texts.templates), texts.system, answers, texts.cue, texts.space)
 
 
-def _users(key: str, given: Any, ours: TemplatesConfig | None) -> tuple[TemplatesConfig, str]:
-    """What the user gave, and the file or key that a message names: a list, or a YAML file with one or a mapping."""
-    where = key
-    if isinstance(given, str):
-        where = f"{key}={given}"
-        given = read_yaml(where, Path(given), "a YAML file or a list")
+def _own(where: str, value: Any, ours: TemplatesConfig | None) -> tuple[TemplatesConfig, str]:
+    """Return the user's texts, from a list or a YAML file with a list or a mapping, and their place for messages."""
+    if isinstance(value, str):
+        where = f"{where}={value}"
+        value = read_yaml(where, Path(value), "a YAML file or a list")
+    values = value if isinstance(value, Mapping) else {"templates": value}
     names = [field.name for field in fields(TemplatesConfig)]
-    found = given if isinstance(given, Mapping) else {"templates": given}
-    unknown = [str(name) for name in found if name not in names]
-    if unknown:
+    if unknown := [str(name) for name in values if name not in names]:
         raise InputError(f"{where}: has {', '.join(unknown)}; must be a list of templates, or have {', '.join(names)}")
-    if not isinstance(found.get("templates"), list):
+    if not isinstance(values.get("templates"), list):
         raise InputError(f"{where}: without a list of templates")
-    items = [_item(where, number, item) for number, item in enumerate(found["templates"], start=1)]
-    return TemplatesConfig(**{**(asdict(ours) if ours else {}), **found, "templates": items}), where
+    items = [asdict(_item(where, number, item)) for number, item in enumerate(values["templates"], start=1)]
+    merged = {**(asdict(ours) if ours else {}), **values, "templates": items}
+    return checked(merged, TemplatesConfig, where, InputError, "put in quotes what YAML reads as no text"), where
 
 
 def _item(where: str, number: int, item: Any) -> TemplateConfig:
@@ -141,48 +132,44 @@ def _item(where: str, number: int, item: Any) -> TemplateConfig:
     raise InputError(f"{where}: template {number}: must be a text, or have a text and perhaps a name, got {item!r}")
 
 
-def _checked(where: str, kind: str, given: list[TemplateConfig]) -> tuple[Template, ...]:
-    if not given:
+def _checked(where: str, kind: str, items: list[TemplateConfig]) -> tuple[Template, ...]:
+    if not items:
         raise ConfigError(f"{where}: must hold at least one template")
-    found: dict[str, Template] = {}
-    for item in given:
+    templates: dict[str, Template] = {}
+    for item in items:
         check_encodes(item.name, where, "the name of a template")
         sentence_of(item.text, where, f"template {item.name}")
         for placeholder in PLACEHOLDERS[kind]:
             times = item.text.count(f"{{{placeholder}}}")
             if times != 1:
-                told = f"{times} times" if times else "without it"
                 raise ConfigError(
-                    f"{where}: template {item.name}: must have {{{placeholder}}} once, is {told}: {item.text!r}"
+                    f"{where}: template {item.name}: must have {{{placeholder}}} once, has it {times} times: "
+                    f"{item.text!r}"
                 )
-        if item.name in found:
+        if item.name in templates:
             raise ConfigError(f"{where}: two templates named {item.name}")
-        found[item.name] = Template(item.name, item.text, kind)
-    return tuple(found.values())
+        templates[item.name] = Template(item.name, item.text, kind)
+    return tuple(templates.values())
 
 
-def _check_prompts(where: str, found: TemplatesConfig) -> None:
-    """Raise ConfigError for what is no text, InputError for text with NUL or half a surrogate pair in it."""
-    for name in ("cue", "space"):
-        if not isinstance(getattr(found, name), str):
+def _check_prompts(where: str, texts: TemplatesConfig) -> None:
+    """Raise ConfigError for missing texts, InputError for text with NUL or half a surrogate pair in it."""
+    for name in ("cue", "space", "answers"):
+        if getattr(texts, name) is None:
             raise ConfigError(
                 f"{where}: no {name}; give one in a YAML file of templates, or benchmark.language to have ours"
             )
-    if not isinstance(found.system, str | None):
-        raise ConfigError(f"{where}: system is {found.system!r}, must be a text")
-    answers = found.answers
-    if not isinstance(answers, list) or len(answers) != 2 or not all(isinstance(text, str) for text in answers):
-        raise ConfigError(
-            f"{where}: answers are {answers!r}, must be two texts (in quotes: YAML reads Yes and No as true and false)"
-        )
-    parts = {"system": found.system, "cue": found.cue, "answer 1": answers[0], "answer 2": answers[1]}
+    answers = texts.answers or []
+    if len(answers) != 2:
+        raise ConfigError(f"{where}: answers are {answers!r}, must be two texts")
+    parts = {"system": texts.system, "cue": texts.cue, "answer 1": answers[0], "answer 2": answers[1]}
     for name, text in parts.items():
         if text:
             check_encodes(text, where, name)
 
 
 def within(scores: TokenScores, span: Span) -> TokenScores:
-    """The tokens of a sentence that stands at `span` of a longer text.
+    """Return the tokens of a sentence that stands at `span` of a longer text.
 
     A token counts where it covers a character of the sentence: so also one that begins before it, with the space or the
     line's end that a tokenizer joins to the first word. Tokens without a width are the first bytes of the character

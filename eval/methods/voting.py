@@ -19,7 +19,7 @@ Drawn = dict[str, list[str]]  # method -> names of templates
 
 
 def draws(templates: Mapping[str, list[str]], voters: Mapping[str, int], trials: int, seed: int) -> list[Drawn]:
-    """For each trial `voters[method]` of the method's templates, without replacement.
+    """Draw for each trial `voters[method]` of the method's templates, without replacement.
 
     A trial depends on the seed and its number alone, so more trials begin with the same ones.
     Raises ConfigError where a method has fewer templates than are to be drawn.
@@ -30,27 +30,26 @@ def draws(templates: Mapping[str, list[str]], voters: Mapping[str, int], trials:
                 f"voters: {count} of {method}, must be 1 to {len(templates[method])}: it has the templates "
                 f"{', '.join(templates[method])}"
             )
-    found = []
-    for trial in range(trials):
-        drawn: Drawn = {}
+    drawn: list[Drawn] = [{} for _ in range(trials)]
+    for trial, names in enumerate(drawn):
         for number, method in enumerate(sorted(voters)):
             order = permutation(len(templates[method]), seed, trial, number)[: voters[method]]
-            drawn[method] = [templates[method][at] for at in sorted(order.tolist())]
-        found.append(drawn)
-    return found
+            names[method] = [templates[method][at] for at in sorted(order.tolist())]
+    return drawn
 
 
 def vote(
     scores: Mapping[str, pd.DataFrame], voters: Mapping[str, int], trials: int, seed: int
 ) -> tuple[pd.DataFrame, list[Drawn]]:
-    """Rows of a score file, one per trial and pair, and what was drawn for each trial.
+    """Return rows of a score file, one per trial and pair, and the templates drawn for each trial.
 
     `scores`: rows of the score files of the methods that vote. good, bad: how many votes for the sentence; trials count
     from 1. There is no log-probability and no token.
     """
     names = {method: list(dict.fromkeys(scores[method]["template"])) for method in voters}
     drawn = draws(names, voters, trials, seed)
-    shared = ["pair_id", "paradigm", *(f"{side}_{what}" for what in ("words", "chars", "unk") for side in _SIDES)]
+    counts = [f"{side}_{of}" for of in ("words", "chars", "unk") for side in ("good", "bad")]
+    shared = ["pair_id", "paradigm", *counts]
     first = scores[next(iter(voters))]
     pairs = first.loc[first["template"] == first["template"].iloc[0], [*shared, "crit_unk"]].reset_index(drop=True)
     votes = {method: _votes(method, scores[method], names[method], pairs) for method in voters}
@@ -63,20 +62,17 @@ def vote(
     return pd.concat(rows, ignore_index=True), drawn
 
 
-_SIDES = ("good", "bad")
-
-
 def _votes(
     method: str, scores: pd.DataFrame, templates: list[str], pairs: pd.DataFrame
 ) -> dict[str, npt.NDArray[np.int8]]:
-    """template -> (P,) 1 for the good sentence, -1 for the bad one (and where there is no score), 0 for neither."""
+    """Return by template (P,) 1 for the good sentence, -1 for the bad one (and where a score is NaN), 0 for neither."""
     keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
-    found = {}
+    votes = {}
     for template in templates:
         part = scores[scores["template"] == template].set_index(["paradigm", "pair_id"])
         if len(part) != len(keys) or not keys.isin(part.index).all():
             raise RunError(f"scores of {method}: template {template} has other pairs than the rest; score it again")
         part = part.loc[keys]
         good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
-        found[template] = np.where(good > bad, 1, np.where(good == bad, 0, -1)).astype(np.int8)
-    return found
+        votes[template] = np.where(good > bad, 1, np.where(good == bad, 0, -1)).astype(np.int8)
+    return votes

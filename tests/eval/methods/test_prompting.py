@@ -47,7 +47,7 @@ def ab_prompt(asked, seed=1, **values):
 
 def judged(asked, plan, *sentences, asked_policy=None):
     found = judge_pairs(asked, pairs(*sentences), [plan], asked_policy or policy())
-    return found.rows[plan.method], found.told[plan.method]
+    return found.rows[plan.method], found.prompts.get(plan.method)
 
 
 def ids(tokenizer, text):
@@ -238,7 +238,7 @@ def test_answers_that_are_the_same_to_a_model_cannot_be_asked_for():
 
 
 def test_a_model_that_answers_nothing_is_refused():
-    with pytest.raises(ConfigError, match=r"method=yes_no: a model of this kind cannot be asked anything"):
+    with pytest.raises(ConfigError, match=r"method=yes_no: a model of this kind cannot answer prompts"):
         yes_no(object.__new__(NgramScorer))
     masked = object.__new__(MaskedScorer)
     for method in ("yes_no", "ab_prompt", "in_template_lp", "in_template_comparative_lp", "vote_p"):

@@ -98,9 +98,9 @@ def test_a_template_can_be_given_on_the_command_line():
     [
         (
             ["Is it good?"],
-            r"method\.m\.templates: template 1: must have \{sentence\} once, is without it: 'Is it good\?'",
+            r"method\.m\.templates: template 1: must have \{sentence\} once, has it 0 times: 'Is it good\?'",
         ),
-        (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, is 2 times"),
+        (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, has it 2 times"),
         ([{"name": "x", "text": "{sentence}"}] * 2, r"two templates named x"),
         ([{"name": "x", "user": "{sentence}"}], r"template 1: must be a text, or have a text"),
         ([], r"must hold at least one template"),
@@ -120,11 +120,11 @@ def test_what_is_no_template_is_one_line(templates, told):
         ("prompts: []", r"has prompts; must be a list of templates, or have system, answers, cue, space, templates"),
         (
             "answers: [Yes, No]\ntemplates: ['{sentence}']",
-            r"answers are \[True, False\], must be two texts \(in quotes",
+            r"\$\.answers\[0\]: expected str, got bool; put in quotes",
         ),
         ("- [", r"not YAML"),
         ("cue: null\ntemplates: ['{sentence}']", r"no cue; give one in a YAML file"),
-        ("system: 3\ntemplates: ['{sentence}']", r"system is 3, must be a text"),
+        ("system: 3\ntemplates: ['{sentence}']", r"\$\.system: expected str \| null, got int"),
     ],
 )
 def test_what_is_no_file_of_templates_is_one_line(tmp_path, text, told):

@@ -49,33 +49,33 @@ def changed(path, **values):
 
 def test_what_changes_scores_is_recorded_and_compared(work, folder):
     first = work("method=[lp,yes_no,vote_p]")
-    assert first.lacking == ["lp", "yes_no", "vote_p"]
+    assert first.missing == ["lp", "yes_no", "vote_p"]
     first.score()
     asked = read_metadata(first.path("lp"))["settings"]
     assert asked["begin"] == {"id": 0, "text": "<|endoftext|>"}
     assert asked["special_tokens"]["pad_token"] == {"id": 292, "text": "<pad>"}
     assert len(asked["config_digest"]) == 64
     assert "chat_template" in read_metadata(first.path("yes_no"))["settings"]
-    assert work("method=[lp,yes_no,vote_p]").lacking == []
+    assert work("method=[lp,yes_no,vote_p]").missing == []
 
     described = json.loads((folder / "config.json").read_text())
     changed(folder / "config.json", transformers_version="4.1", use_cache=False, _name_or_path="elsewhere")
-    assert work("method=[lp]").lacking == []  # none of these changes a score
+    assert work("method=[lp]").missing == []  # none of these changes a score
     changed(folder / "config.json", scale_attn_by_inverse_layer_idx=True)
-    assert work("method=[lp]").lacking == ["lp"]
+    assert work("method=[lp]").missing == ["lp"]
     (folder / "config.json").write_text(json.dumps(described))
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.chat_template = CHAT.replace("\n", " ")
     tokenizer.save_pretrained(folder)
-    assert work("method=[lp,yes_no]").lacking == ["yes_no"]
+    assert work("method=[lp,yes_no]").missing == ["yes_no"]
     work("method=[yes_no]").score()
-    assert work("method=[yes_no,vote_p]").lacking == ["vote_p"]  # which counted those of before
+    assert work("method=[yes_no,vote_p]").missing == ["vote_p"]  # which counted those of before
     tokenizer.bos_token = "<pad>"
     tokenizer.save_pretrained(folder)
     before = read_scores(first.path("lp"))[0]
     again = work("method=[lp]")
-    assert again.lacking == ["lp"]
+    assert again.missing == ["lp"]
     again.score()
     assert (read_scores(again.path("lp"))[0]["good"] - before["good"]).abs().min() > 0
 
@@ -88,7 +88,7 @@ def test_scores_from_before_settings_were_kept_are_said_to_be_taken_as_they_are(
     del metadata["settings"]
     write_scores(path, rows, metadata)
     old = work("method=[lp]")
-    assert (old.lacking, old.unrecorded) == ([], ["lp"])
+    assert (old.missing, old.unrecorded) == ([], ["lp"])
     capsys.readouterr()
     score_run(old.run, old.config, old.scorer)
     told = " ".join(capsys.readouterr().out.split())
@@ -108,4 +108,4 @@ def test_equal_weights_under_two_revisions_are_an_error(folder, tmp_path, work):
     (damaged / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"revision=checkpoint-2: the same weights as model\.revision=checkpoint-1 of"):
         work("model.revision=checkpoint-2")
-    assert work().lacking  # other weights
+    assert work().missing  # other weights
