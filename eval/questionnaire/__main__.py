@@ -1,15 +1,15 @@
-"""`python -m eval.questionnaire`: pairs of a benchmark as pages for people, and what people chose."""
+"""`python -m eval.questionnaire`: pairs of a benchmark as pages for people, and the agreement of their answers."""
 
 from eval.config import EvalConfig
 from pairscale.command.main import main
 
 
 def run(config: EvalConfig) -> None:
-    """Write the forms, or with `people` say how far the people agree who answered them."""
-    from eval.questionnaire.run import say_agreement, write_forms  # here, so that --help starts at once
+    """Write the forms, or with `people` print how far the people agree who answered them."""
+    from eval.questionnaire.run import print_agreement, write_forms  # here, so that --help starts at once
 
     if config.people:
-        say_agreement(config)
+        print_agreement(config)
     else:
         write_forms(config)
 

@@ -1,4 +1,4 @@
-"""How far people agree with a benchmark: single persons, and by majority (Warstadt et al. 2020, section 3.4)."""
+"""Agreement of people with a benchmark, singly and by majority (Warstadt et al. 2020, section 3.4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 
 
 def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Agreement of people with the labels, in each paradigm, each phenomenon and overall; columns COLUMNS.
+    """Return the agreement of people with the labels, in each paradigm, each phenomenon and overall; columns COLUMNS.
 
     `judgements`: columns of eval.questionnaire.answers.JUDGEMENTS. agreement: of single judgements ("individual"), in a
     phenomenon and overall the mean over paradigms, as accuracies are. majority: share of pairs in which more than half
@@ -34,22 +34,21 @@ def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
     units = [("paradigm", str(name), rows) for name, rows in judgements.groupby("paradigm", sort=True)]
     units += [("phenomenon", str(name), rows) for name, rows in judgements.groupby("phenomenon", sort=True)]
     units.append(("overall", "overall", judgements))
-    found = []
+    table = []
     for level, name, rows in units:
-        of_paradigms = rows.groupby("paradigm")["right"].agg(["size", "mean"])
-        share = float(of_paradigms["mean"].mean())
-        trials, quantile = _spread(rows)
-        z = float(norm.ppf(0.5 + confidence / 2))
+        shares = rows.groupby("paradigm")["right"].mean()
+        share = float(shares.mean())
+        trials, freedom = _spread(rows)
         # Wilson's interval with Student's quantile is that with the normal one and so much fewer trials.
-        fewer = (z / float(student.ppf(0.5 + confidence / 2, quantile))) ** 2
+        fewer = (norm.ppf(0.5 + confidence / 2) / student.ppf(0.5 + confidence / 2, freedom)) ** 2
         low, high = wilson(share, trials * fewer, confidence) if not math.isnan(trials) else (math.nan, math.nan)
         middle = (trials * share + 2) / (trials + 4)  # Agresti and Coull 1998
         votes = rows.groupby(["paradigm", "pair_id"])["right"].mean()
-        found.append(
+        table.append(
             {
                 "level": level,
                 "name": name,
-                "paradigms": len(of_paradigms),
+                "paradigms": len(shares),
                 "pairs": len(votes),
                 "raters": rows["rater"].nunique(),
                 "judgements": len(rows),
@@ -62,17 +61,16 @@ def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
                 "seconds": float(rows["seconds"].median()),
             }
         )
-    return pd.DataFrame(found, columns=COLUMNS)
+    return pd.DataFrame(table, columns=COLUMNS)
 
 
 def _spread(rows: pd.DataFrame) -> tuple[float, float]:
-    """How many independent judgements a mean over paradigms is worth, at most their number; and degrees of freedom.
+    """Return how many independent judgements a mean over paradigms is worth, and degrees of freedom.
 
     Judgements of one person, and of one pair, go together: the variance is that of clusters in two directions, of
     people plus of pairs (within their paradigm) minus of single judgements (Cameron, Gelbach and Miller 2011, equation
-    2.11); the number is that from which independent judgements would have it (Korn and Graubard 1998), as it is where
-    none differ. Degrees of freedom are those of the fewer clusters. NaN where there is nothing to tell people, or
-    pairs, apart.
+    2.11); the number is that of independent judgements with this variance, at most that of all (Korn and Graubard
+    1998). Degrees of freedom are those of the fewer clusters. NaN with one person, or one pair in a paradigm.
     """
     sizes = rows.groupby("paradigm")["right"].transform("size")
     paradigms, raters = rows["paradigm"].nunique(), rows["rater"].nunique()
@@ -88,28 +86,23 @@ def _spread(rows: pd.DataFrame) -> tuple[float, float]:
     return min(float(len(rows)), worth), float(min(raters - 1, (pairs - 1).sum()))
 
 
-def agreement_table(title: str, found: pd.DataFrame, threshold: float) -> Table:
-    """For a terminal, in per cent: one row per paradigm, phenomenon and overall; `found` of `agreement`."""
+def agreement_table(title: str, table: pd.DataFrame, threshold: float) -> Table:
+    """Return a table for the terminal, in per cent, with a row per paradigm, phenomenon and overall of `agreement`."""
     caption = (
         f"per cent; phenomena and overall: means over paradigms; majority: pairs in which more than half of the people "
         f"agree, a tie is none; !: less than {100 * threshold:g} of a paradigm's pairs; 95%: for new people and pairs"
     )
-    table = plain_table(title, Text(caption))
-    table.add_column("paradigm", no_wrap=True)
+    shown = plain_table(title, Text(caption))
+    shown.add_column("paradigm", no_wrap=True)
     for heading in ("people", "pairs", "judged", "agree", "95%", "majority", "ties", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for level, rows in found.groupby("level", sort=False):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for level, rows in table.groupby("level", sort=False):
         for row in rows.to_dict("records"):
             interval = "" if math.isnan(row["low"]) else f"{percent(row['low'])}–{percent(row['high'])}"
             mark = "!" if level == "paradigm" and row["majority"] < threshold else " "
-            cells = [
-                f"{row['raters']:,}",
-                f"{row['pairs']:,}",
-                f"{row['judgements']:,}",
-                percent(row["agreement"]),
-            ]
+            cells = [*(f"{row[name]:,}" for name in ("raters", "pairs", "judgements")), percent(row["agreement"])]
             cells += [interval, percent(row["majority"]) + mark, f"{row['ties']:,}", f"{row['seconds']:.1f}"]
-            table.add_row(Text(row["name"]), *cells, style="bold" if level == "overall" else None)
+            shown.add_row(Text(row["name"]), *cells, style="bold" if level == "overall" else None)
         if level != "overall":
-            table.add_row()
-    return table
+            shown.add_row()
+    return shown

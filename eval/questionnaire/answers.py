@@ -1,10 +1,10 @@
-"""Files of answers: their schema, and their reader, which trusts nothing in them. The page writes them (page.js).
+"""Files of answers: their schema, and a reader that trusts nothing in them. The page writes them (page.js).
 
     {"schema": "pairscale-answers", "version": 1,
      "benchmark": {"name", "digest"}, "form": {"name", "digest"},
      "rater": 16 hexadecimal digits, random,
-     "native": whether a native speaker, as the person says,
-     "hidden_field": whether a field was filled that people do not see,
+     "native": true for a native speaker, as the person says,
+     "hidden_field": true if a field was filled that people do not see,
      "answers": [{"paradigm", "pair_id", "position", "first", "second", "chosen": "first" | "second", "ms"}, ...],
      "checks": [{"position", "first", "second", "chosen", "ms", "passed"}, ...]}
 
@@ -29,7 +29,7 @@ from pairscale.errors import NAME, InputError
 from pairscale.schema import Count, Digest, read_json
 
 SCHEMA, VERSION = "pairscale-answers", 1
-FORMS_FILE = "questionnaire.json"  # what `python -m eval.questionnaire` writes beside its forms
+FORMS_FILE = "questionnaire.json"  # `python -m eval.questionnaire` writes it beside its forms
 MAX_BYTES = 20_000_000
 JUDGEMENTS = ["rater", "form", "paradigm", "phenomenon", "pair_id", "position", "right", "seconds"]
 
@@ -43,7 +43,7 @@ class _Form(TypedDict):
     digest: Digest
 
 
-class _Said(TypedDict):
+class _Choice(TypedDict):
     position: Count
     first: str
     second: str
@@ -51,20 +51,16 @@ class _Said(TypedDict):
     ms: Count
 
 
-class Answer(_Said):
-    """What a person chose of one pair."""
-
+class _Answer(_Choice):
     paradigm: str
     pair_id: str
 
 
-class Check(_Said):
-    """What a person chose in an attention check."""
-
+class _Check(_Choice):
     passed: bool
 
 
-class _Answers(TypedDict):
+class Answers(TypedDict):
     """Schema of a file of answers."""
 
     schema: Literal["pairscale-answers"]
@@ -73,36 +69,39 @@ class _Answers(TypedDict):
     rater: Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]
     native: bool
     hidden_field: bool
-    answers: list[Answer]
-    checks: list[Check]
+    answers: list[_Answer]
+    checks: list[_Check]
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What one person answered on one form."""
+    """One person's answers on one form."""
 
     path: Path
     benchmark: str
     digest: str  # of the benchmark
     form: str  # digest
     rater: str
-    native: bool
-    hidden_field: bool
-    answers: tuple[Answer, ...]  # as they stand in the file
-    checks: tuple[Check, ...]
+    content: Answers
 
-    @property
-    def failed(self) -> int:
-        """Attention checks in which the wrong sentence was chosen."""
-        return sum(not check["passed"] for check in self.checks)
+    def reason_to_leave_out(self, config: QuestionnaireConfig) -> str | None:
+        """Return why the answers do not count, None if they do."""
+        if self.content["hidden_field"]:
+            return "a field was filled that people do not see (a program's doing)"
+        if config.native_only and not self.content["native"]:
+            return "not by a native speaker (questionnaire.native_only=true)"
+        if sum(not check["passed"] for check in self.content["checks"]) > config.max_failed_checks:
+            allowed = f"questionnaire.max_failed_checks={config.max_failed_checks}"
+            return f"more attention checks failed than allowed ({allowed})"
+        return None
 
 
 @dataclass(frozen=True)
 class Counted:
     """The answers that count.
 
-    judgements: one row per answer, columns JUDGEMENTS: right is whether the good sentence was chosen.
-    raters: people whose answers count. notes: sentences on what does not, and why.
+    judgements: one row per answer, columns JUDGEMENTS; right: True if the good sentence was chosen.
+    raters: people whose answers count. notes: sentences on answers that do not, and why.
     """
 
     judgements: pd.DataFrame
@@ -111,16 +110,16 @@ class Counted:
 
 
 def read_sheets(paths: Sequence[str]) -> list[Sheet]:
-    """The answers in files, and in all .json files of folders; of one that is there twice, the first.
+    """Return the answers in files, and in all .json files of folders; of two copies, the first.
 
     Raises InputError for what is missing, too large, no JSON, of another schema or version, or not whole, and for two
-    files that say different things of one person and form.
+    files with different answers of one person on one form.
     """
     sheets: dict[tuple[str, str], Sheet] = {}
     for path in _files(paths):
         sheet = _read(path)
         same = sheets.setdefault((sheet.rater, sheet.form), sheet)
-        if (same.answers, same.checks, same.native) != (sheet.answers, sheet.checks, sheet.native):
+        if any(same.content[key] != sheet.content[key] for key in ("answers", "checks", "native")):
             raise InputError(
                 f"{path}: other answers of rater {sheet.rater} on the same form than {same.path}; keep one"
             )
@@ -128,47 +127,37 @@ def read_sheets(paths: Sequence[str]) -> list[Sheet]:
 
 
 def _files(paths: Sequence[str]) -> list[Path]:
-    found: list[Path] = []
-    for path in (Path(given).expanduser() for given in paths):
+    files: list[Path] = []
+    for path in (Path(path).expanduser() for path in paths):
         if not path.exists():
             raise InputError(f"people: no file or folder {path}")
         inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
         inside = [file for file in inside if file.name != FORMS_FILE]
         if not inside:
             raise InputError(f"people: no .json files of answers in {path}")
-        found += inside
-    return found
+        files += inside
+    return files
 
 
 def _read(path: Path) -> Sheet:
-    saved = "must be a file that a form's page saved"
-    with suppress(OSError):  # which the reader tells
+    with suppress(OSError):  # read_json raises it in one line
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: larger than any file of answers ({MAX_BYTES // 10**6} MB)")
-    content = read_json(path, _Answers, InputError, saved, VERSION)
-    sheet = Sheet(
-        path,
-        content["benchmark"]["name"],
-        content["benchmark"]["digest"],
-        content["form"]["digest"],
-        content["rater"],
-        content["native"],
-        content["hidden_field"],
-        tuple(content["answers"]),
-        tuple(content["checks"]),
-    )
-    asked = [(answer["paradigm"], answer["pair_id"], answer["first"], answer["second"]) for answer in sheet.answers]
-    checks = [(check["first"], check["second"]) for check in sheet.checks]
-    positions = [said["position"] for said in (*sheet.answers, *sheet.checks)]
-    if form_digest(sheet.digest, asked, checks) != sheet.form or sorted(positions) != [*range(len(positions))]:
+    content = read_json(path, Answers, InputError, "must be a file that a form's page saved", VERSION)
+    benchmark, form = content["benchmark"], content["form"]["digest"]
+    answers, checks = content["answers"], content["checks"]
+    pairs = [(answer["paradigm"], answer["pair_id"], answer["first"], answer["second"]) for answer in answers]
+    digest = form_digest(benchmark["digest"], pairs, [(check["first"], check["second"]) for check in checks])
+    positions = sorted(choice["position"] for choice in (*answers, *checks))
+    if digest != form or positions != [*range(len(positions))]:
         raise InputError(f"{path}: damaged (its pairs are not those of its form): something was removed or changed")
-    return sheet
+    return Sheet(path, benchmark["name"], benchmark["digest"], form, content["rater"], content)
 
 
 def counted(
     sheets: Sequence[Sheet], name: str, digest: str, pairs: pd.DataFrame, config: QuestionnaireConfig
 ) -> Counted:
-    """Which sentence people chose in each pair, without the answers that `config` leaves out.
+    """Return people's choices in each pair, without the answers that `config` leaves out.
 
     `pairs`: columns of eval.scores.files.ITEMS, of the benchmark `name` with this digest. Raises InputError for answers
     on other pairs, and where none count.
@@ -177,8 +166,7 @@ def counted(
         (row["paradigm"], row["pair_id"]): row
         for row in pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_dict("records")
     }
-    rows: list[dict[Hashable, Any]] = []
-    seen: set[tuple[str, str, str]] = set()
+    rows: dict[tuple[str, str, str], dict[Hashable, Any]] = {}  # by rater, paradigm and pair
     left_out: Counter[str] = Counter()
     again = 0
     for sheet in sheets:
@@ -187,41 +175,32 @@ def counted(
                 f"{sheet.path}: answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), "
                 f"must be on {name} (pairs {digest[:8]})"
             )
-        reason = _reason(sheet, config)
-        if reason:
+        if reason := sheet.reason_to_leave_out(config):
             left_out[reason] += 1
             continue
-        for answer in sheet.answers:
+        for answer in sheet.content["answers"]:
             key = answer["paradigm"], answer["pair_id"]
             pair = known.get(key)
             if pair is None or {answer["first"], answer["second"]} != {pair["good"], pair["bad"]}:
                 raise InputError(f"{sheet.path}: damaged: {name} has no such pair {key[1]!r:.40} of {key[0]!r:.60}")
-            if (sheet.rater, *key) in seen:  # on two forms of the same person
+            if (sheet.rater, *key) in rows:  # on two forms of the same person
                 again += 1
                 continue
-            seen.add((sheet.rater, *key))
-            right = answer[answer["chosen"]] == pair["good"]
-            said = {"rater": sheet.rater, "form": sheet.form, "right": right, "seconds": answer["ms"] / 1000}
-            rows.append(pair | said | {"position": answer["position"]})
+            rows[sheet.rater, *key] = {
+                **pair,
+                "rater": sheet.rater,
+                "form": sheet.form,
+                "right": answer[answer["chosen"]] == pair["good"],
+                "seconds": answer["ms"] / 1000,
+                "position": answer["position"],
+            }
     notes = [f"{_plural(number, 'file')} of answers left out: {reason}." for reason, number in left_out.items()]
     if again:
         notes.append(f"{_plural(again, 'answer')} left out: to pairs that the same person had judged on another form.")
     if not rows:
         raise InputError(f"people: no answers on {name} count. {' '.join(notes)}")
-    found = pd.DataFrame(rows)[JUDGEMENTS]
-    return Counted(found, found["rater"].nunique(), notes)
-
-
-def _reason(sheet: Sheet, config: QuestionnaireConfig) -> str | None:
-    """Why a file of answers does not count; None where it does."""
-    if sheet.hidden_field:
-        return "a field was filled that people do not see (a program's doing)"
-    if config.native_only and not sheet.native:
-        return "not by a native speaker (questionnaire.native_only=true)"
-    if sheet.failed > config.max_failed_checks:
-        allowed = f"questionnaire.max_failed_checks={config.max_failed_checks}"
-        return f"more attention checks failed than allowed ({allowed})"
-    return None
+    judgements = pd.DataFrame(rows.values())[JUDGEMENTS]
+    return Counted(judgements, judgements["rater"].nunique(), notes)
 
 
 def _plural(number: int, noun: str) -> str:

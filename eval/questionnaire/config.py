@@ -1,4 +1,4 @@
-"""The types of the groups `questionnaire` and `questionnaire_text` (values: conf/)."""
+"""Types of the groups `questionnaire` and `questionnaire_text` (values: conf/)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class CheckConfig:
 
 @dataclass
 class TextConfig:
-    """What a form says, in one language; `introduction` and `thanks` are paragraphs."""
+    """The texts of a form in one language; `introduction` and `thanks` are paragraphs."""
 
     title: str = MISSING
-    introduction: list[str] = MISSING  # {pairs}: how many are asked, attention checks among them
+    introduction: list[str] = MISSING  # {pairs}: how many there are, with the attention checks
     native: str = MISSING  # a question that yes and no answer
     answers: list[str] = MISSING  # yes and no
     consent: str = MISSING  # stands beside the box that must be ticked
@@ -49,7 +49,7 @@ class TextConfig:
 
 @dataclass
 class QuestionnaireConfig:
-    """What `python -m eval.questionnaire` asks, and which answers count."""
+    """The questions of `python -m eval.questionnaire`, and which answers count."""
 
     folder: str = MISSING
     per_paradigm: int = MISSING  # pairs to draw of each paradigm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from eval.benchmarks.load import Benchmark, drawn_pairs
 from eval.questionnaire.config import CheckConfig, QuestionnaireConfig, TextConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_json
+from pairscale.schema import checked
 
 
 @dataclass(frozen=True)
 class Form:
-    """What one person judges: some pairs of a benchmark, each once.
+    """The pairs of a benchmark that one person judges, each once.
 
     pairs: rows of Benchmark.pairs. digest: `form_digest` of it.
     """
@@ -37,19 +38,19 @@ class Form:
 
 
 def form_digest(benchmark: str, pairs: Iterable[tuple[str, str, str, str]], checks: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 of what a form asks, in whatever order it stands there: so an answer tells whether it is whole.
+    """Return the SHA-256 of a form's content in any order, by which a file of answers is known to be whole.
 
     `benchmark`: its digest. `pairs`: paradigm, pair_id and the two sentences of each; `checks`: their two sentences.
     """
-    asked = sorted([paradigm, pair_id, *sorted(sentences)] for paradigm, pair_id, *sentences in pairs)
-    return sha256_json([benchmark, asked, sorted(sorted(sentences) for sentences in checks)])
+    questions = sorted([paradigm, pair_id, *sorted(sentences)] for paradigm, pair_id, *sentences in pairs)
+    return sha256_json([benchmark, questions, sorted(sorted(sentences) for sentences in checks)])
 
 
 def deal(benchmark: Benchmark, config: QuestionnaireConfig, texts: TextConfig) -> list[Form]:
-    """The forms: `per_paradigm` pairs of each paradigm, each on `raters` forms that differ in what else is on them.
+    """Return forms: `per_paradigm` pairs of each paradigm, each on `raters` forms with different other pairs.
 
     Forms of a round hold each of these pairs once, differ in size by one pair at most, and share each paradigm as
-    evenly. Which attention checks a form has is drawn too. Raises ConfigError where there are fewer checks than asked.
+    evenly. The attention checks of a form are drawn too. Raises ConfigError where the texts have fewer of them.
     """
     if config.checks > len(texts.checks):
         raise ConfigError(f"questionnaire.checks={config.checks}: the texts hold {len(texts.checks)} attention checks")
@@ -74,7 +75,7 @@ def deal(benchmark: Benchmark, config: QuestionnaireConfig, texts: TextConfig) -
 
 
 def texts_of(config: QuestionnaireConfig, language: str | None) -> tuple[TextConfig, str]:
-    """What the forms say, and the language that it is in: the benchmark's, unless `config` names another.
+    """Return the texts of the forms and their language: the benchmark's, unless `config` names another.
 
     Raises ConfigError where there are no texts of the language, InputError for a file that does not hold texts.
     """
@@ -88,39 +89,17 @@ def texts_of(config: QuestionnaireConfig, language: str | None) -> tuple[TextCon
             )
         return ours, code
     where = f"questionnaire.texts={config.texts}"
-    given = read_yaml(where, Path(config.texts))
-    return _users(where, given, ours), code
+    return _own(where, read_yaml(where, Path(config.texts)), ours), code
 
 
-def _users(where: str, given: object, ours: TextConfig | None) -> TextConfig:
+def _own(where: str, values: object, ours: TextConfig | None) -> TextConfig:
     names = [field.name for field in fields(TextConfig)]
-    if not isinstance(given, Mapping) or not set(given) <= set(names):
-        told = ", ".join(str(name) for name in given if name not in names) if isinstance(given, Mapping) else "no keys"
-        raise InputError(f"{where}: has {told}; must be texts under some of {', '.join(names)}")
-    found = {**(asdict(ours) if ours else {}), **given}
-    lacking = [name for name in names if name not in found]
-    if lacking:
-        raise InputError(
-            f"{where}: without {', '.join(lacking)}, and there are no texts of the language to take them from"
-        )
-    for name, value in found.items():
-        match name:
-            case "checks":
-                fits = _all(value, Mapping) and all(
-                    set(check) == {"good", "bad"} and _all([*check.values()], str) for check in value
-                )
-                allowed = "a list, each with the texts good and bad"
-            case "introduction" | "thanks" | "answers":
-                fits, allowed = _all(value, str), "a list of texts"
-            case _:
-                fits, allowed = isinstance(value, str), "a text"
-        if not fits:
-            raise InputError(
-                f"{where}: {name} is {value!r}, must be {allowed} (in quotes where YAML reads it as another)"
-            )
-    found["checks"] = [CheckConfig(**check) for check in found["checks"]]
-    return TextConfig(**found)
-
-
-def _all(values: object, of: type) -> bool:
-    return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(one, of) for one in values)
+    if not isinstance(values, Mapping) or not set(values) <= set(names):
+        keys = [str(name) for name in values if name not in names] if isinstance(values, Mapping) else ["no keys"]
+        raise InputError(f"{where}: has {', '.join(keys)}; must be texts under some of {', '.join(names)}")
+    merged = {**(asdict(ours) if ours else {}), **values}
+    remedy = "put in quotes what YAML reads as no text" if ours else "there are no texts of the language to add them"
+    texts = checked(merged, TextConfig, where, InputError, remedy)
+    if any(set(check) != {"good", "bad"} for check in merged["checks"]):
+        raise InputError(f"{where}: checks must be a list, each with the texts good and bad")
+    return texts

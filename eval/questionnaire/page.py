@@ -1,4 +1,4 @@
-"""A form as one HTML file that needs no network. Which sentence of a pair is the good one does not stand in it."""
+"""A form as one HTML file that needs no network. It does not tell the good sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eval.questionnaire.config import TextConfig
 from eval.questionnaire.forms import Form
 from pairscale.files import write_text
 
-_SPOKEN = ("progress", "downloaded", "again_question")  # texts that the page's script fills or says
+_SPOKEN = ("progress", "downloaded", "again_question")  # texts of the page's script
 
 
 def write_page(path: Path, form: Form, benchmark: Benchmark, texts: TextConfig, language: str, of: str) -> None:
@@ -29,7 +29,7 @@ def write_page(path: Path, form: Form, benchmark: Benchmark, texts: TextConfig, 
         language=language,
         of=of,
         texts=texts,
-        asked=str(len(form.pairs) + len(form.checks)),
+        questions=str(len(form.pairs) + len(form.checks)),
         form=_described(form, benchmark, texts),
         css=(files("eval") / "theme.css").read_text(encoding="utf-8") + _asset("page.css"),
         js=_asset("page.js"),
@@ -38,7 +38,7 @@ def write_page(path: Path, form: Form, benchmark: Benchmark, texts: TextConfig, 
 
 
 def _described(form: Form, benchmark: Benchmark, texts: TextConfig) -> dict[str, Any]:
-    """What the page's script reads. Sentences are sorted, so that their order tells nothing."""
+    """Return the data of the page's script. Sentences are sorted, so that their order tells nothing."""
     checks = [(sorted([check.good, check.bad]), check.good) for check in form.checks]
     return {
         "schema": SCHEMA,

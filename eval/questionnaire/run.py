@@ -1,4 +1,4 @@
-"""What `python -m eval.questionnaire` does: write forms, or read answers to them."""
+"""The questionnaire command: write forms, or print how far the answers to them agree."""
 
 from __future__ import annotations
 
@@ -26,57 +26,48 @@ FORMS_VERSION = 1
 
 
 def write_forms(config: EvalConfig) -> None:
-    """Write an HTML file for each form, and questionnaire.json, which says what is on which.
+    """Write an HTML file for each form, and questionnaire.json, which lists the pairs of each.
 
     Raises what load_benchmark, resolved, texts_of and deal raise, and InputError where the folder holds another
     questionnaire, which people may be answering.
     """
-    asked, benchmark = _both(config)
-    texts, language = texts_of(asked, config.benchmark.language)
-    forms = deal(benchmark, asked, texts)
-    folder = Path(asked.folder)
-    listed = _listed(forms, benchmark, asked)
-    there = folder / FORMS_FILE
-    if there.exists() and read_json(there, dict[str, Any], InputError, "give questionnaire.folder=NEW") != listed:
+    settings, benchmark = _settings_and_benchmark(config)
+    texts, language = texts_of(settings, config.benchmark.language)
+    forms = deal(benchmark, settings, texts)
+    folder = Path(settings.folder)
+    listed = _listed(forms, benchmark, settings.seed)
+    index = folder / FORMS_FILE
+    if index.exists() and read_json(index, dict[str, Any], InputError, "give questionnaire.folder=NEW") != listed:
         raise InputError(
-            f"{there}: of another questionnaire, which people may be answering; give questionnaire.folder=NEW"
+            f"{index}: of another questionnaire, which people may be answering; give questionnaire.folder=NEW"
         )
     for form in forms:
         write_page(folder / f"{form.name}.html", form, benchmark, texts, language, config.benchmark.language or "")
-    write_json(there, listed)
-    console = Console()
-    drawn = pd.concat([form.pairs for form in forms]).drop_duplicates(["paradigm", "pair_id"])
-    per_paradigm = drawn["paradigm"].value_counts()
+    write_json(index, listed)
+    per_paradigm = pd.concat([form.pairs for form in forms]).drop_duplicates(["paradigm", "pair_id"])["paradigm"]
     sizes = dict.fromkeys(sorted(len(form.pairs) for form in forms))
     names = dict.fromkeys([forms[0].name, forms[-1].name])
-    told = [
-        f"{benchmark.name}: {len(drawn):,} pairs of {len(per_paradigm)} paradigms; forms: {len(forms)}, each of "
-        f"{' or '.join(map(str, sizes))} pairs and {asked.checks} attention checks",
+    lines = [
+        f"{benchmark.name}: {len(per_paradigm):,} pairs of {per_paradigm.nunique()} paradigms; forms: {len(forms)}, "
+        f"each of {' or '.join(map(str, sizes))} pairs and {settings.checks} attention checks",
         *(f"fewer pairs than questionnaire.per_paradigm: {name} ({count})"
-          for name, count in per_paradigm.items() if count < asked.per_paradigm),
+          for name, count in per_paradigm.value_counts().items() if count < settings.per_paradigm),
         f"forms: {' to '.join(str(folder / f'{name}.html') for name in names)}",
     ]  # fmt: skip
-    for line in told:
-        console.print(line, markup=False, soft_wrap=True, highlight=False)
+    Console().print("\n".join(lines), markup=False, soft_wrap=True, highlight=False)
 
 
-def say_agreement(config: EvalConfig) -> None:
+def print_agreement(config: EvalConfig) -> None:
     """Print how far the people agree whose answers `config.people` names; raises what reading them does."""
-    asked, benchmark = _both(config)
-    found = counted(read_sheets(config.people), benchmark.name, benchmark.digest, benchmark.pairs, asked)
-    console, quiet = Console(), Console(stderr=True, highlight=False)
-    console.print(
-        agreement_table(
-            f"{benchmark.name} · {found.raters} rater{'' if found.raters == 1 else 's'}",
-            agreement(found.judgements),
-            asked.threshold,
-        )
-    )
-    for note in found.notes:
-        quiet.print("[yellow]note[/]", escape(note), soft_wrap=True)
+    settings, benchmark = _settings_and_benchmark(config)
+    answers = counted(read_sheets(config.people), benchmark.name, benchmark.digest, benchmark.pairs, settings)
+    title = f"{benchmark.name} · {answers.raters} rater{'' if answers.raters == 1 else 's'}"
+    Console().print(agreement_table(title, agreement(answers.judgements), settings.threshold))
+    for note in answers.notes:
+        Console(stderr=True, highlight=False).print("[yellow]note[/]", escape(note), soft_wrap=True)
 
 
-def _both(config: EvalConfig) -> tuple[QuestionnaireConfig, Benchmark]:
+def _settings_and_benchmark(config: EvalConfig) -> tuple[QuestionnaireConfig, Benchmark]:
     assert config.questionnaire is not None  # conf/questionnaire.yaml
     if not config.benchmark.has_pairs:
         raise ConfigError(f"benchmark={config.benchmark.name}: a diagnostic has no pairs for people to choose from")
@@ -84,12 +75,12 @@ def _both(config: EvalConfig) -> tuple[QuestionnaireConfig, Benchmark]:
     return config.questionnaire, load_benchmark(pairs)
 
 
-def _listed(forms: list[Form], benchmark: Benchmark, asked: QuestionnaireConfig) -> dict[str, Any]:
-    """What is on which form, and which sentence is the good one: for whoever hands the forms out."""
+def _listed(forms: list[Form], benchmark: Benchmark, seed: int) -> dict[str, Any]:
+    """Return the pairs of each form, the good sentences named, for those who hand out the forms."""
     return {
         "version": FORMS_VERSION,
         "benchmark": {"name": benchmark.name, "digest": benchmark.digest},
-        "seed": asked.seed,
+        "seed": seed,
         "forms": [
             {
                 "file": f"{form.name}.html",

@@ -107,9 +107,9 @@ def test_texts_of_ones_own(tmp_path):
     )
     for content, told in (
         ("consnt: a", "has consnt; must be texts under some of title"),
-        ("consent: yes", "consent is True, must be a text"),
-        ("thanks: a", "thanks is 'a', must be a list of texts"),
-        ("checks: [{good: a}]", "must be a list, each with the texts good and bad"),
+        ("consent: yes", "$.consent: expected str, got bool; put in quotes"),
+        ("thanks: a", "$.thanks: expected array, got str"),
+        ("checks: [{good: a}]", "checks must be a list, each with the texts good and bad"),
         ("[", "not YAML"),
     ):
         file.write_text(content)
@@ -117,7 +117,7 @@ def test_texts_of_ones_own(tmp_path):
             texts_of(config(f"questionnaire.texts={file}"), "en")
         assert told in str(caught.value)
     file.write_text("consent: a")
-    with pytest.raises(InputError, match="no texts of the language to take them from"):
+    with pytest.raises(InputError, match=r"\$: without title, .*; there are no texts of the language to add them"):
         texts_of(config(f"questionnaire.texts={file}"), "ja")
     with pytest.raises(ConfigError, match="there are texts in en, zh; give one of these"):
         texts_of(config(), "ja")
