@@ -3,8 +3,6 @@
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, StoreError
-from tests.support import ROOT
+from tests.support.commands import Command, completed
 
 NOUNS = ["dog", "cat", "café", "fox", "owner", "狗", "farmer", "singer"]
 DOCUMENTS = [
@@ -245,17 +243,18 @@ def test_known_sizes_before_and_after(path):
 
 
 def test_many_processes_prepare_once(path, tmp_path):
-    program = (
+    program = tmp_path / "program.py"
+    program.write_text(
         "import sys; from pairscale.command.compose import compose; import corpora.prepare as p\n"
         "write = p.write_text_store\n"
         "p.write_text_store = lambda *a: (print('wrote'), write(*a))\n"
         "c = p.prepare(compose('corpora', sys.argv[1:])); print(c.sample().digest)"
     )
     given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store", "sample.size=200"]
-    command = [sys.executable, "-c", program, *given]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(4)]
-    printed = [process.communicate()[0].split() for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4
+    processes = [Command(program, *given) for _ in range(4)]
+    ended = [process.wait() for process in processes]
+    assert [done.returncode for done in ended] == [0] * 4
+    printed = [done.stdout.split() for done in ended]
     assert sum(lines.count("wrote") for lines in printed) == 1
     assert len({lines[-1] for lines in printed}) == 1
 
@@ -263,18 +262,14 @@ def test_many_processes_prepare_once(path, tmp_path):
 def test_the_command_prepares_and_reports(path, tmp_path):
     given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store"]
 
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "corpora", *given, *more]
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-
-    assert "to be prepared" in run("dry_run=true").stdout
-    done = run()
+    assert "to be prepared" in completed("corpora", *given, "dry_run=true").stdout
+    done = completed("corpora", *given)
     assert done.returncode == 0, done.stderr
     words = prepare(config(path)).text.manifest["splits"]["train"]["words"]
     for expected in (f"{words:,}", "<unk>", "words/s", "peak memory", f"{tmp_path}/store/local"):
         assert expected in done.stdout
     path.write_bytes(b"caf\xe9")
-    failed = run("corpus.name=latin")
+    failed = completed("corpora", *given, "corpus.name=latin")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.count("\n") == 1
     assert "text.txt:1: not UTF-8" in failed.stderr

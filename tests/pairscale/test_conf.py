@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 import sys
-from itertools import product
+from itertools import product, zip_longest
 
 import hydra
 import pytest
@@ -21,6 +21,7 @@ from pairscale.command.sweeps import grid
 from pairscale.errors import ConfigError
 from pairscale.sizes import format_size, parse_size, readable_size
 from tests.support import ROOT
+from tests.support.commands import completed
 from train.runs.folder import run_id
 
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
@@ -87,22 +88,16 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("group", "option"),
-    [
-        (group, option)
-        for group in ("corpus", "model", "tokenizer", "recipe", "benchmark", "logger")
-        for option in options(group)
-    ],
-)
-def test_every_option_of_a_group_converts_and_keeps_its_name(group, option):
-    config = compose("eval", [f"{group}={option}", *NEEDED.get((group, option), [])])
-    assert getattr(config, group).name == option
-
-
-def test_each_model_has_the_recipe_of_its_name():
-    for model in options("model"):
-        assert compose("train", [f"model={model}", *NEEDED.get(("model", model), [])]).recipe.name == model
+@pytest.mark.parametrize("first", ["corpus", "model", "tokenizer", "recipe"])
+def test_every_option_of_a_group_converts_and_keeps_its_name(first):
+    """Groups that know nothing of each other are chosen from together."""
+    together = {"corpus": ["corpus"], "model": ["model", "benchmark", "logger"]}.get(first, [first])
+    for chosen in zip_longest(*map(options, together)):
+        choices = {group: option for group, option in zip(together, chosen, strict=True) if option is not None}
+        words = [f"{group}={option}" for group, option in choices.items()]
+        config = compose("eval", [*words, *(word for choice in choices.items() for word in NEEDED.get(choice, []))])
+        assert {group: getattr(config, group).name for group in choices} == choices
+        assert "model" not in choices or config.recipe.name == choices["model"]
 
 
 @pytest.mark.parametrize(
@@ -178,9 +173,13 @@ def test_the_run_id_reads_well():
     assert name.startswith("txl_tiny-toy-word-125k-s2-")
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
+@pytest.fixture(scope="module")
+def toy_run():
+    return run_id(compose("eval", ["corpus=toy"]))
+
+
+def test_what_cannot_change_the_numbers_leaves_the_run_id(toy_run):
+    overrides = [
         "paths.runs=/elsewhere",
         "paths.store=/elsewhere",
         "logger=tensorboard",
@@ -194,10 +193,8 @@ def test_the_run_id_reads_well():
         "dry_run=true",
         "ties=half",
         "sample.size=1000k",
-    ],
-)
-def test_what_cannot_change_the_numbers_leaves_the_run_id(override):
-    assert run_id(compose("eval", ["corpus=toy", override])) == run_id(compose("eval", ["corpus=toy"]))
+    ]
+    assert run_id(compose("eval", ["corpus=toy", *overrides])) == toy_run
 
 
 @pytest.mark.parametrize(
@@ -220,8 +217,8 @@ def test_what_cannot_change_the_numbers_leaves_the_run_id(override):
         "precision=bf16",
     ],
 )
-def test_what_can_change_the_numbers_names_another_run(override):
-    assert run_id(compose("eval", ["corpus=toy", override])) != run_id(compose("eval", ["corpus=toy"]))
+def test_what_can_change_the_numbers_names_another_run(toy_run, override):
+    assert run_id(compose("eval", ["corpus=toy", override])) != toy_run
 
 
 @given(st.integers(1, 10**12))
@@ -250,14 +247,24 @@ def test_any_text_is_a_size_above_zero_or_an_error(text):
     assert re.fullmatch(r"[\d_./]+[kM]?", text)
 
 
+HELP = """
+import runpy, sys
+sys.argv[1:] = ["--help"]
+try:
+    runpy.run_module(COMMAND, run_name="__main__")
+except SystemExit as end:
+    print("exit code", end.code, {"torch", "lightning", "numpy", "pandas", "rich"} & set(sys.modules))
+"""
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_lists_the_groups(command):
-    done = subprocess.run(
-        [sys.executable, "-m", command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^experiment: .*\bblimp_small\b", done.stdout, re.MULTILINE)
-    assert done.stdout.splitlines()[-1].startswith("Any value")
+def test_help_lists_the_groups_and_imports_nothing_slow(command):
+    script = HELP.replace("COMMAND", repr(command))
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert re.search(r"^experiment: .*\bblimp_small\b", done.stdout, re.MULTILINE), done.stderr
+    *_, last, end = done.stdout.splitlines()
+    assert last.startswith("Any value")
+    assert end == "exit code 0 set()"
 
 
 def test_help_that_nobody_reads_to_its_end_leaves_no_traceback():
@@ -278,21 +285,8 @@ def test_the_groups_of_help_are_hydras():
     assert groups() == {group: names for group, names in shown.items() if names and group not in NO_GROUPS}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_imports_nothing_that_is_slow(command):
-    script = (
-        f"import sys; sys.argv[1:] = ['--help']; import runpy\ntry: runpy.run_module('{command}', run_name='__main__')"
-    )
-    script += (
-        "\nexcept SystemExit: print('slow:', {'torch', 'lightning', 'numpy', 'pandas', 'rich'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.stdout.splitlines()[-1] == "slow: set()"
-
-
 def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
-    arguments = [sys.executable, "-m", "train", "model.hiden=3"]
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = completed("train", "model.hiden=3")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "model.hiden: no such key; did you mean hidden?" in done.stderr

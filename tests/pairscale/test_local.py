@@ -2,9 +2,7 @@
 
 import os
 import signal
-import subprocess
 import sys
-import time
 from functools import partial
 
 import pytest
@@ -22,7 +20,8 @@ from pairscale.command.launchers.local import LocalLauncher, _visible_gpus
 from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse
-from tests.support import ROOT
+from tests.support.commands import Command, completed
+from tests.support.slurm_cluster import wait_until
 from train.estimate import estimate
 from train.runs.folder import RunFolder, study_runs
 
@@ -36,44 +35,34 @@ RUN = [
 def command(tmp_path, *more):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     launcher = ["hydra/launcher=local", "hydra.launcher.jobs=2"]
-    return [sys.executable, "-m", "train", "-m", *RUN, *paths, *launcher, *more]
+    return ["train", "-m", *RUN, *paths, *launcher, "seed=1", *more]
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_stops_no_other_and_is_told(tmp_path):
-    arguments = command(tmp_path, "recipe.budget.epochs=1", "recipe.batch=99999,8,16", "seed=1")
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 2
-    runs = study_runs(tmp_path / "runs", "s")
-    assert sorted(run.read_manifest()["status"] for run in runs) == ["done", "done", "failed"]
-    lines = done.stderr.splitlines()
-    (told,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED recipe.batch=99999" in line]
-    assert lines[told + 1].strip().startswith("pairscale train: recipe.batch=99999: more columns")
-    assert lines[-1] == "pairscale train: 1 of 3 runs failed (see above); the same command tries them again"
-    assert lines[0].startswith("3 runs, 2 at a time")
-    assert {run.read_manifest()["machine"]["threads"] for run in runs if run.done} == {1}  # small models
-
-
-@pytest.mark.slow
-def test_an_interrupt_stops_all_and_the_same_command_goes_on(tmp_path):
-    arguments = command(tmp_path, "recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "seed=1,2,3")
-    process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 200
-    while not list((tmp_path / "runs").glob("s/*/checkpoints/*.ckpt")) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=200)
-    assert process.returncode == 130, told
-    assert "the same command goes on from the last checkpoint" in told
+def test_a_sweep_goes_on_after_an_interrupt_and_past_a_run_that_fails(tmp_path):
+    arguments = command(tmp_path, "recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "recipe.batch=99999,8,16")
+    process = Command(*arguments)
+    wait_until(lambda: process.code is not None or list(tmp_path.glob("runs/s/*/checkpoints/*.ckpt")), "a checkpoint")
+    process.kill(signal.SIGINT)
+    interrupted = process.wait()
+    assert interrupted.returncode == 130, interrupted.stderr
+    assert "the same command goes on from the last checkpoint" in interrupted.stderr
     runs = study_runs(tmp_path / "runs", "s")
     assert not any(run.in_use for run in runs)
-    assert not all(run.done for run in runs) or len(runs) < 3
-    again = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=400)
-    assert again.returncode == 0, again.stderr
-    assert [run.read_manifest()["status"] for run in study_runs(tmp_path / "runs", "s")] == ["done"] * 3
+    assert sum(run.done for run in runs) < 2
+
+    again = completed(*arguments)
+    assert again.returncode == 2, again.stderr
+    runs = study_runs(tmp_path / "runs", "s")
+    assert sorted(run.read_manifest()["status"] for run in runs) == ["done", "done", "failed"]
+    assert {run.read_manifest()["machine"]["threads"] for run in runs if run.done} == {1}  # small models
     logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "local").rglob("*.log"))
     assert "resuming" in logs
+    lines = again.stderr.splitlines()
+    (failed,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED recipe.batch=99999" in line]
+    assert lines[failed + 1].strip().startswith("pairscale train: recipe.batch=99999: more columns")
+    assert lines[-1] == "pairscale train: 1 of 3 runs failed (see above); the same command tries them again"
+    assert lines[0].startswith("3 runs, 2 at a time")
 
 
 def test_runs_that_another_process_is_at_work_on_are_not_failures():

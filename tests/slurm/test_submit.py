@@ -60,6 +60,12 @@ def arguments(tmp_path):
     return ["experiment=demo", *GRID, *(f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store", "reports"))]
 
 
+@pytest.fixture(scope="module")
+def expected():
+    """The ids of the two runs that `arguments` ask for."""
+    return list(expected_runs("demo", GRID))
+
+
 def calls(folder: Path, program: str = "sbatch") -> list[list[str]]:
     path = folder / f"{program}.calls"
     return [call.splitlines() for call in path.read_text().split("\n\n") if call] if path.exists() else []
@@ -78,7 +84,7 @@ def made_up_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mea
         write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), metadata)
 
 
-def test_one_array_and_the_analysis_after_it(submit, queue, arguments, tmp_path, capsys):
+def test_one_array_and_the_analysis_after_it(submit, queue, arguments, expected, tmp_path, capsys):
     submit([*arguments, "hydra.launcher.partition=gpu", "hydra.launcher.gpus_per_node=1", "hydra.launcher.account=lab"])
     array, analysis = calls(queue)
     assert {
@@ -86,9 +92,8 @@ def test_one_array_and_the_analysis_after_it(submit, queue, arguments, tmp_path,
         "--account=lab", "--mem=8G", "--time=1440", "--cpus-per-task=2",
     } <= set(array)  # fmt: skip
     assert array[-2] == str(ROOT / "slurm" / "run.sbatch")
-    runs = expected_runs("demo", GRID)
     tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
-    assert [run for run, _ in tasks] == list(runs)
+    assert [run for run, _ in tasks] == expected
     for run, line in tasks:
         assert run_id(compose("eval", shlex.split(line))) == run
     assert {"--dependency=afterany:101", "--partition=gpu", "--account=lab"} <= set(analysis)
@@ -103,9 +108,9 @@ def test_one_array_and_the_analysis_after_it(submit, queue, arguments, tmp_path,
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
 
 
-def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments, tmp_path, capsys):
+def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments, expected, tmp_path, capsys):
     submit(arguments)
-    first, second = expected_runs("demo", GRID)
+    first, second = expected
     name = Path(calls(queue)[0][-1]).stem
     (queue / "queue").write_text(f"101|1|{name}\n102|N/A|{name}-analysis\n")
     submit(arguments)  # the first run's task ended, and the run is not done
@@ -143,8 +148,8 @@ def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments,
         (["recipe.lr=0.1"], 2),
     ],
 )
-def test_a_run_without_the_scores_that_are_asked_for_is_submitted(submit, queue, arguments, tmp_path, more, to_submit):
-    made_up_run(tmp_path, next(iter(expected_runs("demo", GRID))))
+def test_a_run_without_the_requested_scores_is_submitted(submit, queue, arguments, expected, tmp_path, more, to_submit):
+    made_up_run(tmp_path, expected[0])
     submit([*arguments, *more])
     assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
 
@@ -161,12 +166,11 @@ def mine(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("experiment", ["demo", "of_mine"])
 @pytest.mark.parametrize("flag", [True, False])
-def test_models_of_ones_own_are_submitted(submit, queue, arguments, mine, flag, experiment):
+def test_a_model_and_an_experiment_of_ones_own_are_submitted(submit, queue, arguments, mine, flag):
     quoted = str(mine).replace('"', '\\"')
     own = ["--config-dir", str(mine)] if flag else [f'hydra.searchpath=["file://{quoted}"]']
-    given = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
+    given = ["experiment=of_mine", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
     submit([argument for argument in given if argument != "model=lstm_tiny"])
     array, _ = calls(queue)
     tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]

@@ -1,8 +1,6 @@
 """The papers' numbers, typed in from the papers here, against what we make of the published accuracies."""
 
 import re
-import subprocess
-import sys
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -38,6 +36,7 @@ from analysis.papers.statements import (
 from analysis.published import published_file
 from eval.published import read_published
 from tests.support.browser import Opened
+from tests.support.commands import completed
 
 MODELS = ["5-gram", "LSTM", "TXL", "GPT-2", "people"]
 # Warstadt et al. 2020, table 3, in per cent, models as above.
@@ -262,16 +261,11 @@ def test_numbers_of_statements():
     assert [number_text(*args) for args in given] == [".35", ".0522", "64", "0", "\N{MINUS SIGN}.055", "9.7e+21"]
 
 
-def analysis(*overrides):
-    command = [sys.executable, "-m", "analysis", *overrides]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """What the command printed, and the folder that it wrote; there are no runs."""
     folder = tmp_path_factory.mktemp("reports")
-    done = analysis("published=true", f"paths.reports={folder}", f"paths.runs={folder}/none")
+    done = completed("analysis", "published=true", f"paths.reports={folder}", f"paths.runs={folder}/none")
     assert done.returncode == 0, done.stderr
     return done.stdout, folder / "published"
 
@@ -325,14 +319,14 @@ def test_the_page_is_whole_and_opens_without_complaint(written, browser):
     ],
 )
 def test_the_papers_are_not_analysed_by_a_study_s_keys(tmp_path, overrides, named):
-    done = analysis("published=true", *overrides, f"paths.reports={tmp_path}")
+    done = completed("analysis", "published=true", *overrides, f"paths.reports={tmp_path}")
     assert done.returncode == 2
     assert done.stderr.strip() == f"pairscale analysis: published=true: takes paths.reports only; leave out {named}"
     assert not list(tmp_path.iterdir())
 
 
 def test_published_is_true_or_false(tmp_path):
-    done = analysis("published=climp", f"paths.reports={tmp_path}")
+    done = completed("analysis", "published=climp", f"paths.reports={tmp_path}")
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "published" in done.stderr

@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +22,7 @@ from eval.diagnostics.questions import load_questions
 from eval.published import read_published
 from pairscale.errors import RunError
 from tests.support.browser import Opened
+from tests.support.commands import completed
 from tests.support.diagnostics import config, write_files
 from tests.support.made_up_answers import WORDS, answer
 from tests.support.made_up_study import MadeUpStudy, comes_trained
@@ -242,8 +241,7 @@ def test_half_written_scores_are_listed(study):
 
 def analysis(tmp_path, *overrides):
     paths = [f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports"]
-    command = [sys.executable, "-m", "analysis", *overrides, *paths]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    return completed("analysis", *overrides, *paths)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Models of unknown size in the report: accuracies counted by hand, beside people and published models, on no curve."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +15,7 @@ from analysis.study.judgements import judgements
 from eval.published import read_published
 from eval.scores.files import read_items, read_scores, score_path, write_scores
 from tests.support.browser import Opened
+from tests.support.commands import completed
 from tests.support.made_up_section import CONFIG
 from tests.support.made_up_study import MadeUpStudy, comes_trained
 
@@ -149,8 +148,7 @@ def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
         for folder in (runs / "made_up").glob("lstm*"):
             folder.rename(tmp_path / folder.name)
     paths = [f"paths.runs={runs}", f"paths.reports={tmp_path}/reports", f"paths.store={tmp_path}/store"]
-    command = [sys.executable, "-m", "analysis", "study=made_up", *paths]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = completed("analysis", "study=made_up", *paths)
     assert done.returncode == 0, done.stderr
     assert "made_up · blimp · models" in done.stdout
     page = Opened(browser, tmp_path / "reports" / "made_up" / "report.html", 390)

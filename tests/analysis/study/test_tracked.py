@@ -23,6 +23,7 @@ from eval.wandb import track_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
+from tests.support.commands import completed
 from tests.support.made_up_study import MadeUpStudy
 from tests.support.offline_wandb import MadeUpApi, OfflineRun, offline_runs
 from train.runs.folder import RunFolder
@@ -242,8 +243,7 @@ def test_the_command_rebuilds_and_tracks_curves(made_up, tmp_path, monkeypatch):
 
 
 def test_the_command_says_in_one_line_what_lacks(tmp_path):
-    command = [sys.executable, "-m", "analysis", "source=wandb", f"project={PROJECT}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    done = completed("analysis", "source=wandb", f"project={PROJECT}")
     assert done.returncode == 2
     assert done.stderr == (
         "pairscale analysis: source=wandb: no key for W&B; run `wandb login`, or set WANDB_API_KEY\n"

@@ -6,7 +6,6 @@ import pickle
 import random
 import struct
 import subprocess
-import sys
 import zipfile
 from collections import Counter, OrderedDict
 
@@ -15,7 +14,7 @@ import torch
 from torch.nn.backends.thnn import _get_thnn_function_backend
 
 from pairscale.errors import InputError, PairscaleError
-from tests.support import ROOT
+from tests.support.commands import completed
 from tests.support.published_models import Corpus, RNNModel, importable, randomised, save
 from train.import_checkpoint.contents import read_contents
 from train.import_checkpoint.pickles import Record, TorchFile
@@ -163,8 +162,8 @@ def test_a_pickle_in_a_good_model_or_vocabulary_is_not_run(tmp_path, old):
 
 def test_the_command_refuses_in_one_line(tmp_path):
     save({"w": Evil(os.system, f"touch {tmp_path}/touched")}, tmp_path / "model.pt")
-    command = [sys.executable, "-m", "train.import_checkpoint", f"model.checkpoint={tmp_path}/model.pt"]
-    done = subprocess.run([*command, f"paths.runs={tmp_path}/runs"], cwd=ROOT, capture_output=True, text=True)
+    overrides = [f"model.checkpoint={tmp_path}/model.pt", f"paths.runs={tmp_path}/runs"]
+    done = completed("train.import_checkpoint", *overrides)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(

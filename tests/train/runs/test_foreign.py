@@ -5,8 +5,6 @@ import json
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,7 +23,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import PairscaleError
 from pairscale.files import sha256_file, write_json
 from tests.bench.stages import LSTM, SMALL
-from tests.support import ROOT
+from tests.support.commands import completed
 from train.run import train_run
 from train.runs.folder import RunFolder
 
@@ -139,10 +137,8 @@ def test_configurations(foreign):
         score_study(config)
     with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML \(could not determine a constructor"):
         load_scorer(run)
-    command = [sys.executable, "-m", "analysis", "study=s", f"paths.runs={Path('runs').resolve()}"]
-    done = subprocess.run(
-        [*command, f"paths.reports={Path('reports').resolve()}"], cwd=ROOT, capture_output=True, text=True
-    )
+    paths = [f"paths.{name}={Path(name).resolve()}" for name in ("runs", "reports")]
+    done = completed("analysis", "study=s", *paths)
     assert done.returncode == 2
     assert "config.yaml: not readable as YAML" in done.stderr
 
