@@ -72,7 +72,7 @@ def run_copy(sources: list[Path], folder: Path) -> None:
 
 
 def trained(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], steps: int) -> nn.Module:
-    """Some steps on made-up tokens, frequent ones first, so that no weight is as it was drawn."""
+    """Some steps on simulated tokens, frequent ones first, so that no weight is as it was drawn."""
     for name, weight in model.named_parameters():
         if weight.dim() > 1 or name.endswith("_bias"):
             nn.init.normal_(weight, 0.0, 0.15)

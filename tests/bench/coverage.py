@@ -4,7 +4,7 @@
 
 One row for each design, quantity and level; "worst phenomenon" is the phenomenon that is covered least often. With
 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own, so its rows are
-the same whatever other designs are simulated. Studies are those of tests/support/made_up_judgements.py: pairs crossed
+the same whatever other designs are simulated. Studies are those of tests/support/simulated_judgements.py: pairs crossed
 with runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that
 rises late (whose slope is that of the line through them, sizes weighted equally). What is measured of a study is in
 QUANTITIES: a function there yields rows, and adding one adds a quantity.
@@ -34,7 +34,7 @@ from analysis.curves.groups import GroupFit, fit_group, slope_limits
 from analysis.curves.intervals import Interval, judgement_floor, lack_of_fit, resampled_accuracies, run_terms, t_limits
 from analysis.curves.words_to_people import line_reaches, slope_quantile
 from pairscale.files import write_text
-from tests.support.made_up_judgements import MadeUpJudgements
+from tests.support.simulated_judgements import SimulatedJudgements
 
 PEOPLE = 0.93  # their true accuracy in each unit
 ASKED = 100  # judgements of people of each paradigm
@@ -47,32 +47,32 @@ LATE = ((0.45, 0.03), (0.5, 0.03), (0.55, 0.02), (0.5, 0.01))
 CEILING = ((0.997, 0.0), (0.99, 0.0005), (0.9, 0.01), (0.98, 0.001))
 
 DESIGNS = {
-    "4x5 line, spread falls": MadeUpJudgements(5, 4),
-    "4x5 sigmoid, spread rises": MadeUpJudgements(5, 4, "sigmoid", (0.12, 0.35)),
-    "10x5 line, spread falls": MadeUpJudgements(5, 10),
-    "3x5 line, spread falls": MadeUpJudgements(5, 3),
-    "4x2 line, spread falls": MadeUpJudgements(2, 4),
-    "4x2 line, spread rises": MadeUpJudgements(2, 4, run_sd=(0.12, 0.35)),
-    "4x2 sigmoid, spread falls": MadeUpJudgements(2, 4, "sigmoid"),
-    "10x2 line, spread falls": MadeUpJudgements(2, 10),
-    "4x2 line, spread at both ends": MadeUpJudgements(2, 4, run_sd=(0.4, 0.08, 0.08, 0.4)),
-    "4x3 line, x5 at the smallest": MadeUpJudgements(3, 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
-    "4x5 line, x5 at the smallest": MadeUpJudgements(5, 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
-    "4x2 line, x5 at the largest": MadeUpJudgements(2, 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
-    "5,5,5,2 line, x3 at the largest": MadeUpJudgements((5, 5, 5, 2), 4, run_sd=(0.12, 0.12, 0.12, 0.36)),
-    "4x1 line, spread falls": MadeUpJudgements(1, 4),
-    "5,5,1 line, x2 at the largest": MadeUpJudgements((5, 5, 1), 3, run_sd=(0.15, 0.15, 0.3)),
-    "5,5,5,1 line, x5 at the largest": MadeUpJudgements((5, 5, 5, 1), 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
-    "1,5,5,5 line, x5 at the smallest": MadeUpJudgements((1, 5, 5, 5), 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
-    "5,5,5,3,3,1 late, spread falls": MadeUpJudgements((5, 5, 5, 3, 3, 1), 6, "late", (0.2, 0.1), paradigms=LATE),
-    "4,3,3,3,3,1 late, spread rises": MadeUpJudgements((4, 3, 3, 3, 3, 1), 6, "late", (0.1, 0.2), paradigms=LATE),
-    "4x5 nested": MadeUpJudgements(5, 4, nested=True),
-    "10x5 nested": MadeUpJudgements(5, 10, nested=True),
-    "5,5,5,3 nested": MadeUpJudgements((5, 5, 5, 3), 4, nested=True),
-    "10x5 overlap up to 77%": MadeUpJudgements(5, 10, overlap=0.77),
-    "4x2 ceiling, 10 pairs": MadeUpJudgements(2, 4, pairs=10, paradigms=CEILING),
-    "4x5 ceiling, 10 pairs": MadeUpJudgements(5, 4, pairs=10, paradigms=CEILING),
-    "4x5 ceiling, 100 pairs": MadeUpJudgements(5, 4, paradigms=CEILING),
+    "4x5 line, spread falls": SimulatedJudgements(5, 4),
+    "4x5 sigmoid, spread rises": SimulatedJudgements(5, 4, "sigmoid", (0.12, 0.35)),
+    "10x5 line, spread falls": SimulatedJudgements(5, 10),
+    "3x5 line, spread falls": SimulatedJudgements(5, 3),
+    "4x2 line, spread falls": SimulatedJudgements(2, 4),
+    "4x2 line, spread rises": SimulatedJudgements(2, 4, run_sd=(0.12, 0.35)),
+    "4x2 sigmoid, spread falls": SimulatedJudgements(2, 4, "sigmoid"),
+    "10x2 line, spread falls": SimulatedJudgements(2, 10),
+    "4x2 line, spread at both ends": SimulatedJudgements(2, 4, run_sd=(0.4, 0.08, 0.08, 0.4)),
+    "4x3 line, x5 at the smallest": SimulatedJudgements(3, 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
+    "4x5 line, x5 at the smallest": SimulatedJudgements(5, 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
+    "4x2 line, x5 at the largest": SimulatedJudgements(2, 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
+    "5,5,5,2 line, x3 at the largest": SimulatedJudgements((5, 5, 5, 2), 4, run_sd=(0.12, 0.12, 0.12, 0.36)),
+    "4x1 line, spread falls": SimulatedJudgements(1, 4),
+    "5,5,1 line, x2 at the largest": SimulatedJudgements((5, 5, 1), 3, run_sd=(0.15, 0.15, 0.3)),
+    "5,5,5,1 line, x5 at the largest": SimulatedJudgements((5, 5, 5, 1), 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
+    "1,5,5,5 line, x5 at the smallest": SimulatedJudgements((1, 5, 5, 5), 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
+    "5,5,5,3,3,1 late, spread falls": SimulatedJudgements((5, 5, 5, 3, 3, 1), 6, "late", (0.2, 0.1), paradigms=LATE),
+    "4,3,3,3,3,1 late, spread rises": SimulatedJudgements((4, 3, 3, 3, 3, 1), 6, "late", (0.1, 0.2), paradigms=LATE),
+    "4x5 nested": SimulatedJudgements(5, 4, nested=True),
+    "10x5 nested": SimulatedJudgements(5, 10, nested=True),
+    "5,5,5,3 nested": SimulatedJudgements((5, 5, 5, 3), 4, nested=True),
+    "10x5 overlap up to 77%": SimulatedJudgements(5, 10, overlap=0.77),
+    "4x2 ceiling, 10 pairs": SimulatedJudgements(2, 4, pairs=10, paradigms=CEILING),
+    "4x5 ceiling, 10 pairs": SimulatedJudgements(5, 4, pairs=10, paradigms=CEILING),
+    "4x5 ceiling, 100 pairs": SimulatedJudgements(5, 4, paradigms=CEILING),
 }
 # Runs of each size of another group, which is compared with the design.
 OTHER_RUNS = {"4x5 line, spread falls": [(5, 5, 5, 1), (1, 1, 1, 1)]}
@@ -83,7 +83,7 @@ class Draw:
     """A simulated study, and what quantities need of it."""
 
     design: str
-    cell: MadeUpJudgements
+    cell: SimulatedJudgements
     config: CurvesConfig
     rng: np.random.Generator
     pairs: tuple[np.ndarray, np.ndarray]
@@ -96,7 +96,7 @@ class Draw:
     def units(self):
         return self.cell.units
 
-    def drawn(self, cell: MadeUpJudgements, runs: np.ndarray, pairs=None) -> tuple[GroupFit, np.ndarray, np.ndarray]:
+    def drawn(self, cell: SimulatedJudgements, runs: np.ndarray, pairs=None) -> tuple[GroupFit, np.ndarray, np.ndarray]:
         """Another study by `runs`, on these pairs or others: its line, outcomes and expected accuracies."""
         outcome, expected = cell.draw(self.rng, self.pairs if pairs is None else pairs, runs)
         return self.fitted(outcome), outcome, expected
@@ -150,7 +150,7 @@ def slopes(draw: Draw) -> Iterator[Limits]:
 
 
 @cache
-def half_as_steep(cell: MadeUpJudgements) -> MadeUpJudgements:
+def half_as_steep(cell: SimulatedJudgements) -> SimulatedJudgements:
     return replace(cell, paradigms=tuple((start, gain / 2) for start, gain in cell.paradigms))
 
 
@@ -187,7 +187,7 @@ def differences(draw: Draw) -> Iterator[Limits]:
         yield Limits("matched slopes", THESE, change.method, *ends, truth)
 
 
-def unequal_runs(draw: Draw, other: MadeUpJudgements) -> Limits:
+def unequal_runs(draw: Draw, other: SimulatedJudgements) -> Limits:
     """The same model again, with other numbers of runs, which choose the method of both."""
     outcome, expected = other.draw(draw.rng, draw.pairs)
     first, second = (

@@ -1,4 +1,4 @@
-"""The training scripts of the models' authors, run as they are, on made-up text; their own log says how fast they go.
+"""The training scripts of the models' authors, run as they are, on simulated text; their own log says how fast they go.
 
 A script runs in a process of its own, which is stopped (SIGSTOP) while others have their turn. Checkouts:
 github.com/facebookresearch/colorlessgreenRNNs (LSTM) and github.com/kimiyoung/transformer-xl. The copies that are run

@@ -69,7 +69,7 @@ def scoring_cases() -> Iterator[Case]:
 
 
 def scoring(model: str, vocabulary: int) -> dict[str, Way]:
-    """One pass over made-up sentences, by our scorer or one sentence at a time with all logits; units are sentences."""
+    """One pass over random sentences, by our scorer or one sentence at a time with all logits; units are sentences."""
     numbers = np.random.default_rng(1)
     words = zipf(vocabulary, numbers, SENTENCES * 16)
     ends = np.cumsum(numbers.integers(5, 12, SENTENCES))  # BLiMP's sentences have about eight words

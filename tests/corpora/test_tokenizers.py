@@ -23,8 +23,8 @@ SENTENCES = [
     "我们喜欢狗。",
     "北京大学的学生喜欢狗。",
 ]
-MADE_UP = ["".join(syllables) for syllables in product("bdkms", "aeiou", ["n", "r", "st", "l"])]
-TEXT = [*(f"{sentence} {word}" for sentence, word in product(SENTENCES, MADE_UP)), *SENTENCES]
+INVENTED = ["".join(syllables) for syllables in product("bdkms", "aeiou", ["n", "r", "st", "l"])]
+TEXT = [*(f"{sentence} {word}" for sentence, word in product(SENTENCES, INVENTED)), *SENTENCES]
 
 
 KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")

@@ -17,7 +17,7 @@ from pairscale.command.compose import compose, composed
 from pairscale.command.line import words_for_hydra
 from pairscale.errors import RunError
 from tests.support.commands import completed
-from tests.support.made_up_models import LSTM, TXL, made_up_model, made_up_run
+from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 
 PAIRS = {
     ("subject_verb_agreement", "near"): [
@@ -55,7 +55,7 @@ def scored(run, method="lp", label="blimp"):
 
 def test_all_methods_from_one_pass(configured):
     config = configured()
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
     rows, metadata = scored(run)
     assert rows[["paradigm", "pair_id"]].to_numpy().tolist() == [["far", "0"], *(["near", str(n)] for n in range(3))]
@@ -78,7 +78,7 @@ def test_all_methods_from_one_pass(configured):
 
 def test_tokens_add_up_to_scores(configured):
     config = configured("scoring.token_pairs=all")
-    run = made_up_run(config, made_up_model(TXL))
+    run = simulated_run(config, random_model(TXL))
     score_run(run, config)
     tokens, _ = read_tokens(run.scores("blimp"))
     sums = tokens.groupby(["paradigm", "pair_id", "side"])["logprob"].sum()
@@ -101,7 +101,7 @@ def test_the_sample_of_tokens_is_of_pairs_per_paradigm(configured):
 
 def test_what_is_scored_is_left_alone(configured):
     config = configured("method=[lp]")
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
 
     def written():
         folder = run.scores("blimp")
@@ -122,13 +122,13 @@ def test_what_is_scored_is_left_alone(configured):
     score_run(run, configured("method.pen_lp.alpha=0.5"))
     assert {name for name, at in written().items() if at != before[name]} == {"pen_lp.parquet"}
     before = written()
-    made_up_run(config, made_up_model(LSTM, seed=1))
+    simulated_run(config, random_model(LSTM, seed=1))
     score_run(run, configured())
     assert {name for name, at in written().items() if at != before[name]} == set(before)
 
 
 def test_another_policy_has_another_folder(configured):
-    run = made_up_run(configured(), made_up_model(TXL))
+    run = simulated_run(configured(), random_model(TXL))
     score_run(run, configured())
     score_run(run, configured("policy.context=eos", "policy.unk=skip"))
     score_run(run, configured("benchmark.pairs=1"))
@@ -141,7 +141,7 @@ def test_another_policy_has_another_folder(configured):
 
 
 def test_other_pairs_do_not_take_the_place_of_scored_ones(configured, tmp_path):
-    run = made_up_run(configured(), made_up_model(LSTM))
+    run = simulated_run(configured(), random_model(LSTM))
     own = [f"benchmark.path={tmp_path}/own.csv", "benchmark.name=own"]
     (tmp_path / "own.csv").write_text("good,bad\nThe cats sleep .,The cats sleeps .\n")
     score_run(run, configured("benchmark=local", *own))
@@ -157,8 +157,8 @@ def test_other_pairs_do_not_take_the_place_of_scored_ones(configured, tmp_path):
 
 
 def test_a_study(configured, capsys):
-    runs = [made_up_run(configured(f"seed={seed}"), made_up_model(LSTM, seed=seed)) for seed in (1, 2)]
-    lacking = made_up_run(configured("seed=3"), made_up_model(LSTM), done=False)
+    runs = [simulated_run(configured(f"seed={seed}"), random_model(LSTM, seed=seed)) for seed in (1, 2)]
+    lacking = simulated_run(configured("seed=3"), random_model(LSTM), done=False)
     score_study(configured("dry_run=true"))
     told = capsys.readouterr().out
     assert told.count("would score lp, mean_lp, pen_lp on 4 pairs") == 2
@@ -181,14 +181,14 @@ def test_a_study(configured, capsys):
 
 
 def test_only_a_run_that_is_done(configured):
-    run = made_up_run(configured(), made_up_model(LSTM), done=False)
+    run = simulated_run(configured(), random_model(LSTM), done=False)
     with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
         score_run(run, configured())
 
 
 def test_the_table(configured):
     config = configured()
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
     rows = scored(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
     items, _ = read_items(run.scores("blimp"))
@@ -212,7 +212,7 @@ def command(*arguments, **environment):
 
 
 def test_the_command(configured, tmp_path):
-    run = made_up_run(configured(), made_up_model(LSTM))
+    run = simulated_run(configured(), random_model(LSTM))
     arguments = ["study=s", "benchmark=blimp", f"paths.runs={tmp_path}/runs"]
     done = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
@@ -229,7 +229,7 @@ def test_the_command(configured, tmp_path):
 def test_the_command_of_a_failed_attempt_names_the_users_folder(configured, tmp_path, monkeypatch):
     (tmp_path / "my conf").mkdir()
     config = configured()
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     run.weights.write_bytes(b"cut short")
     overrides = words_for_hydra(["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"])
     monkeypatch.setattr(HydraConfig.instance(), "cfg", None)

@@ -12,8 +12,8 @@ from eval.scorers.base import Execution
 from eval.scorers.own import ModelScorer
 from pairscale.command.compose import compose
 from tests.bench.training import step
-from tests.support.made_up_models import LSTM, TXL, made_up_model
-from tests.support.made_up_pretrained import bert, byte_level, gpt2, made, policy, word_pieces
+from tests.support.random_models import LSTM, TXL, random_model
+from tests.support.small_pretrained import bert, byte_level, gpt2, policy, with_random_weights, word_pieces
 from tests.support.small_runs import overrides
 from train.loop.device import set_up_gpu, without_gradients
 from train.loop.module import LanguageModelling
@@ -76,7 +76,7 @@ def test_a_training_step_runs(model, bf16):
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
 def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
-    loaded = made_up_model(config)
+    loaded = random_model(config)
     scores = {
         device: ModelScorer(loaded, "m", Execution(200, device)).score(SENTENCES, policy(precision=precision))
         for device in ("cpu", "cuda")
@@ -95,7 +95,7 @@ def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
         "causal": (CausalScorer, gpt2, byte_level()),
         "masked": (MaskedScorer, bert, word_pieces()),
     }[kind]
-    model = HubModel(made(network, tokenizer), tokenizer, "m")
+    model = HubModel(with_random_weights(network, tokenizer), tokenizer, "m")
     scores = {
         device: scorer(model, Execution(200, device)).score(SENTENCES, policy(precision=precision))
         for device in ("cpu", "cuda")

@@ -14,7 +14,7 @@ from eval.scores.files import read_items, read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support import ROOT
-from tests.support.made_up_pretrained import byte_level, gpt2, made
+from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
 
 METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_mix_p3"]
 
@@ -23,7 +23,7 @@ METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_m
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "gpt"
     tokenizer = byte_level()
-    network = made(gpt2, tokenizer)
+    network = with_random_weights(gpt2, tokenizer)
     network.config.n_positions = network.config.max_position_embeddings = 480
     network.transformer.wpe.weight.data = network.transformer.wpe.weight.data.repeat(6, 1)
     network.save_pretrained(folder)

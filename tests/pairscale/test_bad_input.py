@@ -38,7 +38,7 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
 from tests.support.bad_files import DEEP, FILES, analyse, finished, first
-from tests.support.made_up_pretrained import byte_level
+from tests.support.small_pretrained import byte_level
 from train.loop.checkpoints import newest_checkpoint
 from train.models.build import build_model
 from train.models.config import LstmConfig

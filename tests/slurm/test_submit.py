@@ -16,7 +16,7 @@ from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from pairscale.errors import ConfigError
 from tests.support import ROOT
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder, run_id
 
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
@@ -71,7 +71,7 @@ def calls(folder: Path, program: str = "sbatch") -> list[list[str]]:
     return [call.splitlines() for call in path.read_text().split("\n\n") if call] if path.exists() else []
 
 
-def made_up_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
+def simulated_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
     """A run that is done, with score files of `methods`."""
     folder = RunFolder(tmp_path / "runs" / "demo" / run)
     folder.path.mkdir(parents=True)
@@ -80,7 +80,7 @@ def made_up_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mea
     scores.mkdir(parents=True)
     for method in methods:
         parameters = {"alpha": 0.8} if method == "pen_lp" else {}
-        metadata = MadeUpStudy().metadata("lstm_tiny") | {"method": method, "parameters": parameters}
+        metadata = SimulatedStudy().metadata("lstm_tiny") | {"method": method, "parameters": parameters}
         write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), metadata)
 
 
@@ -121,7 +121,7 @@ def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments,
     asked = calls(queue, "squeue")[-1]
     assert f"--name={name},{name}-analysis" in asked
 
-    made_up_run(tmp_path, first)
+    simulated_run(tmp_path, first)
     before = len(calls(queue))
     submit(arguments)
     assert len(calls(queue)) == before
@@ -129,7 +129,7 @@ def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments,
     assert "1 done and scored, 1 queued or running (job 101), 0 to submit" in said
     assert "nothing to submit: the analysis is queued or running (job 102)" in said
 
-    made_up_run(tmp_path, second)
+    simulated_run(tmp_path, second)
     (queue / "queue").write_text("")
     submit(arguments)
     assert "2 done and scored, 0 queued or running, 0 to submit" in capsys.readouterr().out
@@ -149,7 +149,7 @@ def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments,
     ],
 )
 def test_a_run_without_the_requested_scores_is_submitted(submit, queue, arguments, expected, tmp_path, more, to_submit):
-    made_up_run(tmp_path, expected[0])
+    simulated_run(tmp_path, expected[0])
     submit([*arguments, *more])
     assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
 

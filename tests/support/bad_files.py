@@ -14,14 +14,16 @@ from corpora.tokenizers import ListTokenizer
 from eval.scores.files import ITEMS, SCORES, read_items, read_metadata, read_scores, write_table
 from eval.sweeps import asked_runs
 from pairscale.files import sha256_file
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.export import load_model, save_model
 from train.runs.folder import RunFolder
 
 DEEP = "[" * 100_000
-STUDY = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), phenomena={"agreement": (1, 0.6, 0.05)})
+STUDY = SimulatedStudy(
+    models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), phenomena={"agreement": (1, 0.6, 0.05)}
+)
 
 
 def analyse(runs: Path) -> None:

@@ -39,7 +39,7 @@ def judged_groups(groups, pairs=200, rng=None, label="b"):
     rng = rng or np.random.default_rng(0)
     runs = pd.DataFrame(
         [
-            {"study": "made_up", "group": name, "size": str(size), "seed": i, "sample_words": size, "nested": False}
+            {"study": "simulated", "group": name, "size": str(size), "seed": i, "sample_words": size, "nested": False}
             for name, (accuracies, sizes) in groups.items()
             for i, size in enumerate(sizes)
         ]

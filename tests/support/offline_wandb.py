@@ -82,7 +82,7 @@ def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
 
 
 @dataclass
-class MadeUpApi:
+class OfflineApi:
     """wandb.Api, of one project: `runs` takes the filter that the analysis uses, and gives what it reads of runs."""
 
     project: str

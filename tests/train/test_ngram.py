@@ -25,7 +25,7 @@ from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
 from tests.support.commands import completed
 from tests.support.kneser_ney import KneserNey
-from tests.support.made_up_pretrained import policy
+from tests.support.small_pretrained import policy
 from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
 from train.plan import Plan, Planned

@@ -19,7 +19,7 @@ from analysis.curves.p_values import holm
 from analysis.curves.units import units_of
 from pairscale.errors import RunError
 from tests.support.judged_runs import judged_groups
-from tests.support.made_up_judgements import MadeUpJudgements
+from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
 
@@ -37,7 +37,7 @@ def test_holm():
 
 def test_two_sizes_by_seeds_are_welchs_test():
     """Two sizes a doubling apart, seeds nested in them: a group's slope is the mean of its seeds' differences."""
-    cell = MadeUpJudgements(seeds=5, sizes=2, nested=True, pairs=40)
+    cell = SimulatedJudgements(seeds=5, sizes=2, nested=True, pairs=40)
     fits, slopes, outcomes = [], [], []
     for seed in (1, 2):
         outcome, _ = cell.draw(np.random.default_rng(seed))
@@ -142,7 +142,7 @@ def test_alike_is_a_finding_of_its_own():
 
 def test_pairs_are_shared_as_in_a_crossed_bootstrap():
     """The variance over pairs of the difference, against resampling them in one draw for both groups."""
-    cell = MadeUpJudgements(seeds=5, sizes=4, pairs=50, pair_slope_sd=0.4, run_sd=(0.05, 0.05))
+    cell = SimulatedJudgements(seeds=5, sizes=4, pairs=50, pair_slope_sd=0.4, run_sd=(0.05, 0.05))
     rng = np.random.default_rng(0)
     pairs = cell.draw_pairs(rng)
     outcomes = [cell.draw(rng, pairs)[0] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Learning curves against hand-computed numbers, statsmodels, and made-up studies with known slopes."""
+"""Learning curves against hand-computed numbers, statsmodels, and simulated studies with known slopes."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -28,7 +28,7 @@ from analysis.measures.perplexity import perplexity_curves
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from tests.support.judged_runs import judged_from, overall
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
 
@@ -194,18 +194,18 @@ def test_units_are_means_over_paradigms_not_pairs():
 
 
 def test_slopes_are_recovered(tmp_path):
-    made_up = MadeUpStudy(models=("lstm_tiny",), seeds=(1, 2, 3, 4, 5), pairs=400, run_sd=0.005, unk_share=0.3)
-    made_up.write(tmp_path)
-    judged = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    simulated = SimulatedStudy(models=("lstm_tiny",), seeds=(1, 2, 3, 4, 5), pairs=400, run_sd=0.005, unk_share=0.3)
+    simulated.write(tmp_path)
+    judged = judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
     for pairs in (ALL_PAIRS, UNK_FREE):
         found = curves.slopes[(curves.slopes["pairs"] == pairs)].set_index("name")
-        for name, (_, _, gain) in made_up.phenomena.items():
+        for name, (_, _, gain) in simulated.phenomena.items():
             row = found.loc[name]
             assert row["slope"] == pytest.approx(gain, abs=0.01), name
             assert row["low"] < row["slope"] < row["high"]
             assert row["method"] == Interval.BOOTSTRAP
-        assert found.loc[list(made_up.phenomena), "rank"].tolist() == [1, 3, 2]
+        assert found.loc[list(simulated.phenomena), "rank"].tolist() == [1, 3, 2]
     fewer = curves.slopes.groupby("pairs")["n_pairs"].max()
     assert fewer[UNK_FREE] == judged.unk_free.sum() < fewer[ALL_PAIRS] == judged.outcome.shape[1]
     assert len(curves.points) == 20 * 10 * 2

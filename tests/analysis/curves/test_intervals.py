@@ -1,4 +1,4 @@
-"""Variances of slopes against scipy, statsmodels and resampling; and coverage in 300 made-up studies a cell."""
+"""Variances of slopes against scipy, statsmodels and resampling; and coverage in 300 simulated studies a cell."""
 
 from dataclasses import replace
 from functools import cache
@@ -34,21 +34,21 @@ from analysis.curves.variance import (
     stratum_products,
 )
 from tests.bench.coverage import DESIGNS, FILE, KEYS, simulate
-from tests.support.made_up_judgements import MadeUpJudgements
+from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=4000, seed=1)
 
 
 @cache
 def made(**cell):
-    return MadeUpJudgements(**cell)
+    return SimulatedJudgements(**cell)
 
 
 def studied(seed=0, **cell):
-    """A made-up study, its outcomes, and its line in every unit."""
-    made_up = made(**cell)
-    outcome, _ = made_up.draw(np.random.default_rng(seed))
-    return made_up, outcome, fit_group("g", outcome, made_up.design, made_up.units, "auto")
+    """A simulated study, its outcomes, and its line in every unit."""
+    simulated = made(**cell)
+    outcome, _ = simulated.draw(np.random.default_rng(seed))
+    return simulated, outcome, fit_group("g", outcome, simulated.design, simulated.units, "auto")
 
 
 def test_degrees_of_freedom_are_welchs():

@@ -37,7 +37,7 @@ from analysis.curves.words_to_people import (
 )
 from eval.published import read_published
 from tests.support.judged_runs import judged_once
-from tests.support.made_up_judgements import MadeUpJudgements
+from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
 X = np.repeat(np.arange(17.0, 23.0), 2)
@@ -147,7 +147,7 @@ def test_the_profile_of_a_sigmoid():
 
 def test_mean_and_slope_vary_as_runs_within_sizes_do():
     """Many studies: variances and covariance of the two, whose spread between runs depends on the size."""
-    cell = MadeUpJudgements(seeds=5, sizes=4, pairs=60, pair_sd=0.0, pair_slope_sd=0.0, run_sd=(0.6, 0.1))
+    cell = SimulatedJudgements(seeds=5, sizes=4, pairs=60, pair_sd=0.0, pair_slope_sd=0.0, run_sd=(0.6, 0.1))
     rng = np.random.default_rng(0)
     found, both = [], []
     for _ in range(400):

@@ -14,16 +14,16 @@ from analysis.sections.curves import context_exhibits, coverage_exhibit, curve_e
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
 SIX = ("125k", "250k", "500k", "1M", "2M", "4M")
 
 
 def test_tables_are_written(tmp_path):
-    made_up = MadeUpStudy(sizes=SIX, pairs=30)
-    made_up.write(tmp_path)
-    judged = judgements(collect(tmp_path, made_up.name), "blimp", "lp", "wrong")
+    simulated = SimulatedStudy(sizes=SIX, pairs=30)
+    simulated.write(tmp_path)
+    judged = judgements(collect(tmp_path, simulated.name), "blimp", "lp", "wrong")
     again = dataclasses.replace(judged, label="blimp+context-eos-32", outcome=judged.outcome * 0)
     labels = {"blimp": judged, again.label: again}
     for label, of in labels.items():
@@ -38,7 +38,7 @@ def test_tables_are_written(tmp_path):
     assert set(tables) == {*names, "blimp+context-eos-32-context.csv"}
     words = tables["blimp-words-to-people.csv"]
     assert set(words["group"]) == {"lstm_tiny", "txl_tiny"}
-    assert set(words.loc[words["level"] == "phenomenon", "name"]) == set(made_up.phenomena)
+    assert set(words.loc[words["level"] == "phenomenon", "name"]) == set(simulated.phenomena)
     assert (words["scores"] == "lp").all()
     assert tables["blimp-shapes.csv"].groupby(["group", "level", "name"])["preferred"].sum().eq(1).all()
     change = tables["blimp+context-eos-32-context.csv"]
@@ -48,9 +48,9 @@ def test_tables_are_written(tmp_path):
 
 
 def test_tables_become_sections_of_the_report(tmp_path):
-    made_up = MadeUpStudy(sizes=SIX, pairs=30)
-    made_up.write(tmp_path)
-    judged = judgements(collect(tmp_path, made_up.name), "blimp", "lp", "wrong")
+    simulated = SimulatedStudy(sizes=SIX, pairs=30)
+    simulated.write(tmp_path)
+    judged = judgements(collect(tmp_path, simulated.name), "blimp", "lp", "wrong")
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
     people, differences, shapes, logits = curve_exhibits(tables, 0.95)
     assert [one.name for one in (people, differences, shapes, logits)] == ["people", "comparisons", "shapes", "logits"]
@@ -106,8 +106,8 @@ def test_coverage_is_that_of_the_intervals_shown():
 
 
 def test_only_what_differs_by_context_is_compared(tmp_path):
-    made_up = MadeUpStudy(models=("lstm_tiny",), pairs=20)
-    made_up.write(tmp_path)
-    judged = judgements(collect(tmp_path, made_up.name), "blimp", "lp", "wrong")
+    simulated = SimulatedStudy(models=("lstm_tiny",), pairs=20)
+    simulated.write(tmp_path)
+    judged = judgements(collect(tmp_path, simulated.name), "blimp", "lp", "wrong")
     labels = ["blimp", "blimp+unk-skip", "blimp+context-eos-32+unk-skip", "blimp+context-eos-9+pairs-10"]
     assert list(context_changes(dict.fromkeys(labels, judged), 0.95)) == ["blimp+context-eos-32+unk-skip"]

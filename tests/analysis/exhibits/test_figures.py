@@ -17,7 +17,7 @@ from analysis.exhibits.figures.style import HUES, finished, side_by_side, spread
 from analysis.exhibits.tables.slopes import with_published
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 TWELVE = {f"phenomenon_{i:02d}": (1, 0.5 + 0.002 * i, 0.001 * i) for i in range(12)}
 
@@ -25,8 +25,8 @@ TWELVE = {f"phenomenon_{i:02d}": (1, 0.5 + 0.002 * i, 0.001 * i) for i in range(
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
-    MadeUpStudy(phenomena=TWELVE, pairs=20).write(runs)
-    return judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    SimulatedStudy(phenomena=TWELVE, pairs=20).write(runs)
+    return judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
 @pytest.fixture(scope="module")

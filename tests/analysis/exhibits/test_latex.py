@@ -12,7 +12,7 @@ from analysis.exhibits.tables.latex import latex_table
 from analysis.papers.papers import reproduce
 from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
-from tests.support.made_up_section import CONFIG, EVIL, report_of, section_of
+from tests.support.simulated_section import CONFIG, EVIL, report_of, section_of
 
 NAMES = (
     "100%",

@@ -21,7 +21,7 @@ from analysis.study.judgements import judgements
 from eval.questionnaire.agreement import agreement_table
 from eval.scores.files import read_items, read_scores
 from eval.scores.table import accuracy_table, methods_table, trajectory_table
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
 NAN = float("nan")
@@ -30,8 +30,8 @@ NAN = float("nan")
 @pytest.fixture(scope="module")
 def curves(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
-    MadeUpStudy(pairs=20).write(runs)
-    judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    SimulatedStudy(pairs=20).write(runs)
+    judged = judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
     curves.slopes = with_published(curves.slopes, judged.runs, "blimp")
     return curves
@@ -88,7 +88,7 @@ def test_csv_holds_no_formula(tmp_path):
 def test_latex(tmp_path, curves):
     table = slope_table(curves)
     table.loc[1, "name"] = r"100% of {a} & b\input{x}"
-    write_latex(tmp_path / "t.tex", table, "Curves of made_up.", "tab:made up", 0.95)
+    write_latex(tmp_path / "t.tex", table, "Curves of simulated.", "tab:made up", 0.95)
     text = (tmp_path / "t.tex").read_text()
     assert r"100\% of \{a\} \& b\textbackslash{}input\{x\}" in text
     assert r"\caption{Curves of made\_up.}" in text
@@ -142,7 +142,7 @@ def test_a_long_name_of_a_group_takes_lines_and_no_numbers(curves):
     table = slope_table(curves)
     table = table[table["group"] == table["group"].iloc[0]].assign(group=group)
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal_table(table, "made_up", 0.95))
+    console.print(terminal_table(table, "simulated", 0.95))
     text = console.export_text()
     assert "…" not in text
     assert group.replace(" ", "") in "".join(text.split())
@@ -151,7 +151,7 @@ def test_a_long_name_of_a_group_takes_lines_and_no_numbers(curves):
 
 def test_terminal_table_fits_80_columns(curves):
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal_table(slope_table(curves), "made_up", 0.95))
+    console.print(terminal_table(slope_table(curves), "simulated", 0.95))
     text = console.export_text()
     assert "…" not in text
     assert "[+" in text
@@ -161,13 +161,13 @@ def test_terminal_table_fits_80_columns(curves):
 @pytest.mark.parametrize("name", ["[/x]", "[bold]x[/bold]", ":cat:"])
 def test_a_users_names_are_no_markup(name, tmp_path):
     """A paradigm, its phenomenon, a group and a title, in every table of a terminal, as they are written."""
-    folder, *_ = MadeUpStudy(models=("lstm_tiny",), seeds=(1,), pairs=20, phenomena={name: (1, 0.6, 0.05)}).write(
+    folder, *_ = SimulatedStudy(models=("lstm_tiny",), seeds=(1,), pairs=20, phenomena={name: (1, 0.6, 0.05)}).write(
         tmp_path
     )
     scores, _ = read_scores(folder.scores("blimp") / "lp.parquet")
     items, _ = read_items(folder.scores("blimp"))
     assert items["paradigm"].str.startswith(name).all()
-    judged = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    judged = judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong")
     slopes = slope_table(fit_curves(judged, CONFIG)).assign(group=name)
     agreed = {"level": "paradigm", "name": name, "raters": 3, "pairs": 2, "judgements": 6, "agreement": 0.9, "low": 0.8,
               "high": 1.0, "majority": 1.0, "ties": 0, "seconds": 2.0}  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the paper reports, from made-up answers whose measures are known by hand; cloze files and their tables."""
+"""What the paper reports, from simulated answers whose measures are known by hand; cloze files and their tables."""
 
 import io
 

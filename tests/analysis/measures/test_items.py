@@ -20,7 +20,7 @@ from analysis.measures.items import (
 )
 from analysis.study.judgements import Judgements
 from eval.scores.files import SCORES, TOKENS, write_scores, write_tokens
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 PAIRS = pd.DataFrame(
     {"pair_id": ["0", "1", "0", "1"], "paradigm": ["a", "a", "b", "b"], "phenomenon": ["x", "x", "y", "y"]}
@@ -134,7 +134,7 @@ def test_errors_are_drawn_with_their_tokens(tokens):
 
 
 def test_margins_are_in_deviations_of_each_file(tmp_path):
-    metadata = MadeUpStudy().metadata("m")
+    metadata = SimulatedStudy().metadata("m")
     paths = []
     for number, scale in enumerate((1.0, 10.0)):
         good = scale * np.array([1.0, -1.0, 3.0, 0.0])

@@ -31,13 +31,13 @@ from eval.scores.accuracy import outcome, tied
 from eval.scores.files import read_scores, score_path, write_scores
 from pairscale.command.compose import compose
 from pairscale.errors import RunError
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 
 @pytest.fixture
 def study(tmp_path):
     """Two runs with lp, an A/B method of two templates with ties and NaN, and a vote in three trials."""
-    made = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), pairs=40)
+    made = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), pairs=40)
     rng = np.random.default_rng(1)
     for folder in made.write(tmp_path):
         scores = folder.scores("blimp")
@@ -57,7 +57,7 @@ def study(tmp_path):
         votes["bad"] = 5.0 - votes["good"]
         votes[["good_tokens", "bad_tokens"]] = None
         write_scores(score_path(scores, "vote_p"), votes, metadata | {"method": "vote_p"})
-    return collect(tmp_path, "made_up")
+    return collect(tmp_path, "simulated")
 
 
 def rows_of(study, run, method):

@@ -14,7 +14,7 @@ from analysis.measures.predictors import (
     shallow_predictors,
 )
 from eval.scores.files import SCORES, write_scores
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 
 def scores(count=200, seed=0):
@@ -35,7 +35,7 @@ def test_predictors_are_what_they_are_called():
 def test_accuracy_in_bins_equals_a_group_by(tmp_path):
     tables = [scores(seed=seed) for seed in (1, 2)]
     for number, table in enumerate(tables):
-        write_scores(tmp_path / f"{number}.parquet", table, MadeUpStudy().metadata("m"))
+        write_scores(tmp_path / f"{number}.parquet", table, SimulatedStudy().metadata("m"))
     files = pd.DataFrame({"group": "g", "path": [tmp_path / "0.parquet", tmp_path / "1.parquet"]})
     found = accuracy_by_predictor(files, "wrong", bins=4)
     joined = pd.concat(tables, ignore_index=True)

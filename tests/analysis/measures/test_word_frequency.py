@@ -25,7 +25,7 @@ from corpora.words import words
 from eval.scores.files import read_items, write_items
 from pairscale.command.compose import compose
 from pairscale.errors import StoreError
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]
 
@@ -115,10 +115,10 @@ def test_words_among_the_most_frequent():
 
 
 def climp(tmp_path, store, monkeypatch):
-    """A made-up study that has CLiMP's name, words of English, and samples of the store."""
+    """A simulated study that has CLiMP's name, words of English, and samples of the store."""
     monkeypatch.setitem(WORDS, "climp", "treebank")
-    made_up = MadeUpStudy(pairs=40, benchmark="climp", models=("lstm_tiny",), sizes=("1k", "2k"))
-    folders = made_up.write(tmp_path / "runs")
+    simulated = SimulatedStudy(pairs=40, benchmark="climp", models=("lstm_tiny",), sizes=("1k", "2k"))
+    folders = simulated.write(tmp_path / "runs")
     for folder in folders:
         config = folder.read_config()
         size, seed = config["sample"]["size"], config["seed"]
@@ -130,7 +130,7 @@ def climp(tmp_path, store, monkeypatch):
         goods = [SENTENCES[i % 4] for i in range(len(items))]
         bads = [good.replace("cat", "gnu") if "cat" in good else good.replace("gnu", "cat") for good in goods]
         write_items(folder.scores("climp"), items.assign(good=goods, bad=bads), **metadata["benchmark"])
-    study = collect(tmp_path / "runs", "made_up")
+    study = collect(tmp_path / "runs", "simulated")
     return study, judgements(study, "climp", "lp", "wrong")
 
 

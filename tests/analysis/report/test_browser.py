@@ -27,8 +27,8 @@ from analysis.study.combine import combine
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.support.browser import Opened
-from tests.support.made_up_section import CONFIG, EVIL, report_of, section_of
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_section import CONFIG, EVIL, report_of, section_of
+from tests.support.simulated_study import SimulatedStudy
 
 pytestmark = pytest.mark.slow
 FADED = 0.15  # opacity below which a line counts as faded
@@ -279,7 +279,7 @@ def test_it_prints_whole(opened, report, tmp_path):
 def test_studies_compared_in_one_page(browser, tmp_path):
     """Two studies of one configuration, told apart by their names, with their panels, legend and links."""
     for number, name in enumerate(("first", EVIL.replace("/", "") + "second")):
-        MadeUpStudy(pairs=20, name=name, models=("lstm_tiny",), seeds=(2 * number + 1, 2 * number + 2)).write(
+        SimulatedStudy(pairs=20, name=name, models=("lstm_tiny",), seeds=(2 * number + 1, 2 * number + 2)).write(
             tmp_path / "runs", seed=number
         )
     names = ["first", EVIL.replace("/", "") + "second"]

@@ -13,8 +13,8 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import score_path
 from tests.support.commands import completed
-from tests.support.made_up_section import EVIL, report_of, section_of
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_section import EVIL, report_of, section_of
+from tests.support.simulated_study import SimulatedStudy
 
 
 class Page(HTMLParser):
@@ -46,13 +46,13 @@ class Page(HTMLParser):
 
 
 def page_of(folder, *sections):
-    path = write_report(folder, report_of(*sections, commands=["python -m eval -m experiment=made_up"]))
+    path = write_report(folder, report_of(*sections, commands=["python -m eval -m experiment=simulated"]))
     return Page(path.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A report of the usual made-up study, and its folder."""
+    """A report of the usual simulated study, and its folder."""
     folder = tmp_path_factory.mktemp("study")
     return page_of(folder / "report", section_of(folder / "runs", unk_share=0.3)), folder / "report"
 
@@ -63,8 +63,8 @@ def test_the_report_has_all_that_it_promises(written):
         "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2", "overall accuracy rises over",
         "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Slopes without unknown words",
         "pairs with <unk>", "multiplies perplexity by", "t interval", "new samples of text and new initialisations",
-        "be" * 8, "1234567890", "torch 2.13.0", "python -m eval -m experiment=made_up",
-        "python -m analysis study=made_up", "Warstadt et al. 2020",
+        "be" * 8, "1234567890", "torch 2.13.0", "python -m eval -m experiment=simulated",
+        "python -m analysis study=simulated", "Warstadt et al. 2020",
     ):  # fmt: skip
         assert text in page.visible, text
     charts = json.loads(page.scripts[0])
@@ -106,11 +106,11 @@ def test_text_from_data_stays_text(tmp_path):
 
 
 def test_missing_runs_and_overlap_are_said_first(tmp_path):
-    study = MadeUpStudy(pairs=10, overlap=0.7)
+    study = SimulatedStudy(pairs=10, overlap=0.7)
     folders = study.write(tmp_path)
     score_path(folders[0].scores("blimp"), "lp").unlink()
     wanted = {folder.path.name: "" for folder in folders} | {"a-4M": "sample.size=4M", "b-4M": "sample.size=4M"}
-    collected = collect(tmp_path, "made_up", wanted)
+    collected = collect(tmp_path, "simulated", wanted)
     told = " ".join(warnings(judgements(collected, "blimp", "lp", "wrong"), "wrong"))
     assert "3 runs not in these curves: 2 missing and 1 unscored" in told
     assert "70% at 125k words" in told
@@ -118,13 +118,13 @@ def test_missing_runs_and_overlap_are_said_first(tmp_path):
 
 
 def test_runs_on_the_very_same_text_are_said(tmp_path):
-    folders = MadeUpStudy(pairs=10, models=("lstm_tiny",)).write(tmp_path)
-    told = " ".join(warnings(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong"), "wrong"))
+    folders = SimulatedStudy(pairs=10, models=("lstm_tiny",)).write(tmp_path)
+    told = " ".join(warnings(judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong"), "wrong"))
     assert "very same text" not in told
     manifests = [folder.read_manifest()["corpus"] for folder in folders[:2]]
     for folder, corpus in zip(folders[:2], manifests, strict=True):
         folder.update_manifest(corpus=corpus | {"sample": manifests[0]["sample"]})
-    told = " ".join(warnings(judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong"), "wrong"))
+    told = " ".join(warnings(judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong"), "wrong"))
     assert "trained on the very same text (lstm_tiny at 125k words)" in told
 
 
@@ -146,7 +146,7 @@ def test_several_benchmarks_in_one_report(tmp_path):
 
 def test_the_command(tmp_path):
     """The study has an experiment of its name, which declares other runs than those that are there."""
-    MadeUpStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")
+    SimulatedStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")
     done = completed("analysis", "study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 0, done.stderr
     assert "Anaphor agreement" in done.stdout
@@ -160,11 +160,11 @@ def test_the_command(tmp_path):
     ("overrides", "message"),
     [
         ((), "study=null: name a study"),
-        (("study=made_up", "benchmark=climp"), "no run has scores of benchmark=climp; scores there: blimp"),
+        (("study=simulated", "benchmark=climp"), "no run has scores of benchmark=climp; scores there: blimp"),
     ],
 )
 def test_what_a_user_can_mend_is_one_line(tmp_path, overrides, message):
-    MadeUpStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
+    SimulatedStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
     done = completed("analysis", *overrides, f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 2
     assert message in done.stderr

@@ -1,4 +1,4 @@
-"""Diagnostics in the report: shares counted by hand from made-up answers, and the paper's numbers."""
+"""Diagnostics in the report: shares counted by hand from simulated answers, and the paper's numbers."""
 
 import json
 import re
@@ -24,8 +24,8 @@ from pairscale.errors import RunError
 from tests.support.browser import Opened
 from tests.support.commands import completed
 from tests.support.diagnostics import config, write_files
-from tests.support.made_up_answers import WORDS, answer
-from tests.support.made_up_study import MadeUpStudy, comes_trained
+from tests.support.simulated_answers import WORDS, answer
+from tests.support.simulated_study import SimulatedStudy, comes_trained
 
 NAMES = ["cprag", "role", "neg"]
 
@@ -38,14 +38,14 @@ def config_of(name, folder):
 @pytest.fixture
 def study(tmp_path):
     """One model at two sizes with two seeds that answered everything, and the answers by name and run."""
-    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M")).write(tmp_path / "runs")
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M")).write(tmp_path / "runs")
     write_files(tmp_path / "lm_diagnostics")
     told = {
         (name, run.path.name): answer(run, config_of(name, tmp_path / "lm_diagnostics"), seed=10 * i + j)
         for i, run in enumerate(folders)
         for j, name in enumerate(NAMES)
     }
-    return collect(tmp_path / "runs", "made_up"), told
+    return collect(tmp_path / "runs", "simulated"), told
 
 
 def cells(exhibits, name):
@@ -148,15 +148,15 @@ def test_the_papers_numbers_stand_in_the_forms_of_its_tables(study):
     assert row["simple affirmative"] == 1
     assert row["simple negative"] == 0
     assert [row[f"{kind} {of}"] for kind in ("natural", "less natural") for of in ("affirmative", "negative")
-            if f"{kind} {of}" in row] == [0.625, 0.875]  # fmt: skip  # the made-up files have no less natural item
+            if f"{kind} {of}" in row] == [0.625, 0.875]  # fmt: skip  # the simulated files have no less natural item
 
 
 def test_all_published_numbers_are_shown(real_data, tmp_path):
     """With the real files' items each published cell stands in some table."""
-    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")
     for name in NAMES:
         answer(folders[0], config_of(name, real_data / "lm_diagnostics"), seed=1)
-    collected = collect(tmp_path / "runs", "made_up")
+    collected = collect(tmp_path / "runs", "simulated")
     for name in NAMES:
         exhibits = diagnostic_exhibits(diagnosed(collected, name), 0.95)
         table = next(exhibit for exhibit in exhibits if exhibit.name == "measures").table
@@ -195,21 +195,21 @@ def test_curves_over_sizes_need_two(study, tmp_path):
     exhibits = diagnostic_exhibits(diagnosed(study[0], "neg"), 0.95)
     sizes = next(exhibit for exhibit in exhibits if exhibit.name == "sizes")
     assert set(sizes.table["size"]) == {"125k", "1M"}
-    one = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,), name="one").write(tmp_path / "runs")
+    one = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,), name="one").write(tmp_path / "runs")
     answer(one[0], config_of("neg", tmp_path / "lm_diagnostics"), seed=3)
     exhibits = diagnostic_exhibits(diagnosed(collect(tmp_path / "runs", "one"), "neg"), 0.95)
     assert "sizes" not in {exhibit.name for exhibit in exhibits}
 
 
 def test_a_model_of_unknown_size_is_in_the_tables_and_on_no_curve(tmp_path):
-    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M"), seeds=(1,)).write(tmp_path / "runs")
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M"), seeds=(1,)).write(tmp_path / "runs")
     write_files(tmp_path / "lm_diagnostics")
     asked = config_of("role", tmp_path / "lm_diagnostics")
-    bert = MadeUpStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
+    bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
     comes_trained(bert)
     for seed, folder in enumerate([*folders, bert]):
         answer(folder, asked, seed, {"pll": "within_word_l2r"} if folder is bert else None)
-    found = diagnosed(collect(tmp_path / "runs", "made_up"), "role")
+    found = diagnosed(collect(tmp_path / "runs", "simulated"), "role")
     exhibits = diagnostic_exhibits(found, 0.95)
     assert set(cells(exhibits, "sensitivity").index) >= {"lstm_tiny", "bert", "people"}
     assert set(next(exhibit for exhibit in exhibits if exhibit.name == "sizes").table["curve"]) == {"lstm_tiny"}
@@ -246,13 +246,13 @@ def analysis(tmp_path, *overrides):
 
 @pytest.mark.slow
 def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
-    done = analysis(tmp_path, "study=made_up")
+    done = analysis(tmp_path, "study=simulated")
     assert done.returncode == 0, done.stderr
-    assert "made_up · neg" in done.stdout
+    assert "simulated · neg" in done.stdout
     assert "BERT large (paper)" in done.stdout
     assert re.search(r"^lstm_tiny ", done.stdout, re.MULTILINE)
-    assert r"lstm\_tiny" in (tmp_path / "reports" / "made_up" / "cprag-words.tex").read_text()
-    opened = Opened(browser, tmp_path / "reports" / "made_up" / "report.html")
+    assert r"lstm\_tiny" in (tmp_path / "reports" / "simulated" / "cprag-words.tex").read_text()
+    opened = Opened(browser, tmp_path / "reports" / "simulated" / "report.html")
     assert opened.charts == len(re.findall(r"data-chart=", opened.html)) > 10
     opened.page.locator(".legend button").first.click()  # that of the curves, with charts beside them that have none
     assert re.search(r'aria-pressed="true"', opened.html)
@@ -264,23 +264,23 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     for label in ("blimp", *NAMES):
         assert f'data-section="{label}"' in opened.html
     assert WORDS[2] in opened.html
-    table = pd.read_csv(tmp_path / "reports" / "made_up" / "cprag-sensitivity.csv")
+    table = pd.read_csv(tmp_path / "reports" / "simulated" / "cprag-sensitivity.csv")
     assert table["model"].tolist() == ["lstm_tiny", "BERT base (paper)", "BERT large (paper)"]
 
 
 @pytest.mark.slow
 def test_a_study_with_nothing_but_a_trained_model_has_a_report(tmp_path):
     write_files(tmp_path / "lm_diagnostics")
-    bert = MadeUpStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
+    bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
     comes_trained(bert)
     shutil.rmtree(bert.scores("blimp"))
-    done = analysis(tmp_path, "study=made_up")
+    done = analysis(tmp_path, "study=simulated")
     assert done.returncode == 2
-    assert "no run has scores of a benchmark; python -m eval study=made_up" in done.stderr
+    assert "no run has scores of a benchmark; python -m eval study=simulated" in done.stderr
     answer(bert, config_of("neg", tmp_path / "lm_diagnostics"), seed=1, policy={"pll": "original"})
-    done = analysis(tmp_path, "study=made_up")
+    done = analysis(tmp_path, "study=simulated")
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "reports" / "made_up" / "report.html").read_text()
+    page = (tmp_path / "reports" / "simulated" / "report.html").read_text()
     assert "Psycholinguistic diagnostics" in page
     assert "Learning curves on minimal pairs" not in page
     charts = json.loads(re.search(r'id="charts">(.*?)</script>', page)[1])

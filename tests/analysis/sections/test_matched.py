@@ -17,7 +17,7 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import SCORES, read_items, read_metadata, read_scores, score_path, write_items, write_scores
 from pairscale.command.compose import compose
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = compose("analysis", ["study=s"]).analysis
 ANY = "generated+en"
@@ -27,9 +27,9 @@ KNOWN = "generated+en+study-k5"
 @pytest.fixture
 def both(tmp_path):
     """A study scored on frozen pairs, and on generated ones that gain nothing with text, of other lengths."""
-    made_up = MadeUpStudy(pairs=120, sizes=("125k", "250k", "500k", "1M"), seeds=(1, 2, 3), models=("lstm_tiny",))
+    simulated = SimulatedStudy(pairs=120, sizes=("125k", "250k", "500k", "1M"), seeds=(1, 2, 3), models=("lstm_tiny",))
     rng = np.random.default_rng(3)
-    for folder in made_up.write(tmp_path):
+    for folder in simulated.write(tmp_path):
         frozen = folder.scores("blimp")
         items, _ = read_items(frozen)
         scores, metadata = read_scores(score_path(frozen, "lp")), read_metadata(score_path(frozen, "lp"))
@@ -50,7 +50,7 @@ def both(tmp_path):
                 longer["good"] = longer["bad"] + np.where(right, 1.0, -1.0)
             told = metadata | {"benchmark": {"name": "generated", "digest": "ed" * 32}}
             write_scores(score_path(there, "lp"), longer.reindex(columns=SCORES.names), told)
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     return study, {label: judgements(study, label, "lp", "wrong") for label in ("blimp", ANY, KNOWN)}
 
 

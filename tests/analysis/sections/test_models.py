@@ -16,8 +16,8 @@ from eval.published import read_published
 from eval.scores.files import read_items, read_scores, score_path, write_scores
 from tests.support.browser import Opened
 from tests.support.commands import completed
-from tests.support.made_up_section import CONFIG
-from tests.support.made_up_study import MadeUpStudy, comes_trained
+from tests.support.simulated_section import CONFIG
+from tests.support.simulated_study import SimulatedStudy, comes_trained
 
 PEOPLE = pd.DataFrame(
     [("phenomenon", "island_effects", "people", 0.9), ("overall", "overall", "people", 0.8)],
@@ -27,10 +27,10 @@ PEOPLE = pd.DataFrame(
 
 @pytest.fixture
 def runs(tmp_path):
-    """Study made_up: lstm_tiny at two sizes with mean_lp too, models big_bert (lp) and small_bert (lp and mean_lp)."""
-    for folder in MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "1M"), pairs=20).write(tmp_path / "runs"):
+    """A study: lstm_tiny at two sizes with mean_lp too, models big_bert (lp) and small_bert (lp and mean_lp)."""
+    for folder in SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "1M"), pairs=20).write(tmp_path / "runs"):
         with_method(folder, "mean_lp")
-    made = MadeUpStudy(models=("big", "small"), sizes=("2M",), seeds=(1,), pairs=20, unk_share=4.0)
+    made = SimulatedStudy(models=("big", "small"), sizes=("2M",), seeds=(1,), pairs=20, unk_share=4.0)
     big, small = made.write(tmp_path / "runs", seed=1)
     comes_trained(big, path="models/big_bert")
     comes_trained(small, path="models/small_bert")
@@ -56,7 +56,7 @@ def tables(found):
 
 
 def test_accuracies_are_counts_by_hand_with_wilson_s_intervals(runs):
-    study = collect(runs, "made_up")
+    study = collect(runs, "simulated")
     found = tables(section(study))
     shown = found["intervals"].set_index(["model", "method", "phenomenon", "paradigm"]).sort_index()
     assert set(shown.index.droplevel([2, 3])) == {("big_bert", "lp"), ("small_bert", "lp"), ("small_bert", "mean_lp")}
@@ -97,7 +97,7 @@ def test_accuracies_are_counts_by_hand_with_wilson_s_intervals(runs):
 
 
 def test_methods_and_unknown_words_are_stated(runs):
-    found = section(collect(runs, "made_up"))
+    found = section(collect(runs, "simulated"))
     text = " ".join(found.methods)
     assert "the lp and mean_lp score of its good sentence" in text
     assert "before each stands nothing but the begin symbol, its end is not scored, unknown words are scored" in text
@@ -126,7 +126,7 @@ def test_published_means_are_over_the_paradigms_that_were_judged():
 
 
 def test_a_study_s_own_curves_stand_beside_at_their_largest_size(runs):
-    study = collect(runs, "made_up")
+    study = collect(runs, "simulated")
     curves = fit_curves(judgements(study, "blimp", "lp", "wrong"), CONFIG)
     table = tables(section(study, curves_beside(curves)))["accuracies"].set_index("phenomenon")
     at = curves.accuracies[(curves.accuracies["size"] == "1M") & (curves.accuracies["level"] == "overall")]
@@ -134,10 +134,10 @@ def test_a_study_s_own_curves_stand_beside_at_their_largest_size(runs):
 
 
 def test_models_of_one_name_are_told_apart(runs):
-    (folder,) = MadeUpStudy(models=("big",), sizes=("2M",), seeds=(7,), pairs=20, name="other").write(runs)
+    (folder,) = SimulatedStudy(models=("big",), sizes=("2M",), seeds=(7,), pairs=20, name="other").write(runs)
     comes_trained(folder, path="elsewhere/big_bert")
-    both = combine([collect(runs, "made_up"), collect(runs, "other")])
-    assert common_labels(both, ["made_up", "other"], None)[0] == ["blimp"]
+    both = combine([collect(runs, "simulated"), collect(runs, "other")])
+    assert common_labels(both, ["simulated", "other"], None)[0] == ["blimp"]
     models = set(tables(section(both))["intervals"]["model"])
     assert len([name for name in models if name.startswith("big_bert, ")]) == 2
 
@@ -145,13 +145,13 @@ def test_models_of_one_name_are_told_apart(runs):
 @pytest.mark.parametrize("curves", [True, False])
 def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
     if not curves:
-        for folder in (runs / "made_up").glob("lstm*"):
+        for folder in (runs / "simulated").glob("lstm*"):
             folder.rename(tmp_path / folder.name)
     paths = [f"paths.runs={runs}", f"paths.reports={tmp_path}/reports", f"paths.store={tmp_path}/store"]
-    done = completed("analysis", "study=made_up", *paths)
+    done = completed("analysis", "study=simulated", *paths)
     assert done.returncode == 0, done.stderr
-    assert "made_up · blimp · models" in done.stdout
-    page = Opened(browser, tmp_path / "reports" / "made_up" / "report.html", 390)
+    assert "simulated · blimp · models" in done.stdout
+    page = Opened(browser, tmp_path / "reports" / "simulated" / "report.html", 390)
     assert page.console == []
     assert page.overflow == 0
     assert page.page.locator("#blimp-models-accuracies svg.marks").count() == 2  # a panel for each method

@@ -8,7 +8,7 @@ from analysis.sections.methods import score_exhibits
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import TOKENS, read_items, read_scores, score_path, write_scores, write_tokens
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def study(tmp_path_factory):
     """Two models at two sizes with two seeds; mean_lp and a method of two templates beside lp; tokens of some pairs."""
     runs = tmp_path_factory.mktemp("runs")
     rng = np.random.default_rng(3)
-    for folder in MadeUpStudy(sizes=("125k", "1M"), pairs=30).write(runs):
+    for folder in SimulatedStudy(sizes=("125k", "1M"), pairs=30).write(runs):
         scores = folder.scores("blimp")
         lp, metadata = read_scores(score_path(scores, "lp"))
         lp["good_tokens"] = rng.integers(4, 8, len(lp))
@@ -34,7 +34,7 @@ def study(tmp_path_factory):
         ]
         tokens = pd.DataFrame(rows, columns=list(TOKENS.names))
         write_tokens(scores, tokens, {"policy": {}, "benchmark": metadata["benchmark"]})
-    return collect(runs, "made_up")
+    return collect(runs, "simulated")
 
 
 def exhibits(study, method="lp"):

@@ -17,8 +17,8 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.support.browser import Opened
-from tests.support.made_up_section import CONFIG, report_of, section_of
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_section import CONFIG, report_of, section_of
+from tests.support.simulated_study import SimulatedStudy
 
 EVIL = "</script><script>alert(1)</script>"
 DETERMINERS = {  # a paradigm's name is its phenomenon's and a number
@@ -56,8 +56,8 @@ def test_paradigms_are_listed_when_they_are_blimps(tmp_path):
     assert "4 of the 67 paradigms" in table.about
     assert table.table["paradigm"].tolist() == ["passive_1", "passive_2", "ellipsis_n_bar_1", "ellipsis_n_bar_2"]
     assert table.table["phenomenon"].tolist() == ["argument_structure"] * 2 + ["ellipsis"] * 2
-    made_up = section_of(tmp_path / "made_up")
-    assert names(made_up) == ["correlations", "vocabulary", "perplexity"]
+    simulated = section_of(tmp_path / "simulated")
+    assert names(simulated) == ["correlations", "vocabulary", "perplexity"]
     assert names(section_of(tmp_path / "toy", benchmark="toy")) == ["vocabulary", "perplexity"]
 
 
@@ -77,17 +77,17 @@ def climp_study(runs, tokenizers):
     """Runs of one model with each tokenizer, as a study scored on CLiMP."""
     for tokenizer in tokenizers:
 
-        class Study(MadeUpStudy):
+        class Study(SimulatedStudy):
             def config(self, model, size, seed, tokenizer=tokenizer):
                 config = super().config(model, size, seed)
                 return config | {"tokenizer": {"name": tokenizer, "kind": "x", "fit_on": "train"}}
 
         study = Study(pairs=10, benchmark="climp", models=("lstm_tiny",), name=tokenizer)
         for folder in study.write(runs):
-            target = runs / "made_up" / f"{tokenizer}-{folder.path.name}"
+            target = runs / "simulated" / f"{tokenizer}-{folder.path.name}"
             target.parent.mkdir(exist_ok=True)
             folder.path.rename(target)
-    judged = judgements(collect(runs, "made_up"), "climp", "lp", "wrong")
+    judged = judgements(collect(runs, "simulated"), "climp", "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
     return {exhibit.name: exhibit for exhibit in study_exhibits(judged, curves, read_published("climp"))}, curves
 

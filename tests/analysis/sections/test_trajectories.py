@@ -15,7 +15,7 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import read_scores, score_path, write_scores
 from pairscale.errors import RunError
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 
 def points(**columns):
@@ -53,10 +53,10 @@ def test_three_runs_at_the_ceiling_have_an_interval():
 
 
 @pytest.fixture
-def made_up(tmp_path):
+def simulated(tmp_path):
     """Two runs at each of two sizes, of which those at 250k have two scored snapshots; and the study."""
     rng = np.random.default_rng(5)
-    folders = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=30).write(tmp_path)
+    folders = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=30).write(tmp_path)
     for folder in folders[2:]:
         scores = folder.scores("blimp")
         rows, metadata = read_scores(score_path(scores, "lp"))
@@ -64,11 +64,11 @@ def made_up(tmp_path):
             rows["good"] = rows["bad"] + rng.normal(step / 14, 1, len(rows))
             at = {"step": step, "moment": moment, "words_seen": step * 1000 + int(rng.integers(20))}
             write_scores(score_path(scores, "lp", step), rows, metadata | at)
-    return collect(tmp_path, "made_up"), folders
+    return collect(tmp_path, "simulated"), folders
 
 
-def test_accuracies_are_those_of_the_score_files_of_snapshots(made_up):
-    study, folders = made_up
+def test_accuracies_are_those_of_the_score_files_of_snapshots(simulated):
+    study, folders = simulated
     judged = judgements(study, "blimp", "lp", "wrong")
     found = read_trajectories(study, judged, "wrong")
     assert set(found["run"]) == {folder.path.name for folder in folders[2:]}
@@ -87,8 +87,8 @@ def test_accuracies_are_those_of_the_score_files_of_snapshots(made_up):
         assert named["paradigm"].to_dict() == pytest.approx(right.to_dict())
 
 
-def test_the_section_is_there_where_snapshots_were_scored(made_up, tmp_path):
-    study, folders = made_up
+def test_the_section_is_there_where_snapshots_were_scored(simulated, tmp_path):
+    study, folders = simulated
     exhibit = trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95)
     assert "These are no learning curves" in exhibit.about
     assert "2 runs of this benchmark are not here" in exhibit.about
@@ -103,8 +103,8 @@ def test_the_section_is_there_where_snapshots_were_scored(made_up, tmp_path):
     assert trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95) is None
 
 
-def test_scores_of_snapshots_that_stand_beside_nothing_are_refused(made_up):
-    study, folders = made_up
+def test_scores_of_snapshots_that_stand_beside_nothing_are_refused(simulated):
+    study, folders = simulated
     judged = judgements(study, "blimp", "lp", "wrong")
     path = score_path(folders[3].scores("blimp"), "lp", 7)
     rows, metadata = read_scores(path)
@@ -123,8 +123,8 @@ def test_scores_of_snapshots_that_stand_beside_nothing_are_refused(made_up):
 
 
 def test_shares_of_ties_and_unknown_words(tmp_path):
-    made_up = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), unk_share=0.4)
-    folders = made_up.write(tmp_path)
+    simulated = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), unk_share=0.4)
+    folders = simulated.write(tmp_path)
     # In one run half of the pairs with <unk> get it in both sentences: they are no longer unequal.
     path = score_path(folders[0].scores("blimp"), "lp")
     scores, metadata = read_scores(path)
@@ -133,7 +133,7 @@ def test_shares_of_ties_and_unknown_words(tmp_path):
     scores.loc[half, "bad_unk"] = scores.loc[half, "good_unk"]
     scores.loc[:2, "bad"] = scores.loc[:2, "good"]
     write_scores(path, scores, metadata)
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     judged = judgements(study, "blimp", "lp", "wrong")
     unequal = judged.unequal
     first = folders[0].path.name
@@ -150,8 +150,8 @@ def test_shares_of_ties_and_unknown_words(tmp_path):
 
 def test_sections_on_unknown_words_are_there_where_there_are_any(tmp_path):
     config = CurvesConfig(method="lp", interval="t", confidence=0.95, resamples=10, seed=1)
-    MadeUpStudy(models=("lstm_tiny",), unk_share=0.4).write(tmp_path / "some")
-    judged = judgements(collect(tmp_path / "some", "made_up"), "blimp", "lp", "wrong")
+    SimulatedStudy(models=("lstm_tiny",), unk_share=0.4).write(tmp_path / "some")
+    judged = judgements(collect(tmp_path / "some", "simulated"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, config)
     shares, slopes = vocabulary_exhibits(judged, curves)
     assert list(shares.table.columns[3:]) == ["pairs with <unk>", "pairs with unequal <unk>", "tied pairs"]
@@ -165,8 +165,8 @@ def test_sections_on_unknown_words_are_there_where_there_are_any(tmp_path):
     for exhibit in (shares, slopes):
         exhibit.write(tmp_path, "blimp-", ties="wrong")
     assert "tied pairs" in (tmp_path / "blimp-vocabulary.csv").read_text()
-    MadeUpStudy(models=("lstm_tiny",)).write(tmp_path / "none")
-    judged = judgements(collect(tmp_path / "none", "made_up"), "blimp", "lp", "wrong")
+    SimulatedStudy(models=("lstm_tiny",)).write(tmp_path / "none")
+    judged = judgements(collect(tmp_path / "none", "simulated"), "blimp", "lp", "wrong")
     (ties,) = vocabulary_exhibits(judged, fit_curves(judged, config))
     assert list(ties.table.columns) == ["curve", "size", "runs", "tied pairs"]
     assert not ties.charts

@@ -17,7 +17,7 @@ from eval.scores.files import score_path
 from pairscale.command.main import main
 from pairscale.files import write_json
 from tests.support import ROOT
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import in_order
 from train.runs.grid import Asked, read_grid
 
@@ -25,8 +25,8 @@ from train.runs.grid import Asked, read_grid
 @pytest.fixture
 def study(tmp_path):
     """A run of each state: by its place in the grid of two models, two sizes and two seeds."""
-    made_up = MadeUpStudy(pairs=5, sizes=("125k", "1M"))
-    folders = made_up.write(tmp_path)
+    simulated = SimulatedStudy(pairs=5, sizes=("125k", "1M"))
+    folders = simulated.write(tmp_path)
     folders[1].update_manifest(status="failed", reason="RunError: loss\n\n  the run diverged \n")
     folders[2].update_manifest(status="unfinished", steps=100)
     folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
@@ -34,9 +34,9 @@ def study(tmp_path):
     folders[4].update_manifest(status="unfinished")
     folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
     blimp = frozenset(["blimp"])
-    asked = {folder.path.name: Asked("", made_up.config(*_cell(folder)), blimp) for folder in folders}
-    asked["gone"] = Asked("model=txl_tiny sample.size=1M seed=3", made_up.config("txl_tiny", "1M", 3), blimp)
-    return made_up, tmp_path / made_up.name, folders, asked
+    asked = {folder.path.name: Asked("", simulated.config(*_cell(folder)), blimp) for folder in folders}
+    asked["gone"] = Asked("model=txl_tiny sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), blimp)
+    return simulated, tmp_path / simulated.name, folders, asked
 
 
 def _cell(folder):
@@ -106,10 +106,10 @@ def test_the_grid_fits_its_width_and_has_a_mark_for_each_run(study, width):
 
 
 def test_a_wide_grid_is_cut_into_blocks_of_80_columns(tmp_path):
-    made_up = MadeUpStudy()
+    simulated = SimulatedStudy()
     sizes = [f"{125 * 2**n}k" for n in range(10)]
     asked = {
-        f"{model}{size}{seed}": Asked(f"{seed}", made_up.config(model, size, seed))
+        f"{model}{size}{seed}": Asked(f"{seed}", simulated.config(model, size, seed))
         for model in ("lstm_tiny", "a_model_with_a_name_that_is_longer_than_others")
         for size in sizes
         for seed in range(1, 6)
@@ -161,7 +161,7 @@ def test_a_failed_run_has_its_remedy_beside_it_and_no_time_left(study):
     lines = lines_of(path, asked)
     (reason,) = [n for n, line in enumerate(lines) if line.strip() == "the run diverged"]
     beside = " ".join(lines[reason:])
-    assert "python -m analysis.status study=made_up remove=failed (or remove=RUN)" in beside
+    assert "python -m analysis.status study=simulated remove=failed (or remove=RUN)" in beside
     assert not [line for line in lines if line.startswith("left:")]
 
 
@@ -175,17 +175,17 @@ def test_parts_of_a_benchmark_are_told_apart(study):
 def test_a_run_whose_scoring_failed_is_trained_and_has_its_command_beside_it(study):
     """Its folder was counted among the failed ones, whose remedy takes them out of the study."""
     _, path, folders, _ = study
-    folders[5].update_manifest(scoring_commands={"blimp": "python -m eval study=made_up benchmark=blimp ties=half"})
+    folders[5].update_manifest(scoring_commands={"blimp": "python -m eval study=simulated benchmark=blimp ties=half"})
     lines = lines_of(path, {})
     beside = lines[lines.index("trained, but scoring failed") :][:4]
     assert [line.strip() for line in beside[1:]] == [
         "scoring on blimp: InputError: no folder",
         folders[5].path.name,
-        "to score again, without training: python -m eval study=made_up benchmark=blimp ties=half",
+        "to score again, without training: python -m eval study=simulated benchmark=blimp ties=half",
     ]
     assert "8 runs · 3 scored · 1 trained · 1 scoring failed" in lines[0]
     folders[5].update_manifest(scoring_commands={})  # of a folder of older code
-    assert any("training: python -m eval study=made_up benchmark=blimp" in line for line in lines_of(path, {}))
+    assert any("training: python -m eval study=simulated benchmark=blimp" in line for line in lines_of(path, {}))
 
 
 def test_the_sweep_that_asked_scores_a_run_again(kept, capsys):
@@ -196,7 +196,7 @@ def test_the_sweep_that_asked_scores_a_run_again(kept, capsys):
 def test_the_folder_is_named_there_or_not(study, tmp_path):
     _, path, _, asked = study
     assert lines_of(path, asked)[1] == f"in {path}"
-    gone = tmp_path / "elsewhere" / "made_up"
+    gone = tmp_path / "elsewhere" / "simulated"
     assert lines_of(gone, asked)[1] == f"in {gone}: no such folder yet"
 
 
@@ -213,7 +213,7 @@ def kept(study):
 
 def status(path, *overrides):
     """Exit code of the command, in this process."""
-    arguments = ["study=made_up", f"paths.runs={path.parent}", *overrides]
+    arguments = ["study=simulated", f"paths.runs={path.parent}", *overrides]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["analysis.status", *arguments])
         with pytest.raises(SystemExit) as ended:
@@ -255,7 +255,7 @@ def test_failed_names_no_run_that_is_trained(kept, capsys):
     path, folders = kept
     folders[1].update_manifest(status="done")
     assert status(path, "remove=failed", "yes=true") == 2
-    assert "training failed in no run of study=made_up; 1 that are trained" in capsys.readouterr().err
+    assert "training failed in no run of study=simulated; 1 that are trained" in capsys.readouterr().err
     assert folders[5].path.exists()
 
 
@@ -282,7 +282,7 @@ def test_a_run_that_is_at_work_is_not_removed(kept, capsys):
 def test_a_name_that_is_none_is_told(kept, capsys):
     path, _ = kept
     assert status(path, "remove=lstm", "yes=true") == 2
-    assert "remove=lstm: names no run of study=made_up; must be a run's name" in capsys.readouterr().err
+    assert "remove=lstm: names no run of study=simulated; must be a run's name" in capsys.readouterr().err
 
 
 def test_numbers_in_names_go_by_size():

@@ -16,14 +16,14 @@ from analysis.study.judgements import judgements, score_labels
 from eval.published import read_published
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
 from pairscale.errors import RunError
-from tests.support.made_up_study import MadeUpStudy, as_revisions, rewrite_config
+from tests.support.simulated_study import SimulatedStudy, as_revisions, rewrite_config
 from train.runs.axes import labels
 
 
 @pytest.fixture
 def written(tmp_path):
-    made_up = MadeUpStudy(pairs=10)
-    return made_up, tmp_path, made_up.write(tmp_path)
+    simulated = SimulatedStudy(pairs=10)
+    return simulated, tmp_path, simulated.write(tmp_path)
 
 
 def rewrite_scores(folder, change):
@@ -35,7 +35,7 @@ def rewrite_scores(folder, change):
 
 def test_runs_have_what_the_curves_need(written):
     _, runs, _ = written
-    study = collect(runs, "made_up")
+    study = collect(runs, "simulated")
     assert len(study.runs) == 16
     assert set(study.runs["group"]) == {"lstm_tiny", "txl_tiny"}
     row = study.runs.loc["lstm_tiny-english-unigram-125k-s1"]
@@ -48,7 +48,7 @@ def test_runs_have_what_the_curves_need(written):
 def test_outcomes_are_those_of_the_score_files(written):
     _, runs, folders = written
     scores, _ = read_scores(score_path(folders[3].scores("blimp"), "lp"))
-    judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    judged = judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
     row = judged.runs.index.get_loc(folders[3].path.name)
     by_pair = scores.set_index(["paradigm", "pair_id"])
     for column in np.flatnonzero(np.arange(judged.outcome.shape[1]) % 7 == 0):
@@ -57,13 +57,13 @@ def test_outcomes_are_those_of_the_score_files(written):
 
 
 def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
-    made_up, runs, folders = written
+    simulated, runs, folders = written
     folders[0].update_manifest(status="failed", reason="ValueError: loss is nan")
     folders[1].update_manifest(status="unfinished")
     score_path(folders[2].scores("blimp"), "lp").unlink()
     expected = {folder.path.name: "" for folder in folders}
-    expected |= {f"{model}-english-unigram-2M-s1": f"model={model} sample.size=2M" for model in made_up.models}
-    study = collect(runs, "made_up", expected)
+    expected |= {f"{model}-english-unigram-2M-s1": f"model={model} sample.size=2M" for model in simulated.models}
+    study = collect(runs, "simulated", expected)
     judged = judgements(study, "blimp", "lp", "wrong")
     found = {row.run: row.status for row in judged.problems.itertuples()}
     assert found == {
@@ -79,9 +79,9 @@ def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
 
 def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missing(tmp_path):
     """Run ids end in the digest of the configuration."""
-    (folder,) = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,)).write(tmp_path)
+    (folder,) = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,)).write(tmp_path)
     folder.path.rename(folder.path.with_name("lstm_tiny-english-unigram-125k-s1-aaaaaaaa"))
-    study = collect(tmp_path, "made_up", {"lstm_tiny-english-unigram-125k-s1-bbbbbbbb": "model=lstm_tiny seed=1"})
+    study = collect(tmp_path, "simulated", {"lstm_tiny-english-unigram-125k-s1-bbbbbbbb": "model=lstm_tiny seed=1"})
     assert study.problems.to_numpy().tolist() == [
         [
             "model=lstm_tiny seed=1",
@@ -95,13 +95,13 @@ def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missi
     ("what", "fit_on", "curves"), [("text", "train", 2), ("tokenizer", "train", 2), ("tokenizer", "sample", 1)]
 )
 def test_runs_on_another_text_have_a_curve_of_their_own(written, what, fit_on, curves):
-    made_up, runs, folders = written
+    simulated, runs, folders = written
     for folder in folders:
         rewrite_config(folder, tokenizer__fit_on=fit_on)
     for folder in folders[:2]:
         folder.update_manifest(corpus=folder.read_manifest()["corpus"] | {what: "cd" * 32})
-    study = collect(runs, "made_up")
-    first = set(study.runs.loc[study.runs["model"] == made_up.models[0], "group"])
+    study = collect(runs, "simulated")
+    first = set(study.runs.loc[study.runs["model"] == simulated.models[0], "group"])
     assert len(first) == curves
     assert len(study.notes) == curves - 1
 
@@ -110,13 +110,15 @@ def test_what_differs_makes_another_group(written):
     _, runs, folders = written
     for folder in folders[4:8]:
         rewrite_config(folder, tokenizer__name="word")
-    names = set(collect(runs, "made_up").runs["group"])
+    names = set(collect(runs, "simulated").runs["group"])
     assert names == {"lstm_tiny, unigram", "lstm_tiny, word", "txl_tiny, unigram"}
 
 
 def test_group_labels_name_keys_that_have_no_name(written):
-    made_up, *_ = written
-    configs = {f"{size}-{layers}": made_up.config("lstm_tiny", size, 1) for size in ("125k", "1M") for layers in (2, 3)}
+    simulated, *_ = written
+    configs = {
+        f"{size}-{layers}": simulated.config("lstm_tiny", size, 1) for size in ("125k", "1M") for layers in (2, 3)
+    }
     for run, config in configs.items():
         config["model"]["layers"] = int(run[-1])
     names, notes = labels(configs)
@@ -125,16 +127,16 @@ def test_group_labels_name_keys_that_have_no_name(written):
 
 
 def test_seeds_paths_and_scoring_are_no_axis(written):
-    made_up, *_ = written
-    configs = {str(seed): made_up.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
+    simulated, *_ = written
+    configs = {str(seed): simulated.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
     configs["2"]["model"]["seed"] = 5
     configs["2"]["policy"] = {"context": "eos"}
     assert set(labels(configs)[0].values()) == {"lstm_tiny"}
 
 
 def test_a_recipe_that_follows_size_is_one_curve_and_noted(written):
-    made_up, *_ = written
-    configs = {size: made_up.config("lstm_tiny", size, 1) for size in ("125k", "1M")}
+    simulated, *_ = written
+    configs = {size: simulated.config("lstm_tiny", size, 1) for size in ("125k", "1M")}
     configs["125k"]["recipe"]["budget"]["epochs"] = 20.0
     names, notes = labels(configs)
     assert set(names.values()) == {"lstm_tiny"}
@@ -146,11 +148,11 @@ def test_runs_under_different_policies_are_refused(written):
     for folder in folders[:8:2]:
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"unk": "skip"}}))
     told = (
-        "study=made_up: lp scores of blimp: runs were scored under different policies (unk: score in "
+        "study=simulated: lp scores of blimp: runs were scored under different policies (unk: score in "
         f"{folders[1].path.name} and 11 more; skip in {folders[0].path.name} and 3 more); score again those of one"
     )
     with pytest.raises(RunError, match=re.escape(told)):
-        judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+        judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
 def test_a_policy_that_follows_the_tokenizer_is_noted(written):
@@ -159,7 +161,7 @@ def test_a_policy_that_follows_the_tokenizer_is_noted(written):
     for folder in folders[:8]:
         rewrite_config(folder, tokenizer__name="word")
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"score_eos": True}}))
-    judged = judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+    judged = judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
     told = "score_eos is false for txl_tiny, unigram; true for lstm_tiny, word. Compare their levels with care."
     assert judged.notes == [f"Not one scoring policy: {told}"]
 
@@ -168,7 +170,7 @@ def test_versions_of_a_benchmark_are_refused(written):
     _, runs, folders = written
     rewrite_scores(folders[0], lambda s, m: (s, m | {"benchmark": {"name": "blimp", "digest": "00" * 32}}))
     with pytest.raises(RunError, match="different versions of the benchmark"):
-        judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+        judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
 @pytest.mark.parametrize("change", [lambda s: s.iloc[1:], lambda s: s.assign(pair_id="x")], ids=["fewer", "others"])
@@ -176,13 +178,13 @@ def test_other_pairs_are_refused(written, change):
     _, runs, folders = written
     rewrite_scores(folders[5], lambda s, m: (change(s), m))
     with pytest.raises(RunError, match="not the 60 pairs of blimp"):
-        judgements(collect(runs, "made_up"), "blimp", "lp", "wrong")
+        judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
 def test_labels_of_scores(written):
-    made_up, runs, folders = written
-    write_items(folders[0].scores("blimp+context-eos-32"), made_up.items(), "blimp", "be" * 32)
-    study = collect(runs, "made_up")
+    simulated, runs, folders = written
+    write_items(folders[0].scores("blimp+context-eos-32"), simulated.items(), "blimp", "be" * 32)
+    study = collect(runs, "simulated")
     assert score_labels(study) == ["blimp", "blimp+context-eos-32"]
     assert score_labels(study, "blimp") == ["blimp", "blimp+context-eos-32"]
     with pytest.raises(RunError, match="no run has scores of benchmark=climp; scores there: blimp"):
@@ -194,20 +196,20 @@ def test_errors_that_a_user_can_mend(written, tmp_path):
     with pytest.raises(RunError, match="study=other: no folder"):
         collect(runs, "other")
     with pytest.raises(RunError, match=r"analysis.method=pen_lp: no run .* methods there: lp"):
-        judgements(collect(runs, "made_up"), "blimp", "pen_lp", "wrong")
+        judgements(collect(runs, "simulated"), "blimp", "pen_lp", "wrong")
     for folder in folders:
         folder.config.write_text(yaml.safe_dump({}))
         folder.update_manifest(status="unfinished")
     with pytest.raises(RunError, match=r"no run in .* is done"):
-        collect(runs, "made_up")
+        collect(runs, "simulated")
 
 
 def test_a_run_whose_files_are_damaged_is_listed_and_hides_no_other(written):
     _, runs, folders = written
-    whole = collect(runs, "made_up")
+    whole = collect(runs, "simulated")
     folders[0].config.write_text("a: [")
     folders[1].manifest.write_text("[]")
-    study = collect(runs, "made_up")
+    study = collect(runs, "simulated")
     assert [*study.runs.index] == [
         run for run in whole.runs.index if run not in (folders[0].path.name, folders[1].path.name)
     ]
@@ -220,7 +222,7 @@ def test_a_run_whose_files_are_damaged_is_listed_and_hides_no_other(written):
 def test_a_model_that_comes_trained_is_listed_and_on_no_curve(written):
     _, runs, folders = written
     rewrite_config(folders[0], model__path="org/gpt")
-    study = collect(runs, "made_up")
+    study = collect(runs, "simulated")
     assert folders[0].path.name not in study.runs.index
     assert study.problems[["run", "status"]].to_numpy().tolist() == [[folders[0].path.name, "pretrained"]]
 
@@ -235,7 +237,7 @@ def test_a_method_for_some_paradigms_is_judged_on_those(written):
         scores, described = read_scores(score_path(folder.scores("blimp"), "lp"))
         chosen = scores[scores["paradigm"].str.endswith("_1")]
         write_scores(score_path(folder.scores("blimp"), "one_prefix"), chosen, described | {"method": "one_prefix"})
-    study = collect(runs, "made_up")
+    study = collect(runs, "simulated")
     judged, whole = (judgements(study, "blimp", method, "wrong") for method in ("one_prefix", "lp"))
     assert 0 < len(judged.pairs) < len(whole.pairs)
     assert judged.pairs["paradigm"].str.endswith("_1").all()
@@ -243,10 +245,10 @@ def test_a_method_for_some_paradigms_is_judged_on_those(written):
 
 
 def test_revisions_of_a_model_make_a_curve_over_tokens(tmp_path):
-    made_up = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2))
-    folders = made_up.write(tmp_path)
+    simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2))
+    folders = simulated.write(tmp_path)
     as_revisions(folders)
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     assert study.runs["group"].unique().tolist() == ["gpt"]
     assert sorted(study.runs["sample_words"]) == [1000, 2000, 3000]
     assert sorted(study.runs["size"]) == ["1k tokens", "2k tokens", "3k tokens"]
@@ -261,7 +263,7 @@ def test_revisions_of_a_model_are_one_training(tmp_path):
     """Checkpoints depend on each other: no interval, p value, Holm correction, rank or shape, of however many."""
     for name, model in (("a", "lstm_tiny"), ("b", "txl_tiny")):
         sizes = ("125k", "250k", "500k", "1M", "2M", "4M", "8M")
-        folders = MadeUpStudy(pairs=20, name=name, models=(model,), sizes=sizes, seeds=(1,)).write(tmp_path)
+        folders = SimulatedStudy(pairs=20, name=name, models=(model,), sizes=sizes, seeds=(1,)).write(tmp_path)
         as_revisions(folders, path=f"models/{name}")
         for folder in folders if name == "b" else []:
             folder.path.rename(tmp_path / "a" / f"{folder.path.name}-b")
@@ -290,23 +292,23 @@ def test_revisions_of_a_model_are_one_training(tmp_path):
 
 def test_equal_weights_under_two_names_are_an_error(tmp_path):
     """EleutherAI/pythia, issue 203: several revisions on the hub hold the same file."""
-    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
     as_revisions(folders)
     folders[1].update_manifest(digest=folders[2].read_manifest()["digest"])
     told = r"models/gpt at revision step2 and models/gpt at revision step3 have the same weights \(digest \w{8}; runs"
     with pytest.raises(RunError, match=told):
-        collect(tmp_path, "made_up")
+        collect(tmp_path, "simulated")
     # The same weights read in two ways are two curves of one name.
     config = yaml.safe_load(folders[2].config.read_text())
     config["model"] |= {"revision": "step2", "dtype": "bf16"}
     folders[2].config.write_text(yaml.safe_dump(config))
-    assert collect(tmp_path, "made_up").runs["group"].nunique() == 2
+    assert collect(tmp_path, "simulated").runs["group"].nunique() == 2
 
 
 def test_tokens_seen_and_words_of_a_sample_are_never_on_one_curve(tmp_path):
-    folders = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
     as_revisions(folders[:2])
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     assert set(study.runs["reference"]) == {"treebank"}
     assert len(study.runs) == 2
     assert set(study.problems["status"]) == {"pretrained"}

@@ -19,8 +19,8 @@ from eval.scores.files import read_scores, score_path, write_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.commands import completed
-from tests.support.made_up_section import CONFIG
-from tests.support.made_up_study import PHENOMENA, MadeUpStudy, as_revisions, rewrite_config
+from tests.support.simulated_section import CONFIG
+from tests.support.simulated_study import PHENOMENA, SimulatedStudy, as_revisions, rewrite_config
 from train.runs.folder import RunFolder
 
 
@@ -31,11 +31,11 @@ def together(runs, *names):
 @pytest.fixture
 def two(tmp_path):
     """Study a of two models, and b of one of them with another dropout and one size less."""
-    MadeUpStudy(pairs=20, name="a").write(tmp_path)
-    b = MadeUpStudy(pairs=20, name="b", models=("lstm_tiny",), sizes=("250k", "500k", "1M"))
+    SimulatedStudy(pairs=20, name="a").write(tmp_path)
+    b = SimulatedStudy(pairs=20, name="b", models=("lstm_tiny",), sizes=("250k", "500k", "1M"))
     for folder in b.write(tmp_path, seed=1):
         rewrite_config(folder, model__dropout=0.5)
-        folder.update_manifest(started="2026-01-02")  # made-up ids hold no digest of the configuration
+        folder.update_manifest(started="2026-01-02")  # simulated ids hold no digest of the configuration
     for folder in (tmp_path / "a").iterdir():
         if folder.name.startswith("lstm"):
             rewrite_config(collect(tmp_path, "a").folders[folder.name], model__dropout=0.2)
@@ -62,8 +62,8 @@ def test_groups_are_named_by_what_differs_between_the_studies_too(two):
 
 def test_one_configuration_in_two_studies_is_two_curves(tmp_path):
     for number, name in enumerate("ab"):
-        made_up = MadeUpStudy(pairs=5, name=name, models=("lstm_tiny",))
-        for folder in made_up.write(tmp_path, seed=number):
+        simulated = SimulatedStudy(pairs=5, name=name, models=("lstm_tiny",))
+        for folder in simulated.write(tmp_path, seed=number):
             folder.update_manifest(started=f"{name} {folder.path.name}")
     both = together(tmp_path, "a", "b")
     assert both.runs["group"].unique().tolist() == ["lstm_tiny, a", "lstm_tiny, b"]
@@ -71,9 +71,9 @@ def test_one_configuration_in_two_studies_is_two_curves(tmp_path):
 
 
 def test_a_run_that_two_studies_hold_counts_once(tmp_path):
-    MadeUpStudy(pairs=5, name="a", models=("lstm_tiny",), seeds=(1,)).write(tmp_path)
+    SimulatedStudy(pairs=5, name="a", models=("lstm_tiny",), seeds=(1,)).write(tmp_path)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    for folder in MadeUpStudy(pairs=5, name="c", models=("lstm_tiny",), seeds=(2,)).write(tmp_path):
+    for folder in SimulatedStudy(pairs=5, name="c", models=("lstm_tiny",), seeds=(2,)).write(tmp_path):
         folder.path.rename(tmp_path / "b" / folder.path.name)
     for name, folder in collect(tmp_path, "b").folders.items():
         folder.update_manifest(started=name)
@@ -88,8 +88,8 @@ def test_a_run_that_two_studies_hold_counts_once(tmp_path):
 
 
 def test_a_study_without_a_run_of_its_own_is_refused(tmp_path):
-    MadeUpStudy(pairs=5, name="a").write(tmp_path)
-    MadeUpStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path)  # the same ids, started at the same moment
+    SimulatedStudy(pairs=5, name="a").write(tmp_path)
+    SimulatedStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path)  # the same ids, started at the same moment
     with pytest.raises(RunError, match="study=b: each of its runs is one of a too"):
         together(tmp_path, "a", "b")
 
@@ -159,8 +159,8 @@ def test_what_only_one_study_was_scored_on_is_said(two):
 
 
 def test_words_and_tokens_seen_are_no_common_axis(tmp_path):
-    MadeUpStudy(pairs=5, name="a", models=("lstm_tiny",)).write(tmp_path)
-    as_revisions(MadeUpStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path))
+    SimulatedStudy(pairs=5, name="a", models=("lstm_tiny",)).write(tmp_path)
+    as_revisions(SimulatedStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path))
     with pytest.raises(RunError, match="a over words; b over tokens seen"):
         together(tmp_path, "a", "b")
 

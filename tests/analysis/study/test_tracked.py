@@ -24,8 +24,8 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
 from tests.support.commands import completed
-from tests.support.made_up_study import MadeUpStudy
-from tests.support.offline_wandb import MadeUpApi, OfflineRun, offline_runs
+from tests.support.offline_wandb import OfflineApi, OfflineRun, offline_runs
+from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
 from train.runs.wandb import RECORD
 
@@ -48,9 +48,9 @@ def track(folders: list[RunFolder], study: str) -> list[OfflineRun]:
 
 
 @pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
+def simulated(tmp_path_factory):
     runs = tmp_path_factory.mktemp("tracked")
-    study = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "500k"), unk_share=0.2)
+    study = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "500k"), unk_share=0.2)
     return runs, track(study.write(runs), study.name)
 
 
@@ -81,11 +81,11 @@ def assert_same_for_these_pairs(tracked, files):
 
 
 @pytest.mark.parametrize("ties", ["wrong", "half", "right"])
-def test_curves_out_of_w_and_b_are_those_of_the_files(made_up, ties):
-    runs, tracked = made_up
+def test_curves_out_of_w_and_b_are_those_of_the_files(simulated, ties):
+    runs, tracked = simulated
     name, found = project_runs_of(tracked)
     study = collect_tracked(name, found, PROJECT)
-    files = collect(runs, "made_up")
+    files = collect(runs, "simulated")
     columns = [column for column in files.runs if column != "manifest"]
     pd.testing.assert_frame_equal(study.runs.sort_index()[columns], files.runs.sort_index()[columns], check_dtype=False)
     assert score_labels(study) == ["blimp"]
@@ -101,38 +101,38 @@ def test_curves_out_of_w_and_b_are_those_of_the_files(made_up, ties):
 
 
 def project_runs_of(tracked):
-    return tracked[0].group, MadeUpApi(PROJECT, tracked).runs(PROJECT, {}, lazy=False)
+    return tracked[0].group, OfflineApi(PROJECT, tracked).runs(PROJECT, {}, lazy=False)
 
 
 def test_five_seeds_are_resampled_over_runs_alone(tmp_path):
     """No W&B here: records as they are written, given as the API gives them."""
     from eval.scores.record import scored_pairs, write_record
 
-    study = MadeUpStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2, 3, 4, 5))
+    study = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2, 3, 4, 5))
     folders = study.write(tmp_path)
     runs = [api_run(folder.path.name, write_record(folder, list(scored_pairs(folder)))) for folder in folders]
-    curves = fit_curves(tracked_judgements(collect_tracked("made_up", runs, PROJECT), "blimp", "lp", "wrong"), CONFIG)
+    curves = fit_curves(tracked_judgements(collect_tracked("simulated", runs, PROJECT), "blimp", "lp", "wrong"), CONFIG)
     assert set(curves.slopes["method"]) == {Interval.RUN_BOOTSTRAP}
-    files = judgements(collect(tmp_path, "made_up"), "blimp", "lp", "wrong")
+    files = judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong")
     assert set(fit_curves(files, CONFIG).slopes["method"]) == {Interval.BOOTSTRAP}
     assert_same_for_these_pairs(curves, fit_curves(of_paradigms(files), CONFIG))
 
 
-def api_run(name, record=None, job="eval", state="finished", group="made_up"):
+def api_run(name, record=None, job="eval", state="finished", group="simulated"):
     summary = {} if record is None else {RECORD: record}
     return SimpleNamespace(id=name, name=name, job_type=job, state=state, group=group, summary=summary)
 
 
-def test_what_was_not_scored_to_the_end_is_listed(made_up):
-    _, tracked = made_up
+def test_what_was_not_scored_to_the_end_is_listed(simulated):
+    _, tracked = simulated
     others = [
         api_run("a-1", job="train", state="running"),
         api_run("b-1", job="train", state="crashed"),
         api_run("c-1", job="train", state="finished"),
         api_run(tracked[0].name, job="train", state="finished"),
-        api_run("made_up", job="analysis"),
+        api_run("simulated", job="analysis"),
     ]
-    study = collect_tracked("made_up", [*others, *tracked], PROJECT, {"d-1": "model=d", tracked[0].name: "there"})
+    study = collect_tracked("simulated", [*others, *tracked], PROJECT, {"d-1": "model=d", tracked[0].name: "there"})
     listed = {row.run: (row.status, row.reason) for row in study.problems.itertuples()}
     assert listed == {
         "a-1": ("unfinished", "W&B says running"),
@@ -141,31 +141,31 @@ def test_what_was_not_scored_to_the_end_is_listed(made_up):
         "model=d": ("missing", ""),
     }
     with pytest.raises(RunError, match=r"no run in W&B's someone/pairscale is done \(a-1 unfinished; b-1 failed"):
-        collect_tracked("made_up", others[:2], PROJECT)
+        collect_tracked("simulated", others[:2], PROJECT)
 
 
-def test_other_paradigms_or_another_benchmark_are_refused(made_up):
-    _, tracked = made_up
+def test_other_paradigms_or_another_benchmark_are_refused(simulated):
+    _, tracked = simulated
 
     def changed(change):
         record = json.loads(tracked[0].summary[RECORD])
         change(record["scores"]["blimp"]["lp"])
         runs = [*tracked[1:], api_run(tracked[0].name, json.dumps(record))]
-        return tracked_judgements(collect_tracked("made_up", runs, PROJECT), "blimp", "lp", "wrong")
+        return tracked_judgements(collect_tracked("simulated", runs, PROJECT), "blimp", "lp", "wrong")
 
     with pytest.raises(RunError, match="its record has other paradigms of blimp than that of"):
         changed(lambda scores: scores["paradigms"].pop())
     with pytest.raises(RunError, match="runs were scored on different versions of the benchmark"):
         changed(lambda scores: scores.update(digest="another"))
-    study = collect_tracked("made_up", tracked, PROJECT)
-    with pytest.raises(RunError, match=r"analysis\.method=pll: no run of study=made_up has .* methods there: lp"):
+    study = collect_tracked("simulated", tracked, PROJECT)
+    with pytest.raises(RunError, match=r"analysis\.method=pll: no run of study=simulated has .* methods there: lp"):
         tracked_judgements(study, "blimp", "pll", "wrong")
 
 
 @pytest.fixture
-def api(monkeypatch, made_up):
+def api(monkeypatch, simulated):
     """W&B's API with the tracked runs in its only project; a key and a network are there."""
-    served = MadeUpApi(PROJECT, list(made_up[1]))
+    served = OfflineApi(PROJECT, list(simulated[1]))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     monkeypatch.setattr("analysis.study.wandb.answers", lambda url: True)
     monkeypatch.setattr("wandb.Api", lambda timeout: served)
@@ -173,10 +173,10 @@ def api(monkeypatch, made_up):
 
 
 def test_the_study_of_a_project(api):
-    assert project_runs(PROJECT, None)[0] == "made_up"
-    assert len(project_runs(PROJECT, "made_up")[1]) == 4
+    assert project_runs(PROJECT, None)[0] == "simulated"
+    assert len(project_runs(PROJECT, "simulated")[1]) == 4
     api.known.append(api_run("x", group="another"))
-    with pytest.raises(ConfigError, match=r"holds another, made_up; choose one with study=NAME"):
+    with pytest.raises(ConfigError, match=r"holds another, simulated; choose one with study=NAME"):
         project_runs(PROJECT, None)
     assert project_runs(PROJECT, "another")[0] == "another"
     with pytest.raises(RunError, match="study=third is not among its runs"):
@@ -213,8 +213,8 @@ runpy.run_module("analysis", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.slow
-def test_the_command_rebuilds_and_tracks_curves(made_up, tmp_path, monkeypatch):
-    _, tracked = made_up
+def test_the_command_rebuilds_and_tracks_curves(simulated, tmp_path, monkeypatch):
+    _, tracked = simulated
     file = tmp_path / "runs.json"
     known = [vars(run) | {"folders": []} for run in tracked]
     file.write_text(json.dumps([*known, vars(api_run("lost", job="train", state="crashed"))]))
@@ -225,12 +225,12 @@ def test_the_command_rebuilds_and_tracks_curves(made_up, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "Island effects" in done.stdout
     assert "1 run not in these curves: 1 failed" in done.stderr
-    report = tmp_path / "made_up+wandb"
+    report = tmp_path / "simulated+wandb"
     assert "source=wandb project=someone/pairscale" in (report / "report.html").read_text()
     (run,) = offline_runs(tmp_path).values()
-    assert (run.id, run.group, run.job_type) == ("made_up-analysis", "made_up", "analysis")
+    assert (run.id, run.group, run.job_type) == ("simulated-analysis", "simulated", "analysis")
     columns, rows = run.table("slopes/blimp")
-    study = collect_tracked("made_up", tracked, PROJECT)
+    study = collect_tracked("simulated", tracked, PROJECT)
     table = slope_table(fit_curves(tracked_judgements(study, "blimp", "lp", "wrong"), compose("analysis", []).analysis))
     read = pd.DataFrame(rows, columns=columns)
     assert list(read["name"]) == list(table["name"])
@@ -250,8 +250,8 @@ def test_the_command_says_in_one_line_what_lacks(tmp_path):
     )
 
 
-def test_a_record_survives_its_way(made_up):
-    runs, tracked = made_up
+def test_a_record_survives_its_way(simulated):
+    runs, tracked = simulated
     record = read_record(tracked[0].summary[RECORD], "here")
-    assert score_path(RunFolder(runs / "made_up" / record["run"]).scores("blimp"), "lp").exists()
+    assert score_path(RunFolder(runs / "simulated" / record["run"]).scores("blimp"), "lp").exists()
     assert record["manifest"]["git"]["commit"] == "1234567890abcdef"

@@ -14,7 +14,7 @@ from analysis.study.untrained import untrained_judgements
 from pairscale.command.compose import compose
 from pairscale.errors import RunError
 from pairscale.seeds import derived_seed
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.models.build import build_model
 from train.run import train_run
 
@@ -38,7 +38,7 @@ def test_a_run_of_no_epochs_is_the_model_as_it_was_initialised(tmp_path, export)
 
 def study_with(untrained, tmp_path):
     """A simulated study in which the runs at `untrained` sizes saw no words."""
-    written = MadeUpStudy(pairs=20, models=("lstm_tiny", "txl_tiny"), seeds=(1, 2))
+    written = SimulatedStudy(pairs=20, models=("lstm_tiny", "txl_tiny"), seeds=(1, 2))
     for folder in written.write(tmp_path):
         if folder.path.name.startswith("lstm") and folder.path.name.split("-")[3] in untrained:
             folder.update_manifest(words_seen=0)
@@ -66,7 +66,7 @@ def test_untrained_runs_on_other_pairs_are_refused(tmp_path):
 
 
 def test_a_study_of_untrained_runs_alone_has_no_curve(tmp_path):
-    written = MadeUpStudy(pairs=2, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
+    written = SimulatedStudy(pairs=2, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
     for folder in written.write(tmp_path):
         folder.update_manifest(words_seen=0)
     with pytest.raises(RunError, match="untrained"):

@@ -14,7 +14,7 @@ PAIR = {
     "sentence_bad": "The cats sleeps.",
     "field": "syntax/semantics",
     "linguistics_term": "s-selection",
-    "UID": "made_up",
+    "UID": "simulated",
     "simple_LM_method": True,
     "one_prefix_method": False,
     "two_prefix_method": True,

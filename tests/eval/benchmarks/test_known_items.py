@@ -12,7 +12,7 @@ from eval.scores.accuracy import accuracies, outcome
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support import ROOT
-from tests.support.made_up_askers import byte_level, scorer
+from tests.support.prompted_models import byte_level, scorer
 
 real = pytest.mark.skipif(not os.environ.get("PAIRSCALE_DATA"), reason="needs PAIRSCALE_DATA")
 

@@ -18,7 +18,7 @@ from eval.scores.files import read_items, read_scores, score_path, write_items, 
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.sizes import parse_size
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.runs.grid import keep_grid
 
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]
@@ -111,9 +111,9 @@ def test_other_benchmarks_and_files_are_left_as_they_are(tmp_path):
 
 
 def test_runs_with_pairs_of_their_own_are_judged_by_paradigm(tmp_path):
-    made_up = MadeUpStudy(models=("lstm_tiny",), seeds=(1, 2))
+    simulated = SimulatedStudy(models=("lstm_tiny",), seeds=(1, 2))
     label = "generated+en+run-k5"
-    for number, folder in enumerate(made_up.write(tmp_path)):
+    for number, folder in enumerate(simulated.write(tmp_path)):
         rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
         items, _ = read_items(folder.scores("blimp"))
         if number == 0:
@@ -123,7 +123,7 @@ def test_runs_with_pairs_of_their_own_are_judged_by_paradigm(tmp_path):
         told = {"name": "generated", "digest": f"{number:02}" * 32}
         write_items(folder.scores(label), items, **told)
         write_scores(score_path(folder.scores(label), "lp"), rows, metadata | {"benchmark": told})
-    study = collect(tmp_path, made_up.name)
+    study = collect(tmp_path, simulated.name)
     judged, whole = (judgements(study, name, "lp", "wrong") for name in (label, "blimp"))
     assert judged.of_paradigms
     assert set(judged.pairs["paradigm"]) == set(whole.pairs["paradigm"]) - {lacking}

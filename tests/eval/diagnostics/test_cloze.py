@@ -13,17 +13,17 @@ from eval.scorers.next_words.answers import Answers, NextTokens
 from eval.scorers.next_words.readings import left_to_right
 from eval.scorers.next_words.whole_words import hub_words, is_word, own_words
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_models import LSTM, TEXT, TXL, made_up_model, own_scorer
-from tests.support.made_up_pretrained import (
+from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model
+from tests.support.small_pretrained import (
     MASKED,
     MODELS,
     TOKENIZERS,
     byte_level,
     causal_scorer,
     lower_case,
-    made,
     masked_scorer,
     policy,
+    with_random_weights,
 )
 from train.models.build import build_model
 from train.runs.export import LoadedModel
@@ -110,7 +110,7 @@ def check_left_to_right(found, cut, words, texts, unknown, line_of):
 @pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
 @pytest.mark.parametrize("kind", ["word", "bpe"])
 def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
-    loaded = made_up_model(config) if kind == "word" else pieces(config)
+    loaded = random_model(config) if kind == "word" else pieces(config)
     scorer = own_scorer(loaded, batch_tokens)
     tokenizer = loaded.tokenizer
 
@@ -139,7 +139,7 @@ def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
 def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
     mark = {"byte_level": "Ġ", "adds_bos": "▁", "lower_case": ""}[tokenizer]
     tokenizer = TOKENIZERS[tokenizer]()
-    network = made(MODELS[model], tokenizer)
+    network = with_random_weights(MODELS[model], tokenizer)
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     words = marked_words(tokenizer, mark)
 
@@ -159,9 +159,9 @@ def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
 @pytest.mark.parametrize("asked", ["eos", "text"])
 def test_what_stands_before_a_context(asked):
     tokenizer = byte_level()
-    network = made(MODELS["gpt2"], tokenizer)
+    network = with_random_weights(MODELS["gpt2"], tokenizer)
     causal = causal_scorer(network, tokenizer, 100)
-    ours = own_scorer(made_up_model(LSTM), 100)
+    ours = own_scorer(random_model(LSTM), 100)
     following = policy(context=asked, **({"context_text": "Who saw the dog ?"} if asked == "text" else {}))
     inside = tokenizer("Who saw the dog ?")["input_ids"]
     before = [0, 0, 0, 0] if asked == "eos" else [0, *inside, 0]
@@ -190,7 +190,7 @@ def masked_lines(network, ids, positions):
 def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
-    network = made(network, tokenizer)
+    network = with_random_weights(network, tokenizer)
     mask, unknown = tokenizer.mask_token_id, tokenizer.unk_token_id
     words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
     contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
@@ -228,7 +228,7 @@ def test_the_masked_text_is_that_of_the_paper():
     """Section 6: [CLS] context [MASK] . [SEP]"""
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
-    network = made(network, tokenizer)
+    network = with_random_weights(network, tokenizer)
     ids = tokenizer.encode("The cats sleep near a [MASK] .")
     first, at, last = ids[0], ids.index(tokenizer.mask_token_id), ids[-1]
     assert tokenizer.convert_ids_to_tokens([first, *ids[at:], last]) == ["[CLS]", "[MASK]", ".", "[SEP]", "[SEP]"]
@@ -240,7 +240,7 @@ def test_the_masked_text_is_that_of_the_paper():
 
 def test_by_hand():
     """A model that says the same after every context: .4, .3, .2 and .1 for four words, nothing for the rest."""
-    loaded = made_up_model(LSTM)
+    loaded = random_model(LSTM)
     known = {"dog": 0.4, "cats": 0.3, ".": 0.2, "sleeps": 0.1}
     with torch.no_grad():
         loaded.model.untied.zero_()
@@ -299,7 +299,7 @@ def test_what_looks_like_a_word(text, told):
 
 
 def test_a_model_of_characters_has_no_next_words():
-    loaded = made_up_model(LSTM, "char")
+    loaded = random_model(LSTM, "char")
     assert own_words(loaded.tokenizer) == {}
     with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
         own_scorer(loaded, 100).next_words(["The"], [["dog"]], 1, policy())
@@ -316,7 +316,7 @@ def test_special_tokens_are_no_words():
 def test_what_cannot_be_asked_is_one_line():
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
-    masked = masked_scorer(made(network, tokenizer), tokenizer, 100)
+    masked = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
         masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):

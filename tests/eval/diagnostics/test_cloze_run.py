@@ -11,8 +11,8 @@ from pairscale.command.compose import compose
 from pairscale.errors import RunError
 from tests.support.commands import completed
 from tests.support.diagnostics import write_files
-from tests.support.made_up_models import LSTM, TXL, made_up_model, made_up_run
-from tests.support.made_up_pretrained import MASKED, MODELS, byte_level, made
+from tests.support.random_models import LSTM, TXL, random_model, simulated_run
+from tests.support.small_pretrained import MASKED, MODELS, byte_level, with_random_weights
 
 NAMES = ["cprag", "role", "neg"]
 
@@ -29,7 +29,7 @@ def configured(tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_of_ours(configured, name, model, capsys):
     config = configured(f"benchmark={name}", "method=[]")
-    run = made_up_run(config, made_up_model(model))
+    run = simulated_run(config, random_model(model))
     score_run(run, config)
     told = capsys.readouterr().out
     assert "accuracy@5" in told
@@ -46,7 +46,7 @@ def test_a_run_of_ours(configured, name, model, capsys):
 
 def test_shuffles_are_read_but_have_no_top_words(configured):
     config = configured("benchmark=cprag", "benchmark.shuffles=7")
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
     cloze, _ = read_cloze(run.scores("cprag+shuffles-7"))
     assert cloze.groupby("condition").size().to_dict() == {
@@ -57,7 +57,7 @@ def test_shuffles_are_read_but_have_no_top_words(configured):
 
 def test_what_is_scored_is_left_alone(configured, capsys):
     config = configured("benchmark=neg")
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     # Two contexts of an item; four where its two words have different articles: of 4, 5, 4, 4, 5, 5, 7 and 8 words.
     assert estimate_scoring(config, 1.5).tokens == 42 * 1.5 + 8
     score_study(configured("benchmark=neg", "dry_run=true"))
@@ -76,7 +76,7 @@ def test_what_is_scored_is_left_alone(configured, capsys):
     score_run(run, configured("benchmark=neg", "benchmark.top_words=7"))
     assert all(at != first[name] for name, at in written().items())
     again = written()
-    made_up_run(config, made_up_model(LSTM, seed=1))
+    simulated_run(config, random_model(LSTM, seed=1))
     score_run(run, config)
     assert all(at != again[name] for name, at in written().items())
     (run.scores("neg") / "cloze.parquet").write_bytes(b"")
@@ -89,7 +89,7 @@ def test_what_is_scored_is_left_alone(configured, capsys):
 def test_models_of_the_hub(configured, tmp_path, name, kind):
     network, tokenizer = (MODELS["gpt2"], byte_level) if kind == "causal" else MASKED["roberta"]
     tokenizer = tokenizer()
-    network = made(network, tokenizer)
+    network = with_random_weights(network, tokenizer)
     if kind == "causal":  # texts of bytes are long
         network.config.n_positions = 400
         network.transformer.wpe.weight.data = network.transformer.wpe.weight.data.repeat(5, 1)
@@ -115,7 +115,7 @@ def test_models_of_the_hub(configured, tmp_path, name, kind):
 
 def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(configured, capsys):
     config = configured("benchmark=neg")
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
     scorer = load_scorer(run)
     scorer.settings = {"begin": {"id": 0, "text": "<eos>"}}  # as a Hugging Face model's, which older files lack
@@ -128,7 +128,7 @@ def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(con
 
 @pytest.mark.slow
 def test_the_command(configured, tmp_path):
-    made_up_run(configured(), made_up_model(LSTM))
+    simulated_run(configured(), random_model(LSTM))
     arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
     done = completed("eval", *arguments)
     assert (done.returncode, done.stderr) == (0, "")

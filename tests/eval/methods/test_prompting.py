@@ -17,9 +17,9 @@ from eval.scorers.ngram import NgramScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.made_up_askers import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
-from tests.support.made_up_models import LSTM, made_up_model, own_scorer
-from tests.support.made_up_pretrained import policy
+from tests.support.prompted_models import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
+from tests.support.random_models import LSTM, own_scorer, random_model
+from tests.support.small_pretrained import policy
 
 SYSTEM, TEXTS = "It is good or bad .", ["Is “{sentence}” good ?", "{sentence}\nSay Yes or No ."]
 ANSWERS = {"en": ["Yes", "No"], "zh": ["是", "否"]}
@@ -206,7 +206,7 @@ def test_context_stands_before_a_prompt_and_a_long_one_is_one_line():
 
 
 def test_our_own_models_answer_too():
-    loaded = made_up_model(LSTM, "char")
+    loaded = random_model(LSTM, "char")
     asked = own_scorer(loaded, 100)
     prompts = ["The cat sleep", "The dog bark"]
     found = asked.continuations(prompts, ["s", " n"], policy())
@@ -334,7 +334,7 @@ def test_a_text_that_is_too_long_is_named_with_its_pair(plan, side):
 
 def test_what_is_unknown_all_over_is_refused():
     """An own model of words of another language called all sentences equal: 0.0%."""
-    ours = own_scorer(made_up_model(LSTM), 100)
+    ours = own_scorer(random_model(LSTM), 100)
     plan = MethodUse("lp", MethodConfig(), None, None)
     with pytest.raises(InputError, match=r"m: knows no token of any of 2 texts, such as '猫在睡'"):
         judge_pairs(ours, pairs(("猫在睡", "狗在睡")), [plan], policy())

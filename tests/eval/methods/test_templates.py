@@ -13,9 +13,9 @@ from eval.scorers.base import TokenScores
 from pairscale.command.compose import compose
 from pairscale.command.errors import FOLDER
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_askers import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
-from tests.support.made_up_models import LSTM, made_up_model, own_scorer
-from tests.support.made_up_pretrained import policy
+from tests.support.prompted_models import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
+from tests.support.random_models import LSTM, own_scorer, random_model
+from tests.support.small_pretrained import policy
 
 TEXTS = ["Good : {sentence}", "It is good .\n{sentence} is .", "“{sentence}"]
 METHOD = {kind: next(name for name, method in methods().items() if method.reads == kind) for kind in PLACEHOLDERS}
@@ -242,7 +242,7 @@ def test_methods_may_have_the_same_templates_in_another_order():
 
 
 def test_our_own_models_read_templates_too_and_unknown_words_are_the_sentences():
-    loaded = made_up_model(LSTM)
+    loaded = random_model(LSTM)
     asked = own_scorer(loaded, 100)
     sentences = [("The cats sleep .", "The zebra sleep .")]
     plans = [

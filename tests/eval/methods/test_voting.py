@@ -21,10 +21,10 @@ from eval.scores.files import read_metadata, read_scores, score_path, write_scor
 from eval.scores.table import accuracy_table, methods_table
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
-from tests.support.made_up_askers import byte_level, gpt2
-from tests.support.made_up_models import LSTM, made_up_model, made_up_run
-from tests.support.made_up_pretrained import causal_scorer
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.prompted_models import byte_level, gpt2
+from tests.support.random_models import LSTM, random_model, simulated_run
+from tests.support.simulated_study import SimulatedStudy
+from tests.support.small_pretrained import causal_scorer
 from train.runs.folder import DONE, RunFolder
 
 FIVE = list("abcde")
@@ -200,13 +200,13 @@ def test_methods_with_templates_are_scored_once_and_again_when_their_templates_c
 
 def test_votes_need_the_scores_that_they_count(configured):
     config = configured("method=[vote_l]")
-    run = made_up_run(config, made_up_model(LSTM))
+    run = simulated_run(config, random_model(LSTM))
     told = r"method=vote_l: counts the votes of in_template_lp, and there is no .*: method=\[in_template_lp,vote_l\]"
     with pytest.raises(RunError, match=told):
         score_run(run, config)
     score_run(run, configured("method=[vote_l,in_template_lp]"))
     assert len(read_scores(score_path(run.scores("blimp"), "vote_l"))[0]) == 60
-    made_up_run(config, made_up_model(LSTM, seed=1))
+    simulated_run(config, random_model(LSTM, seed=1))
     with pytest.raises(RunError, match=r"in_template_lp\.parquet is of another model, benchmark or policy; score all"):
         score_run(run, config)
     config.method["vote_l"].voters = {"lp": 1}
@@ -226,10 +226,10 @@ def rewrite_with_templates(folder, templates, method="yes_no"):
 
 
 def test_the_analysis_takes_the_mean_over_templates_and_no_template_for_a_pair(tmp_path):
-    for folder in MadeUpStudy(pairs=10).write(tmp_path):
+    for folder in SimulatedStudy(pairs=10).write(tmp_path):
         rewrite_with_templates(folder, 5)
         rewrite_with_templates(folder, 1, "ab_prompt")
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     plain, many, one = (judgements(study, "blimp", method, "wrong") for method in ("lp", "yes_no", "ab_prompt"))
     assert plain.outcome.shape == many.outcome.shape
     assert (plain.over, many.over, one.over) == ("", "5 templates", "1 template")
@@ -248,11 +248,11 @@ def test_the_analysis_takes_the_mean_over_templates_and_no_template_for_a_pair(t
 
 def test_templates_that_agree_give_the_curves_of_one(tmp_path):
     """Five times the same judgements: the same slopes and the same intervals, not narrower ones."""
-    for folder in MadeUpStudy(pairs=10, unk_share=0.2).write(tmp_path):
+    for folder in SimulatedStudy(pairs=10, unk_share=0.2).write(tmp_path):
         rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
         five = pd.concat([rows.assign(template=str(number)) for number in range(5)])
         write_scores(score_path(folder.scores("blimp"), "yes_no"), five, metadata | {"method": "yes_no"})
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     for interval in ("t", "bootstrap"):
         config = CurvesConfig(method="lp", interval=interval, confidence=0.95, resamples=50, seed=1)
         one, five = (
@@ -262,10 +262,10 @@ def test_templates_that_agree_give_the_curves_of_one(tmp_path):
 
 
 def test_runs_with_other_templates_are_refused(tmp_path):
-    for number, folder in enumerate(MadeUpStudy(pairs=10).write(tmp_path)):
+    for number, folder in enumerate(SimulatedStudy(pairs=10).write(tmp_path)):
         rewrite_with_templates(folder, 2)
         path = score_path(folder.scores("blimp"), "yes_no")
         rows, metadata = read_scores(path)
         write_scores(path, rows, metadata | {"parameters": {"templates": f"digest{number % 2}"}})
     with pytest.raises(RunError, match=r"different policies .templates: digest0 in .* and 7 more; digest1 in "):
-        judgements(collect(tmp_path, "made_up"), "blimp", "yes_no", "wrong")
+        judgements(collect(tmp_path, "simulated"), "blimp", "yes_no", "wrong")

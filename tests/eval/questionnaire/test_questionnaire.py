@@ -18,14 +18,14 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support.browser import Opened
 from tests.support.commands import completed
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 EVIL = "</script><script>alert(1)</script><b>"
 PAUSE = 350  # milliseconds: a pair that has just appeared takes no answer
 PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
 
 
-class Study(MadeUpStudy):
+class Study(SimulatedStudy):
     """Pairs whose sentences tell which pair they are."""
 
     def items(self):
@@ -131,7 +131,7 @@ def test_texts_of_ones_own(tmp_path):
 
 @pytest.fixture(scope="module")
 def form(tmp_path_factory):
-    """A form with all six pairs of the made-up study and two checks: its page."""
+    """A form with all six pairs of the simulated study and two checks: its page."""
     path = tmp_path_factory.mktemp("forms") / "form.html"
     (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
     write_page(path, one, BENCHMARK, texts_of(config(), "en")[0], "en", "en")
@@ -295,9 +295,9 @@ def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
     """Published people give way to those who were asked, everywhere, and the report says so."""
     STUDY.write(tmp_path / "runs")
     where = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "reports")]
-    done = completed("analysis", "study=made_up", f"people={answers}", *where)
+    done = completed("analysis", "study=simulated", f"people={answers}", *where)
     assert done.returncode == 0, done.stderr
-    folder = tmp_path / "reports" / "made_up"
+    folder = tmp_path / "reports" / "simulated"
     rows = pd.read_csv(folder / "blimp-asked.csv").set_index("phenomenon")
     assert rows["individual"].to_dict() == pytest.approx({name: AGREE[name] for name in rows.index})
     assert list(rows.index) == ["overall", "binding", "islands"]

@@ -8,7 +8,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_pretrained import (
+from tests.support.small_pretrained import (
     MODELS,
     MORE_MODELS,
     SENTENCES,
@@ -18,8 +18,8 @@ from tests.support.made_up_pretrained import (
     cohere,
     gpt2,
     lower_case,
-    made,
     policy,
+    with_random_weights,
 )
 
 
@@ -39,7 +39,7 @@ def one_by_one(network, before, ids):
 @pytest.mark.parametrize("model", MODELS)
 def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, batch_tokens):
     tokenizer = TOKENIZERS[tokenizer]()
-    network = made(MODELS[model], tokenizer)
+    network = with_random_weights(MODELS[model], tokenizer)
     scorer = causal_scorer(network, tokenizer, batch_tokens)
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     text = "The dog ."
@@ -58,7 +58,7 @@ def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, b
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_batch_on_a_cpu_is_what_its_cache_holds(shared):
     tokenizer = byte_level()
-    network = made(gpt2, tokenizer)
+    network = with_random_weights(gpt2, tokenizer)
     scorer = causal_scorer(network, tokenizer, 100_000)
     assert scorer.reads_trees
     scorer.reads_trees = shared
@@ -73,7 +73,7 @@ def test_a_batch_on_a_cpu_is_what_its_cache_holds(shared):
 @pytest.mark.parametrize("model", MORE_MODELS)
 def test_models_of_every_kind_of_attention(model):
     tokenizer = byte_level()
-    network = made(MORE_MODELS[model], tokenizer)
+    network = with_random_weights(MORE_MODELS[model], tokenizer)
     scorer = causal_scorer(network, tokenizer, 5_000)
     for sentence, found in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
         ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
@@ -82,7 +82,7 @@ def test_models_of_every_kind_of_attention(model):
 
 def test_trees_are_read_only_by_models_that_follow_a_mask_and_positions():
     tokenizer = byte_level()
-    reads = {name: causal_scorer(made(model, tokenizer), tokenizer, 100).reads_trees
+    reads = {name: causal_scorer(with_random_weights(model, tokenizer), tokenizer, 100).reads_trees
              for name, model in (MODELS | MORE_MODELS).items()}  # fmt: skip
     assert {name for name, can in reads.items() if not can} == {"bloom", "mamba"}
 
@@ -104,14 +104,14 @@ def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtyp
 
 def test_the_head_is_taken_alone_only_where_it_makes_the_logits():
     tokenizer = byte_level()
-    assert causal_scorer(made(gpt2, tokenizer), tokenizer, 100).head is not None
-    assert causal_scorer(made(cohere, tokenizer), tokenizer, 100).head is None
+    assert causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).head is not None
+    assert causal_scorer(with_random_weights(cohere, tokenizer), tokenizer, 100).head is None
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_spans_lie_on_the_characters_of_the_tokens(tokenizer):
     tokenizer = TOKENIZERS[tokenizer]()
-    (found,) = causal_scorer(made(gpt2, tokenizer), tokenizer, 100).score(["The cats sleep ."], policy())
+    (found,) = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(["The cats sleep ."], policy())
     covered = {at for start, end in found.spans.tolist() for at in range(start, end)}
     letters = {at for at, letter in enumerate("The cats sleep .") if letter != " "}
     assert letters <= covered
@@ -120,17 +120,19 @@ def test_spans_lie_on_the_characters_of_the_tokens(tokenizer):
 
 def test_unknown_words_and_the_end():
     tokenizer = lower_case(eos_token="[END]")
-    scorer = causal_scorer(made(gpt2, tokenizer), tokenizer, 100)
+    scorer = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
     (found,) = scorer.score(["The ZEBRA sleeps"], policy(score_eos=True))
     assert found.unk.tolist() == [False, True, False, False]
     assert found.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
     tokenizer = byte_level()  # its <unk> is its begin symbol: no text holds it
-    assert not causal_scorer(made(gpt2, tokenizer), tokenizer, 100).score(["zebra"], policy())[0].unk.any()
+    assert (
+        not causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(["zebra"], policy())[0].unk.any()
+    )
 
 
 def test_a_sentence_must_begin_with_something():
     tokenizer = lower_case()
-    network = made(gpt2, tokenizer)
+    network = with_random_weights(gpt2, tokenizer)
     with pytest.raises(ConfigError, match=r"neither BOS nor EOS; give model\.begin=TOKEN"):
         causal_scorer(network, tokenizer, 100)
     with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: no token of m"):
@@ -146,14 +148,14 @@ def test_a_sentence_must_begin_with_something():
 def test_a_text_longer_than_the_model_reads_is_one_line():
     tokenizer = byte_level()
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; '猫+a' has 100"):
-        causal_scorer(made(gpt2, tokenizer), tokenizer, 100).score(["猫" * 33 + "a"], policy())
+        causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(["猫" * 33 + "a"], policy())
 
 
 def test_the_end_is_no_unknown_word_and_an_empty_text_has_no_scores():
     """In byte-level vocabularies one symbol stands for both."""
     tokenizer = byte_level()
     tokenizer.unk_token = tokenizer.eos_token
-    scorer = causal_scorer(made(gpt2, tokenizer), tokenizer, 100)
+    scorer = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
     (scored,) = scorer.score(["The cat"], policy(score_eos=True))
     assert not scored.unk.any()
     assert [len(one.logprobs) for one in scorer.score([""], policy())] == [0]
@@ -161,7 +163,7 @@ def test_the_end_is_no_unknown_word_and_an_empty_text_has_no_scores():
 
 def test_a_model_that_sees_what_comes_after_is_refused():
     tokenizer = byte_level()
-    bidirectional = made(gpt2, tokenizer)
+    bidirectional = with_random_weights(gpt2, tokenizer)
     for block in bidirectional.transformer.h:
         block.attn.is_causal = False
     bidirectional.config._attn_implementation = "eager"

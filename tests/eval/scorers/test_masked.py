@@ -19,15 +19,15 @@ from transformers import (
 )
 
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_pretrained import (
+from tests.support.small_pretrained import (
     MASKED,
     bert,
     byte_level,
-    made,
     masked_bytes,
     masked_scorer,
     policy,
     roberta,
+    with_random_weights,
     word_pieces,
 )
 
@@ -58,7 +58,7 @@ def one_mask_at_a_time(network, tokenizer, sentence, pll):
 def test_pll_equals_one_copy_at_a_time(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
-    network = made(network, tokenizer)
+    network = with_random_weights(network, tokenizer)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "", "sleeps sleepy cat."]
     expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
     scorer = masked_scorer(network, tokenizer, batch_tokens)
@@ -72,7 +72,7 @@ def test_pll_equals_one_copy_at_a_time(model, pll, batch_tokens):
 def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
-    network = made(network, tokenizer)
+    network = with_random_weights(network, tokenizer)
     pair = ["the cat sees a dog .", "the cat sees the dog ."]
     read = []
     network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].tolist()), with_kwargs=True)
@@ -90,7 +90,7 @@ def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
 
 def test_the_two_kinds_of_pll_differ_within_words_only():
     tokenizer = word_pieces()
-    network = made(bert, tokenizer)
+    network = with_random_weights(bert, tokenizer)
     scorer = masked_scorer(network, tokenizer, 1_000)
     sentence = "The zebras sleep ."
     one, other = (scorer.score([sentence], policy(pll=pll))[0] for pll in ("original", "within_word_l2r"))
@@ -104,7 +104,7 @@ def test_the_two_kinds_of_pll_differ_within_words_only():
 
 def test_a_batch_on_a_cpu_is_what_its_cache_holds():
     tokenizer = word_pieces()
-    network = made(bert, tokenizer)
+    network = with_random_weights(bert, tokenizer)
     scorer = masked_scorer(network, tokenizer, 100_000)
     read = []
     network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].numel()), with_kwargs=True)
@@ -117,7 +117,7 @@ def test_a_text_may_be_as_long_as_the_positions_are(kind):
     """RoBERTa's positions start after that of padding: the last ones of its table are not there."""
     network, tokenizer = MASKED[kind]
     tokenizer = tokenizer()
-    network = made(network, tokenizer)
+    network = with_random_weights(network, tokenizer)
     scorer = masked_scorer(network, tokenizer, 5_000)
     assert scorer.positions == 80 - (kind == "roberta") * (network.config.pad_token_id + 1)
     around = len(tokenizer("").input_ids)
@@ -131,7 +131,7 @@ def test_a_text_may_be_as_long_as_the_positions_are(kind):
 
 def test_what_a_masked_model_cannot_do_is_one_line():
     tokenizer = word_pieces()
-    scorer = masked_scorer(made(bert, tokenizer), tokenizer, 100)
+    scorer = masked_scorer(with_random_weights(bert, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
         scorer.score(["The"], policy(context="eos"))
     with pytest.raises(ConfigError, match=r"policy\.score_eos=true: a masked model predicts no end"):
@@ -139,7 +139,7 @@ def test_what_a_masked_model_cannot_do_is_one_line():
     with pytest.raises(InputError, match=r"m reads 80 tokens at most"):
         scorer.score(["cat " * 79], policy())
     with pytest.raises(ConfigError, match=r"has no mask token; a causal model is model=hf_causal"):
-        masked_scorer(made(bert, tokenizer), byte_level(), 100)
+        masked_scorer(with_random_weights(bert, tokenizer), byte_level(), 100)
 
 
 def mobilebert(vocabulary):
@@ -158,8 +158,8 @@ def fnet(vocabulary):
 @pytest.mark.parametrize("network", [mobilebert, fnet])
 def test_heads_and_padding_of_other_kinds(network):
     tokenizer = word_pieces()
-    plain = made(network, tokenizer)
-    scorer = masked_scorer(made(network, tokenizer), tokenizer, 5_000)
+    plain = with_random_weights(network, tokenizer)
+    scorer = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 5_000)
     assert scorer.pads == (network is not fnet)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The"]
     with torch.no_grad():
@@ -185,8 +185,8 @@ def nystromformer(landmarks):
 @pytest.mark.parametrize("network", [funnel(1, 1), funnel(2, 2, 2), nystromformer(64)])
 def test_models_that_mix_in_their_padding_read_texts_of_one_length_together(network):
     tokenizer = word_pieces()
-    plain = made(network, tokenizer)
-    scorer = masked_scorer(made(network, tokenizer), tokenizer, 5_000)
+    plain = with_random_weights(network, tokenizer)
+    scorer = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 5_000)
     assert not scorer.pads
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The cat sleeps and sees the dog near a cat ."]
     for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
@@ -203,16 +203,16 @@ def test_a_mask_of_probability_zero_hides_no_padding():
             return found
 
     tokenizer = word_pieces()
-    network = made(lambda vocabulary: NoMask(fnet(vocabulary).config), tokenizer)
+    network = with_random_weights(lambda vocabulary: NoMask(fnet(vocabulary).config), tokenizer)
     assert not masked_scorer(network, tokenizer, 5_000).pads
 
 
 def test_a_text_that_the_model_cannot_read_is_one_line():
     tokenizer = word_pieces()
-    short = masked_scorer(made(funnel(2, 2, 2), tokenizer), tokenizer, 5_000)
+    short = masked_scorer(with_random_weights(funnel(2, 2, 2), tokenizer), tokenizer, 5_000)
     with pytest.raises(InputError, match=r"m: its code fails on a text of 3 tokens \(RuntimeError: "):
         short.score(["cat"], policy())
-    fixed = masked_scorer(made(nystromformer(8), tokenizer), tokenizer, 5_000)
+    fixed = masked_scorer(with_random_weights(nystromformer(8), tokenizer), tokenizer, 5_000)
     with pytest.raises(InputError, match=r"m: its code fails on a text of \d+ tokens \(RuntimeError: "):
         fixed.score(["The cats sleep ."], policy())
 
@@ -225,7 +225,7 @@ def test_random_hashing_is_told():
             lsh_attn_chunk_length=8, local_attn_chunk_length=8, num_buckets=4, **values))  # fmt: skip
 
     tokenizer = word_pieces()
-    scorer = masked_scorer(made(reformer, tokenizer), tokenizer, 5_000)
+    scorer = masked_scorer(with_random_weights(reformer, tokenizer), tokenizer, 5_000)
     assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # within one chunk nothing is hashed
     with pytest.raises(ConfigError, match=r"m: two passes over one text of \d+ tokens differ .* hash_seed"):
         scorer.score(["the cat sees the dog near the cat that sees the dog that sleeps near a cat ."], policy())
@@ -234,8 +234,8 @@ def test_random_hashing_is_told():
 def test_chinese_without_spaces_is_not_one_word():
     """A byte-level tokenizer takes what has no space for one word, and each character for three tokens."""
     tokenizer = masked_bytes()
-    network = made(roberta, tokenizer)
-    scorer = masked_scorer(made(roberta, tokenizer), tokenizer, 5_000)
+    network = with_random_weights(roberta, tokenizer)
+    scorer = masked_scorer(with_random_weights(roberta, tokenizer), tokenizer, 5_000)
     sentence = "猫，睡。狗！"  # the marks stand apart: what is between them is not hidden with them
     found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
     ids, spans = found["input_ids"], found["offset_mapping"]

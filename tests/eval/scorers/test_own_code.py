@@ -10,7 +10,7 @@ from eval.config import PretrainedConfig
 from eval.scorers.base import Execution
 from eval.scorers.pretrained import load_pretrained
 from pairscale.errors import ConfigError, InputError
-from tests.support.made_up_pretrained import own_code, policy, word_pieces
+from tests.support.small_pretrained import own_code, policy, word_pieces
 
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "the"]
 

@@ -19,14 +19,22 @@ from eval.scorers.load import load_scorer
 from eval.scorers.pretrained import load_pretrained, revisions
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.made_up_pretrained import SENTENCES, byte_level, causal_scorer, gpt2, made, policy, word_pieces
+from tests.support.small_pretrained import (
+    SENTENCES,
+    byte_level,
+    causal_scorer,
+    gpt2,
+    policy,
+    with_random_weights,
+    word_pieces,
+)
 
 
 @pytest.fixture
 def saved(tmp_path):
     """A folder as `save_pretrained` leaves it."""
     tokenizer = byte_level()
-    made(gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
+    with_random_weights(gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
     tokenizer.save_pretrained(tmp_path / "gpt")
     return tmp_path / "gpt"
 
@@ -38,7 +46,7 @@ def config(path, **values):
 
 def test_a_saved_model_scores_as_the_one_in_memory(saved):
     tokenizer = byte_level()
-    memory = causal_scorer(made(gpt2, tokenizer), tokenizer, 100)
+    memory = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
     for scorer in (load_pretrained(config(saved), Execution(100)), load_scorer(saved)):
         assert (scorer.digest, scorer.sample_words) == (memory.digest, None)
         for one, other in zip(scorer.score(SENTENCES, policy()), memory.score(SENTENCES, policy()), strict=True):
@@ -68,7 +76,7 @@ def test_what_cannot_be_loaded_is_one_line(saved, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"its weights lack cls\.predictions\..*, which a masked model needs"):
         load_pretrained(config(headless, kind="masked"), Execution(100))
     weights = saved / "model.safetensors"
-    torch.save(made(gpt2, byte_level()).state_dict(), saved / "pytorch_model.bin")
+    torch.save(with_random_weights(gpt2, byte_level()).state_dict(), saved / "pytorch_model.bin")
     weights.unlink()
     with pytest.raises(InputError, match=r"only there as a pickle \(pytorch_model\.bin\).*allow_pickle=true"):
         load_pretrained(config(saved), Execution(100))
@@ -99,9 +107,9 @@ def test_a_model_without_its_tokenizer_is_refused_or_takes_the_one_above(saved, 
 
 
 def test_a_tokenizer_that_reads_nothing_is_refused(saved):
-    made_up = transformers.GPT2Tokenizer()
-    assert made_up("The cats sleep.").input_ids == []
-    made_up.save_pretrained(saved)
+    simulated = transformers.GPT2Tokenizer()
+    assert simulated("The cats sleep.").input_ids == []
+    simulated.save_pretrained(saved)
     with pytest.raises(InputError, match=r"its tokenizer \(1 tokens\) reads no letter of a plain sentence"):
         load_pretrained(config(saved), Execution(100))
 
@@ -241,7 +249,7 @@ def test_a_pattern_that_backtracks_without_end_is_one_line(capfd):
 
 def test_text_that_is_cut_as_special_tokens_are_is_among_the_settings():
     tokenizer = byte_level()
-    model = made(gpt2, tokenizer)
+    model = with_random_weights(gpt2, tokenizer)
     assert "split_special_tokens" not in score_settings(model, tokenizer)  # as in files of older code
     tokenizer.split_special_tokens = True
     assert score_settings(model, tokenizer)["split_special_tokens"] is True

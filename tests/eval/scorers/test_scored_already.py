@@ -11,7 +11,7 @@ from eval.run import add_pretrained, score_run
 from eval.scores.files import read_metadata, read_scores, score_path, write_scores
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
-from tests.support.made_up_pretrained import byte_level, gpt2, made
+from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
 
 CHAT = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
 
@@ -25,7 +25,7 @@ def folder(tmp_path):
     tokenizer = byte_level()
     tokenizer.add_special_tokens({"pad_token": "<pad>"})
     tokenizer.chat_template = CHAT
-    made(long_gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
+    with_random_weights(long_gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
     tokenizer.save_pretrained(tmp_path / "gpt")
     return tmp_path / "gpt"
 

@@ -8,7 +8,7 @@ import torch
 
 from corpora.tokenizers import EOS, UNK
 from eval.config import PolicyConfig
-from tests.support.made_up_models import LSTM, TXL, made_up_model, own_scorer
+from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 
 SENTENCES = [
     "The cats sleep near a dog .",
@@ -45,7 +45,7 @@ def one_by_one(loaded, sentence, before, score_eos):
 @pytest.mark.parametrize("kind", ["word", "char"])
 @pytest.mark.parametrize("model", MODELS)
 def test_equals_one_token_at_a_time(model, kind, batch_tokens):
-    loaded = made_up_model(MODELS[model], kind)
+    loaded = random_model(MODELS[model], kind)
     sentences = SENTENCES if kind == "word" else [text[:40] for text in SENTENCES]  # no longer than the memory
     scored = own_scorer(loaded, batch_tokens).score(sentences, policy())
     for sentence, found in zip(sentences, scored, strict=True):
@@ -56,7 +56,7 @@ def test_equals_one_token_at_a_time(model, kind, batch_tokens):
 @pytest.mark.parametrize("batch_tokens", [1, 10_000])
 @pytest.mark.parametrize("model", MODELS)
 def test_context_is_read_before_each_sentence(model, batch_tokens):
-    loaded = made_up_model(MODELS[model])
+    loaded = random_model(MODELS[model])
     text = "The dog barks ."
     contexts = [
         (policy(context="eos", context_tokens=4), [EOS] * 4),
@@ -72,7 +72,7 @@ def test_context_is_read_before_each_sentence(model, batch_tokens):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_bf16_is_near_and_still_a_distribution(model):
-    loaded = made_up_model(MODELS[model])
+    loaded = random_model(MODELS[model])
     for asked in (policy(), policy(context="eos")):
         exact = own_scorer(loaded, 100).score(SENTENCES, asked)
         asked.precision = "bf16"
@@ -83,7 +83,7 @@ def test_bf16_is_near_and_still_a_distribution(model):
 
 
 def test_spans_unknown_words_and_the_end():
-    loaded = made_up_model(LSTM)
+    loaded = random_model(LSTM)
     (found,) = own_scorer(loaded, 100).score(["A zebra sleeps."], policy())
     assert found.spans.tolist() == [[0, 1], [2, 7], [8, 14], [14, 15], [15, 15]]
     assert found.unk.tolist() == [False, True, False, False, False]
@@ -92,7 +92,7 @@ def test_spans_unknown_words_and_the_end():
 
 
 def test_sentences_that_are_one_to_the_model_score_the_same_in_any_company():
-    loaded = made_up_model(TXL)
+    loaded = random_model(TXL)
     sentences = ["A zebra sleeps .", *SENTENCES, "A gnu sleeps .", *SENTENCES]
     scored = own_scorer(loaded, 16).score(sentences, policy())
     assert loaded.tokenizer.encode(sentences[0]) == loaded.tokenizer.encode(sentences[7])
@@ -104,7 +104,7 @@ def test_sentences_that_are_one_to_the_model_score_the_same_in_any_company():
 
 @pytest.mark.parametrize(("score_eos", "tokens"), [(True, 1), (False, 0)])
 def test_an_empty_sentence_has_nothing_but_its_end(score_eos, tokens):
-    loaded = made_up_model(LSTM)
+    loaded = random_model(LSTM)
     empty, full = own_scorer(loaded, 100).score(["", "Who ?"], policy(score_eos=score_eos))
     assert empty.logprobs.shape == (tokens,)
     assert empty.spans.shape == (tokens, 2)
@@ -113,7 +113,7 @@ def test_an_empty_sentence_has_nothing_but_its_end(score_eos, tokens):
 
 
 def test_probabilities_of_all_next_words_sum_to_one():
-    loaded = made_up_model(LSTM)
+    loaded = random_model(LSTM)
     words = [loaded.tokenizer.token(index) for index in range(2, len(loaded.tokenizer))]
     scored = own_scorer(loaded, 100).score([f"The {word}" for word in [*words, "zebra"]], policy(score_eos=False))
     end = own_scorer(loaded, 100).score(["The"], policy(score_eos=True))[0].logprobs[1]

@@ -15,7 +15,6 @@ from eval.scores.files import read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, PairscaleError, RunError
 from pairscale.files import sha256_file
-from tests.support.made_up_models import TXL, made_up_model, made_up_run
 from tests.support.published_models import (
     Corpus,
     MemTransformerLM,
@@ -26,6 +25,7 @@ from tests.support.published_models import (
     save,
     txl_logprobs,
 )
+from tests.support.random_models import TXL, random_model, simulated_run
 from train.import_checkpoint.run import import_run
 from train.runs.export import load_model
 
@@ -278,7 +278,7 @@ def test_scoring_and_the_analysis_take_it_as_a_run(tmp_path, imported):
         "trainer.progress=false",
     ]
     config = compose("eval", ["study=s", "benchmark=blimp", "corpus=toy", *paths])
-    made_up_run(config, made_up_model(TXL))
+    simulated_run(config, random_model(TXL))
     loaded_benchmark.cache_clear()
     score_study(config)
     rows, metadata = read_scores(score_path(run.scores("blimp"), "lp"))

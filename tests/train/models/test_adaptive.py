@@ -10,7 +10,7 @@ import train.models.loss
 from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from tests.support.made_up_models import TXL
+from tests.support.random_models import TXL
 from train.models.adaptive import AdaptiveVocabulary
 from train.models.build import build_model, parameter_count
 from train.run import train_run

@@ -15,7 +15,7 @@ from analysis.study.collect import collect
 from eval.sweeps import expected_runs, names_a_run
 from pairscale.command.compose import compose, composed
 from pairscale.command.errors import FOLDER
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import labels
 from train.runs.folder import run_id
 
@@ -116,13 +116,13 @@ def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
 
 def test_tables_and_figures_go_by_the_axes(tmp_path):
     """More groups than hues: none shares its colour and shape with another, and numbers go by size."""
-    made_up = MadeUpStudy(pairs=5, models=("txl_tiny",), sizes=("125k", "250k"), seeds=tuple(range(1, 9)))
-    folders = made_up.write(tmp_path)
+    simulated = SimulatedStudy(pairs=5, models=("txl_tiny",), sizes=("125k", "250k"), seeds=tuple(range(1, 9)))
+    folders = simulated.write(tmp_path)
     for number, folder in enumerate(folders):
         config = yaml.safe_load(folder.config.read_text())
         config["model"]["memory"] = 2 ** (number % 8)
         folder.config.write_text(yaml.safe_dump(config))
-    study = collect(tmp_path, "made_up")
+    study = collect(tmp_path, "simulated")
     groups = [f"txl_tiny, memory={2**n}" for n in range(8)]
     assert list(study.runs["group"].unique()) == groups
     assert len(study.runs) == 16

@@ -14,7 +14,7 @@ from eval.tasks import keep_tasks
 from pairscale.command.compose import compose
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder, run_id
 from train.runs.grid import Asked, keep_grid, read_grid
 
@@ -105,11 +105,11 @@ def test_two_studies_of_one_sweep_have_a_grid_each(swept, tmp_path):
 
 def test_runs_that_never_began_are_in_the_row_of_those_that_did(tmp_path):
     """And the report lists them."""
-    made_up = MadeUpStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
-    made_up.write(tmp_path)
-    shown = {f"seed={seed}": made_up.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
+    simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
+    simulated.write(tmp_path)
+    shown = {f"seed={seed}": simulated.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
     asked = {name: Asked(name, config) for name, config in shown.items()}
-    states = run_states(tmp_path / "made_up", asked)
+    states = run_states(tmp_path / "simulated", asked)
     assert len({(state.label, state.size) for state in states}) == 1
 
 

@@ -22,8 +22,8 @@ from tests.support import ROOT
 from tests.support.commands import completed
 from tests.support.diagnostics import write_files
 from tests.support.killed import killed_after
-from tests.support.made_up_models import LSTM, made_up_model, made_up_run
 from tests.support.offline_wandb import offline_runs
+from tests.support.random_models import LSTM, random_model, simulated_run
 from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.wandb import RECORD, Tracker, _mode, answers, has_key, tracked
@@ -146,7 +146,7 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
     ]
     for name in ("cprag", "role"):
         config = compose("eval", [*paths, f"benchmark={name}", "logger=wandb", "trainer.progress=false"])
-        run = RunFolder.of(config) if name == "role" else made_up_run(config, made_up_model(LSTM))
+        run = RunFolder.of(config) if name == "role" else simulated_run(config, random_model(LSTM))
         score_run(run, config)
     (found,) = offline_runs(tmp_path).values()
     assert (found.id, found.job_type) == (f"{run.path.name}-eval", "eval")

@@ -22,7 +22,7 @@ PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0
 
 
 @dataclass
-class MadeUpStudy:
+class SimulatedStudy:
     """What to write; every run is done and scored unless a test changes its files afterwards."""
 
     models: tuple[str, ...] = ("lstm_tiny", "txl_tiny")
@@ -32,7 +32,7 @@ class MadeUpStudy:
     pairs: int = 50  # of each paradigm
     run_sd: float = 0.01  # of a run's accuracy in a phenomenon
     unk_share: float = 0.0  # of pairs with <unk>, halved with each doubling of the text
-    name: str = "made_up"
+    name: str = "simulated"
     benchmark: str = "blimp"
     overlap: float = 0.0
 
@@ -121,7 +121,7 @@ class MadeUpStudy:
         }
 
     def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
-        """Write all of it under `runs`/<name>; `seed` is that of the made-up numbers."""
+        """Write all of it under `runs`/<name>; `seed` is that of the simulated numbers."""
         rng = np.random.default_rng(seed)
         items = self.items()
         folders = []
@@ -156,7 +156,7 @@ def rewrite_config(folder, **changes):
 
 
 def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
-    """Turn made-up runs into checkpoints of one pretrained model; the last one's tokens are not known."""
+    """Turn simulated runs into checkpoints of one pretrained model; the last one's tokens are not known."""
     for step, folder in enumerate(folders, start=1):
         model = {
             "name": "hf_causal",

@@ -23,7 +23,7 @@ TXL = TxlConfig(
 )  # fmt: skip
 
 
-def made_up_model(config: ModelConfig, kind: str = "word", seed: int = 0) -> LoadedModel:
+def random_model(config: ModelConfig, kind: str = "word", seed: int = 0) -> LoadedModel:
     """A model whose weights are random and large enough that its probabilities are far from uniform."""
     schema = TokenizerConfig(
         name=kind, kind=kind, vocab_size=None, fit_on="train", fit_sentences=100, character_coverage=1.0
@@ -38,7 +38,7 @@ def made_up_model(config: ModelConfig, kind: str = "word", seed: int = 0) -> Loa
     return LoadedModel(model, tokenizer, config, info, f"digest-{seed}", f"tokenizer-{kind}")
 
 
-def made_up_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:
+def simulated_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:
     """The run folder of `config` as training leaves it, with `loaded` as its model."""
     run = RunFolder.of(config)
     run.path.mkdir(parents=True, exist_ok=True)

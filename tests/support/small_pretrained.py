@@ -143,7 +143,7 @@ MODELS = {"gpt2": gpt2, "llama": llama, "cohere": cohere}
 MORE_MODELS = {"bloom": bloom, "mamba": mamba, "mistral": mistral, "opt": opt, "pythia": pythia}
 
 
-def made(model, tokenizer):
+def with_random_weights(model, tokenizer):
     torch.manual_seed(1)
     network = model(len(tokenizer)).eval()
     with torch.no_grad():

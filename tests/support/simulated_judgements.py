@@ -24,7 +24,7 @@ DOUBLINGS = 9  # from 125k to 64M words, as published
 
 
 @dataclass(frozen=True)
-class MadeUpJudgements:
+class SimulatedJudgements:
     """One cell of the simulation: `draw` makes a study of it."""
 
     seeds: int | tuple[int, ...] = 2  # runs of each size, or of every size

@@ -9,8 +9,8 @@ from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from eval.scores.files import ITEMS
-from tests.support import made_up_pretrained
-from tests.support.made_up_pretrained import causal_scorer
+from tests.support import small_pretrained
+from tests.support.small_pretrained import causal_scorer
 
 TEXT = [
     "Say Yes or No .\nAnswer: Yes", "Answer: No", "Say A or B .\nA : The cats sleep\nB : The cat sleep\nAnswer: A",
@@ -32,11 +32,11 @@ def pairs(*sentences, paradigm="p"):
 
 def byte_level(vocabulary=300):
     """With 259 tokens it has nothing but bytes and its three symbols."""
-    return made_up_pretrained.byte_level(TEXT, vocabulary, ("<|endoftext|>", "<|user|>", "<|model|>"))
+    return small_pretrained.byte_level(TEXT, vocabulary, ("<|endoftext|>", "<|user|>", "<|model|>"))
 
 
 def adds_bos():
-    return made_up_pretrained.adds_bos(TEXT, 80)
+    return small_pretrained.adds_bos(TEXT, 80)
 
 
 def joins():

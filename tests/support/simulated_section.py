@@ -1,4 +1,4 @@
-"""One benchmark's part of the report of a made-up study, made as `python -m analysis` makes it."""
+"""One benchmark's part of the report of a simulated study, made as `python -m analysis` makes it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +19,15 @@ from analysis.study.collect import Study, collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from pairscale.command.compose import compose
-from tests.support.made_up_study import MadeUpStudy
+from tests.support.simulated_study import SimulatedStudy
 
 EVIL = "</script><script>alert(1)</script>"
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
 
 
-def section_of(runs: Path, benchmark: str = "blimp", **made_up: Any) -> Section:
-    """The section of a study (`made_up`: fields of MadeUpStudy) that is written to a folder of runs."""
-    study = MadeUpStudy(pairs=20, benchmark=benchmark, **made_up)
+def section_of(runs: Path, benchmark: str = "blimp", **simulated: Any) -> Section:
+    """The section of a study (`simulated`: fields of SimulatedStudy) that is written to a folder of runs."""
+    study = SimulatedStudy(pairs=20, benchmark=benchmark, **simulated)
     study.write(runs)
     judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
@@ -40,7 +40,7 @@ def section_of(runs: Path, benchmark: str = "blimp", **made_up: Any) -> Section:
 
 
 def report_of(
-    *sections: Section, name: str = "made_up", config: CurvesConfig = CONFIG, commands: Sequence[str] = ()
+    *sections: Section, name: str = "simulated", config: CurvesConfig = CONFIG, commands: Sequence[str] = ()
 ) -> Report:
     """The report of a study that has these sections."""
     settings = replace(compose("analysis", []), analysis=config, ties="wrong")

@@ -26,7 +26,7 @@ def answers(questions: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str, str] | None = None) -> pd.DataFrame:
-    """Write a run's made-up answers to the diagnostic that `config` names; returns those in cloze.parquet."""
+    """Write a run's simulated answers to the diagnostic that `config` names; returns those in cloze.parquet."""
     questions = load_questions(config)
     cloze = answers(questions.rows, np.random.default_rng(seed))
     fixed = cloze[cloze["trial"].isna()].drop_duplicates(["item", "condition", "context"])
@@ -39,7 +39,7 @@ def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str
         "parameters": {"top_words": 5},
         "policy": {"context": "none", "context_tokens": 32, "precision": "fp32"} | (policy or {}),
         "benchmark": {"name": config.name, "digest": questions.digest},
-        "model": {"name": "made_up", "digest": "0d" * 32},
+        "model": {"name": "simulated", "digest": "0d" * 32},
         "tokenizer_digest": "70" * 32,
         "step": None,
         "sample_words": None,
