@@ -8,6 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+
+def without_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Hide the key and the mode of the machine that the tests run on, and give programs a W&B service of their own."""
+    for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NETRC", str(folder / "netrc"))
+
 
 @dataclass
 class OfflineRun:

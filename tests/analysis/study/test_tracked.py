@@ -24,7 +24,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
 from tests.support.commands import completed
-from tests.support.offline_wandb import OfflineApi, OfflineRun, offline_runs
+from tests.support.offline_wandb import OfflineApi, OfflineRun, offline_runs, without_account
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
 from train.runs.wandb import RECORD
@@ -35,9 +35,7 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=2
 
 @pytest.fixture(autouse=True)
 def _no_account(monkeypatch, tmp_path):
-    for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    without_account(monkeypatch, tmp_path)
 
 
 def track(folders: list[RunFolder], study: str) -> list[OfflineRun]:

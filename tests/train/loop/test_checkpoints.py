@@ -1,6 +1,7 @@
 """Checkpoints that are damaged, old or foreign; runs that move, that meet, that diverge."""
 
 import re
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,44 +23,63 @@ class Stopped(Exception):
     """What ends a run in the middle, as a signal would."""
 
 
-@pytest.fixture
-def configured(tmp_path, monkeypatch):
-    """A run of 75 steps and 12 checkpoints, in relative folders of a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
-    return lambda *more: compose("eval", [*SMALL, "sample.size=4k", *LSTM, "benchmark=toy", *more])
+def configuration(*more):
+    """A run of 75 steps and 12 checkpoints, in relative folders."""
+    return compose("eval", [*SMALL, "sample.size=4k", *LSTM, "benchmark=toy", *more])
 
 
-@pytest.fixture
-def stopped(configured, monkeypatch):
-    """The run, stopped at a step; and what it is like at the end where nothing stops it."""
+def stop_at(step: int) -> RunFolder:
+    """Train until a step; return the run that is left behind."""
+    step_end = LanguageModelling.on_train_batch_end
 
-    def stop(at: int) -> RunFolder:
-        step_end = LanguageModelling.on_train_batch_end
+    def end(self, *arguments):
+        step_end(self, *arguments)
+        if self.global_step == step:
+            raise Stopped
 
-        def end(self, *arguments):
-            step_end(self, *arguments)
-            if self.global_step == at:
-                raise Stopped
-
-        config = configured()
-        with monkeypatch.context() as patched:
-            patched.setattr(LanguageModelling, "on_train_batch_end", end)
-            with pytest.raises(Stopped):
-                train_run(config)
-        return RunFolder.of(config)
-
-    return stop
+    config = configuration()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LanguageModelling, "on_train_batch_end", end)
+        with pytest.raises(Stopped):
+            train_run(config)
+    return RunFolder.of(config)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
+def folders(tmp_path_factory):
+    """Two folders with the same store: in one the run is done, in the other it was stopped at step 60."""
+    done, stopped = (tmp_path_factory.mktemp("checkpoints") / name for name in ("done", "stopped"))
+    done.mkdir()
     with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(folder)
         patched.setattr(torch, "set_num_threads", lambda _: None)
-        run = train_run(compose("eval", [*SMALL, "sample.size=4k", *LSTM, "benchmark=toy"]))
-        return contents(folder / run.path)
+        patched.chdir(done)
+        train_run(configuration())
+        shutil.copytree(done / "store", stopped / "store")
+        patched.chdir(stopped)
+        stop_at(60)
+    return done, stopped
+
+
+@pytest.fixture
+def configured(folders, tmp_path, monkeypatch):
+    """Configurations of the run, in a folder of its own where the corpus is prepared."""
+    shutil.copytree(folders[0] / "store", tmp_path / "store")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    return configuration
+
+
+@pytest.fixture
+def stopped(configured, folders, tmp_path):
+    """The run, stopped at step 60."""
+    shutil.copytree(folders[1] / "runs", tmp_path / "runs")
+    return RunFolder.of(configured())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folders):
+    """The contents of the run where nothing stops it."""
+    return contents(folders[0] / RunFolder.of(configuration()).path)
 
 
 def cut(path: Path) -> None:
@@ -79,14 +99,13 @@ def told(capsys) -> str:
 
 
 def test_two_checkpoints_are_kept_and_name_their_digest(stopped):
-    run = stopped(70)
-    steps = [int(path.name.partition("-")[0]) for path in run.checkpoints]
+    steps = [int(path.name.partition("-")[0]) for path in stopped.checkpoints]
     assert len(steps) == 2
     assert steps == sorted(steps, reverse=True)
-    for path, step in zip(run.checkpoints, steps, strict=True):
+    for path, step in zip(stopped.checkpoints, steps, strict=True):
         assert path.name == f"{step}-{sha256_file(path)[:16]}.ckpt"
         assert torch.load(path, weights_only=True)["global_step"] == step
-    assert sorted(run.checkpoint_folder.iterdir()) == sorted(run.checkpoints)
+    assert sorted(stopped.checkpoint_folder.iterdir()) == sorted(stopped.checkpoints)
 
 
 @pytest.mark.parametrize("damage", [cut, flip])
@@ -94,8 +113,7 @@ def test_two_checkpoints_are_kept_and_name_their_digest(stopped):
 def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(
     stopped, configured, undisturbed, capsys, damage, both
 ):
-    run = stopped(60)
-    newest, older = run.checkpoints
+    newest, older = stopped.checkpoints
     damage(newest)
     if both:
         damage(older)
@@ -109,56 +127,52 @@ def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(
     else:
         assert f"going on from {older.name}" in said
         assert "resuming" in said
-    known = run.read_manifest()["damaged_checkpoints"]
+    known = stopped.read_manifest()["damaged_checkpoints"]
     assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
-    assert difference(undisturbed, contents(run.path)) is None
+    assert difference(undisturbed, contents(stopped.path)) is None
 
 
 def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped, configured):
-    run = stopped(60)
-    flip(run.checkpoints[0])
-    name = run.checkpoints[0].with_suffix(".damaged").name
-    again = stopped(62)
+    flip(stopped.checkpoints[0])
+    name = stopped.checkpoints[0].with_suffix(".damaged").name
+    again = stop_at(62)
     assert (again.checkpoint_folder / name).exists()
     train_run(configured())
-    assert not run.checkpoint_folder.exists()
+    assert not stopped.checkpoint_folder.exists()
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_checkpoint_of_the_first_version(stopped, configured, undisturbed, capsys, whole):
     """It has no digest: it is used unless torch cannot read it."""
-    run = stopped(60)
-    newest, older = run.checkpoints
+    newest, older = stopped.checkpoints
     older.unlink()
-    newest.rename(run.checkpoint_folder / "last.ckpt")
+    newest.rename(stopped.checkpoint_folder / "last.ckpt")
     if not whole:
-        (run.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
+        (stopped.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
     train_run(configured())
     assert ("resuming" in told(capsys)) == whole
-    assert run.read_manifest().get("damaged_checkpoints", []) == [] or not whole
-    assert difference(undisturbed, contents(run.path)) is None
+    assert stopped.read_manifest().get("damaged_checkpoints", []) == [] or not whole
+    assert difference(undisturbed, contents(stopped.path)) is None
 
 
 def test_a_whole_checkpoint_of_other_code_is_not_thrown_away(stopped, configured):
-    run = stopped(60)
-    state = torch.load(run.checkpoints[0], weights_only=True)
+    state = torch.load(stopped.checkpoints[0], weights_only=True)
     del state["run"]
     torch.save(state, "other")
     data = Path("other").read_bytes()
-    write_bytes(run.checkpoint(10**6, sha256(data).hexdigest()), data)
+    write_bytes(stopped.checkpoint(10**6, sha256(data).hexdigest()), data)
     with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it \('run'\); "):
         train_run(configured())
-    assert len(run.checkpoints) == 3
-    assert run.read_manifest()["status"] == "failed"
+    assert len(stopped.checkpoints) == 3
+    assert stopped.read_manifest()["status"] == "failed"
 
 
 @pytest.mark.parametrize("again", ["study=t", "paths.runs=elsewhere/runs"])
 def test_a_run_that_is_moved_resumes_and_scores(stopped, configured, undisturbed, again):
-    run = stopped(60)
     config = configured(again, "benchmark.per_paradigm=2")
     moved = RunFolder.of(config)
     moved.path.parent.mkdir(parents=True)
-    run.path.rename(moved.path)
+    stopped.path.rename(moved.path)
     train_run(config)
     changed = {"config.yaml"}  # it says where the run is
     found = contents(moved.path)
@@ -169,15 +183,14 @@ def test_a_run_that_is_moved_resumes_and_scores(stopped, configured, undisturbed
 
 
 def test_the_end_of_a_run_that_was_killed_after_it_is_tidied(stopped, configured, undisturbed):
-    run = stopped(60)
-    kept = {path.name: path.read_bytes() for path in run.checkpoints}
+    kept = {path.name: path.read_bytes() for path in stopped.checkpoints}
     train_run(configured())
-    run.checkpoint_folder.mkdir()
+    stopped.checkpoint_folder.mkdir()
     for name, data in kept.items():
-        (run.checkpoint_folder / name).write_bytes(data)
-    (run.path / ".metrics.csv.4711.tmp").touch()
+        (stopped.checkpoint_folder / name).write_bytes(data)
+    (stopped.path / ".metrics.csv.4711.tmp").touch()
     train_run(configured())
-    assert difference(undisturbed, contents(run.path)) is None
+    assert difference(undisturbed, contents(stopped.path)) is None
 
 
 def test_two_processes_do_not_score_one_run(configured):

@@ -19,7 +19,7 @@ from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.provenance import git_state
 
-RUN = [*TOY, "seed=1", "recipe.budget.epochs=4", "trainer.progress=false"]
+RUN = [*TOY, "seed=1", "model.embedding=16", "model.hidden=16", "recipe.budget.epochs=2", "trainer.progress=false"]
 
 
 @pytest.fixture(scope="module")

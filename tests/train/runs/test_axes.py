@@ -50,10 +50,12 @@ AXES = {
 def test_groups_are_called_by_what_varies(axis):
     points, names = AXES[axis]
     configs = {}
-    for number, (point, size, seed) in enumerate(itertools.product(points, ("4k", "8k"), (1, 2))):
+    for point in points:
         corpus = [] if "corpus=" in point else ["corpus=toy"]
-        asked = [*corpus, "model=lstm_tiny", *point.split(), f"sample.size={size}", f"seed={seed}"]
-        configs[str(number)] = OmegaConf.to_container(OmegaConf.structured(compose("train", asked)))
+        config = dataclasses.asdict(compose("train", [*corpus, "model=lstm_tiny", *point.split()]))
+        for size, seed in itertools.product(("4k", "8k"), (1, 2)):
+            sample = config["sample"] | {"size": size}
+            configs[str(len(configs))] = config | {"sample": sample, "seed": seed}
     found, notes = labels(configs)
     # What a tokenizer or corpus brings with it is not named again: one key tells of all that go together.
     firsts = [found[str(number)] for number in range(0, len(configs), 4)]

@@ -1,6 +1,7 @@
 """Tracking in W&B, offline: what is in its files, that nothing is there twice, and that no network is touched."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from tests.support import ROOT
 from tests.support.commands import completed
 from tests.support.diagnostics import write_files
 from tests.support.killed import killed_after
-from tests.support.offline_wandb import offline_runs
+from tests.support.offline_wandb import offline_runs, without_account
 from tests.support.random_models import LSTM, random_model, simulated_run
 from train.run import train_run
 from train.runs.folder import RunFolder
@@ -37,12 +38,7 @@ SMALL = [
 
 @pytest.fixture(autouse=True)
 def _no_account(monkeypatch, tmp_path):
-    """Neither a key nor a choice of mode comes from the machine that the tests run on; and programs that a test starts
-    have a service of W&B of their own, as they have elsewhere.
-    """
-    for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    without_account(monkeypatch, tmp_path)
 
 
 def asked(tmp_path, *more, logger="wandb"):
@@ -50,13 +46,28 @@ def asked(tmp_path, *more, logger="wandb"):
     return [*SMALL, *paths, f"logger={logger}", *more]
 
 
-def test_training_is_tracked_over_words_seen(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    folder = train_run(compose("train", asked(tmp_path, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]")))
-    assert not list((tmp_path / "here").iterdir())
-    (run,) = offline_runs(tmp_path).values()
-    assert run.id == run.name == folder.path.name
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A folder with a run that was trained and scored from an empty folder below it."""
+    root = tmp_path_factory.mktemp("tracking")
+    (root / "here").mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        without_account(patched, root)
+        patched.chdir(root / "here")
+        config = compose("eval", asked(root, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]"))
+        score_run(train_run(config), config)
+    return root
+
+
+@pytest.fixture
+def folder(scored):
+    return RunFolder.of(compose("eval", asked(scored)))
+
+
+def test_training_is_tracked_over_words_seen(scored, folder):
+    assert not list((scored / "here").iterdir())
+    run = offline_runs(scored)[folder.path.name]
+    assert run.name == folder.path.name
     assert (run.group, run.job_type, run.project, run.tags) == ("s", "train", "pairscale", ["a", "b"])
     assert run.state == "finished"
     assert [path.parent for path in run.folders] == [folder.path / "wandb"]
@@ -82,8 +93,8 @@ def test_training_is_tracked_over_words_seen(tmp_path, monkeypatch):
 
 def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
-    arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=6", "recipe.batch=4")
-    folder = killed_after(4, arguments)
+    arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.batch=4")
+    folder = killed_after(3, arguments)
     train_run(compose("train", arguments))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
@@ -110,10 +121,10 @@ def test_what_w_and_b_has_already_is_not_logged_again(tmp_path):
     assert logged == [300, 400, 500]
 
 
-def test_scores_are_tracked_once_however_often(tmp_path):
-    config = compose("eval", asked(tmp_path))
-    folder = train_run(config)
-    score_run(folder, config)
+def test_scores_are_tracked_once_however_often(scored, tmp_path):
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
+    config = compose("eval", asked(tmp_path, "method=[lp]"))
+    folder = RunFolder.of(config)
     first = offline_runs(tmp_path)[f"{folder.path.name}-eval"]
     assert (first.name, first.group, first.job_type) == (folder.path.name, "s", "eval")
     assert first.config["sample"]["size"] == "8k"
@@ -127,7 +138,7 @@ def test_scores_are_tracked_once_however_often(tmp_path):
             assert first.summary[f"accuracy/{label}/{scored.method}/{row.name}"] == row.accuracy
     assert first.summary["sample_words"] == 8000
 
-    score_run(folder, compose("eval", asked(tmp_path, "method=[lp]")))  # all of it is told again
+    score_run(folder, config)  # all of it is tracked again
     again = offline_runs(tmp_path)[first.id]
     assert len(again.folders) == 2
     assert not again.history
@@ -163,11 +174,8 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
     assert json.loads(found.summary[RECORD])["scores"] == {}
 
 
-def test_the_record_says_what_a_curve_needs(tmp_path):
-    config = compose("eval", asked(tmp_path))
-    folder = train_run(config)
-    score_run(folder, config)
-    record = read_record(offline_runs(tmp_path)[f"{folder.path.name}-eval"].summary[RECORD], "here")
+def test_the_record_says_what_a_curve_needs(scored, folder):
+    record = read_record(offline_runs(scored)[f"{folder.path.name}-eval"].summary[RECORD], "here")
     manifest = folder.read_manifest()
     assert record["run"] == folder.path.name
     assert record["study"] == "s"
@@ -258,14 +266,15 @@ def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp
 
 
 def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
-    code = (
+    script = tmp_path / "script.py"
+    script.write_text(
         "import sys; from pairscale.command.compose import compose; from train.run import train_run;"
         "from eval.run import score_run;"
         "import analysis.report.wandb, analysis.study.wandb;"
         f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=300, capture_output=True).returncode == 0
+    completed(script).check_returncode()
 
 
 def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
