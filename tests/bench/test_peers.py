@@ -12,6 +12,7 @@ SCRIPT = ROOT / "tests" / "bench" / "peers.py"
 SMALL = ["--pairs", "13", "--equal", "1000", "--sample", "64", "--rounds", "1", "--threads", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("peers")
 def test_sums_equal_those_of_the_peers(tmp_path):
     """Begin symbol and all: 1,000 sentences of the toy grammar by a small GPT-2, and by a small BERT in both PLLs."""

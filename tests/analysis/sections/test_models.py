@@ -142,6 +142,7 @@ def test_models_of_one_name_are_told_apart(runs):
     assert len([name for name in models if name.startswith("big_bert, ")]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curves", [True, False])
 def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
     if not curves:

@@ -166,10 +166,17 @@ def test_words_and_tokens_seen_are_no_common_axis(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_compares_studies(two):
-    done = completed("analysis", "study=a+b", f"paths.runs={two}", f"paths.reports={two}/reports")
+def test_the_command_compares_studies(tmp_path):
+    phenomena = {"npi_licensing": (1, 0.55, 0.02)}  # one, as figures take most of the time
+    for seed, name in enumerate("ab"):
+        study = SimulatedStudy(("lstm_tiny",), ("250k", "500k", "1M"), phenomena=phenomena, pairs=20, name=name)
+        for folder in study.write(tmp_path, seed):
+            rewrite_config(folder, model__dropout=0.5 * seed)
+            folder.update_manifest(started=name)  # simulated ids hold no digest of the configuration
+    paths = [f"paths.runs={tmp_path}", f"paths.reports={tmp_path}/reports"]
+    done = completed("analysis", "study=a+b", "analysis.resamples=50", *paths)
     assert done.returncode == 0, done.stderr
-    folder = two / "reports" / "a+b"
+    folder = tmp_path / "reports" / "a+b"
     html = (folder / "report.html").read_text(encoding="utf-8").partition("<script")[0]
     for wanted in ("Curves together", "Accuracy at common sizes", "Slopes compared", "python -m analysis study=a+b"):
         assert wanted in html, wanted

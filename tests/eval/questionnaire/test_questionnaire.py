@@ -148,6 +148,7 @@ class Person:
 
     def __init__(self, opened, wrong=(), failed=0):
         self.opened, self.page, self.wrong, self.failed = opened, opened.page, set(wrong), failed
+        self.page.clock.install()  # the pause before each answer passes at once
 
     def begin(self, native="yes"):
         self.page.check(f"input[name=native][value={native}]")
@@ -158,7 +159,7 @@ class Person:
         """One pair, by a click, a tap or a key; False where none is left."""
         if self.page.locator("#task").is_hidden():
             return False
-        self.page.wait_for_timeout(PAUSE)
+        self.page.clock.fast_forward(PAUSE)
         number = self.page.inner_text("#progress")
         shown = [self.page.inner_text(f"#{side}") for side in ("first", "second")]
         if not good_checks().isdisjoint(shown):
