@@ -15,7 +15,6 @@ from tests.support.killed import children_of, killed_after
 from tests.support.slurm_cluster import wait_until
 from tests.support.small_runs import overrides
 from train.run import train_run
-from train.runs.folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
@@ -42,8 +41,7 @@ def trained(arguments):
 )
 def test_two_processes_train_as_one_does(tmp_path, model, more):
     """Without dropout the gradients are those of the whole batch but for the order of sums."""
-    asked = [*more, "model.dropout=0", "sample.size=12k"]
-    alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *asked)) for devices in (1, 2))
+    alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *more, "model.dropout=0")) for devices in (1, 2))
     assert both.path.name == alone.path.name  # the number of devices is no part of a run's identity
     assert (alone.read_manifest()["devices"], both.read_manifest()["devices"]) == (1, 2)
     assert both.read_manifest()["words_seen"] == alone.read_manifest()["words_seen"]
@@ -57,9 +55,12 @@ def test_two_processes_train_as_one_does(tmp_path, model, more):
 
 @pytest.mark.slow
 def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
-    """Bit for bit, with dropout: each rank has its own states and random numbers back."""
+    """Bit for bit, with dropout: each rank has its own states and random numbers back, and masks of its own.
+
+    Were the masks of both ranks the same, columns i and i + 4 would be dropped alike, as in one process they are not.
+    """
     more = ["recipe=sgd_plateau", "recipe.lr=2", "recipe.budget.epochs=3"]
-    alone = trained(on(tmp_path, 2, "alone", "lstm", *more))
+    alone, of_one = (trained(on(tmp_path, devices, f"alone{devices}", "lstm", *more)) for devices in (2, 1))
     arguments = on(tmp_path, 2, "killed", "lstm", *more)
     children: list[int] = []
     killed = killed_after(3, arguments, lambda process: children.extend(children_of(process)))
@@ -69,22 +70,18 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
     with pytest.raises(RunError, match=r"checkpoint is of trainer.devices=2, this is trainer.devices=1: go on with 2"):
         trained([*arguments, "trainer.devices=1"])
     trained(arguments)
-    left, right = load_file(alone.weights), load_file(killed.weights)
+    left, right, other = (load_file(run.weights) for run in (alone, killed, of_one))
     assert all(torch.equal(left[name], right[name]) for name in left)
+    assert not all(torch.equal(left[name], other[name]) for name in left)
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
 
 
 @pytest.mark.slow
-def test_a_sweep_trains_on_several_devices_run_by_run_and_ranks_draw_other_dropout(tmp_path):
-    """Were the masks of both ranks the same, columns i and i + 4 would be dropped alike."""
+def test_a_sweep_trains_on_several_devices_run_by_run(tmp_path):
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
     done = completed("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "runs").glob("*/*/model.safetensors"))) == 2
-    both = RunFolder.of(compose("train", [*arguments, "seed=1"]))
-    once = trained(on(tmp_path, 1, "one", "lstm", "recipe.budget.epochs=1", "seed=1"))
-    left, right = load_file(both.weights), load_file(once.weights)
-    assert not all(torch.equal(left[name], right[name]) for name in left)
 
 
 @pytest.mark.parametrize(
