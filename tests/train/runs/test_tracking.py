@@ -93,8 +93,8 @@ def test_training_is_tracked_over_words_seen(scored, folder):
 
 def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
-    arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.batch=4")
-    folder = killed_after(3, arguments)
+    arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
+    folder = killed_after(4, arguments)
     train_run(compose("train", arguments))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
