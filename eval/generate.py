@@ -1,7 +1,7 @@
 """`python -m eval.generate`: minimal pairs of our own paradigms, as JSON Lines in BLiMP's form, or printed to be read.
 
 <paths.reports>/<label>/<UID>.jsonl      label: as of score files, "generated+en"
-<paths.reports>/<label>/manifest.json    what they are made of, digests of the files, what is not available
+<paths.reports>/<label>/manifest.json    their origin, digests of the files, what is not available
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import paradigms_of
-from eval.benchmarks.generated.making import LEAST_PAIRS, Source, make
+from eval.benchmarks.generated.making import LEAST_PAIRS, Source, generate
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.paradigm import Paradigm
 from eval.config import EvalConfig
@@ -34,51 +33,51 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def run(config: EvalConfig) -> None:
-    """Write the pairs that `config.benchmark` asks for; with dry_run print them. Raises as make, resolved and show."""
+    """Write the pairs that `config.benchmark` requests; with dry_run print them. Raises as generate, resolved, show."""
     if config.benchmark.form != "generated":
         raise InputError(f"benchmark={config.benchmark.name}: must be generated")
-    asked = resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
+    benchmark = resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
     if config.dry_run:
-        show(asked)
+        show(benchmark)
     else:
-        write(asked, Path(config.paths.reports) / config.benchmark.label)
+        write(benchmark, Path(config.paths.reports) / config.benchmark.label)
 
 
-def write(asked: BenchmarkConfig, folder: Path) -> None:
-    """Write the pairs of each paradigm, and last the manifest; say what is not available."""
-    made = make(asked)
-    (folder / "manifest.json").unlink(missing_ok=True)  # it comes last: what it says is there, or there is none
+def write(config: BenchmarkConfig, folder: Path) -> None:
+    """Write the pairs of each paradigm, and last the manifest; print what is not available."""
+    generated = generate(config)
+    (folder / "manifest.json").unlink(missing_ok=True)  # it comes last: the files that it names are complete
     files = {}
-    for name, pairs in made.pairs.items():
+    for name, pairs in generated.pairs.items():
         file = folder / f"{name}.jsonl"
         write_text(file, "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs))
         files[file.name] = {"pairs": len(pairs), "sha256": sha256_file(file)}
     for file in set(folder.glob("*.jsonl")) - {folder / name for name in files}:
-        file.unlink()  # of another time: the folder holds what its manifest says
-    told = {"license": LICENSE, "notice": NOTICE, **made.told, "files": files, "unavailable": made.unavailable}
-    write_json(folder / "manifest.json", {"version": MANIFEST_VERSION, **told})
-    total = sum(len(pairs) for pairs in made.pairs.values())
+        file.unlink()  # of an earlier command
+    manifest = {"version": MANIFEST_VERSION, "license": LICENSE, "notice": NOTICE, **generated.origin}
+    write_json(folder / "manifest.json", {**manifest, "files": files, "unavailable": generated.unavailable})
+    total = sum(len(pairs) for pairs in generated.pairs.values())
     console.print(f"{folder}: {total:,} pairs of {len(files)} paradigms ({LICENSE})", markup=False)
-    for name, pairs in made.pairs.items():
-        if len(pairs) < (asked.pairs or 0):
+    for name, pairs in generated.pairs.items():
+        if len(pairs) < (config.pairs or 0):
             console.print(f"  {name}: no more than {len(pairs)}", markup=False)
-    if made.unavailable:
+    if generated.unavailable:
         console.print(f"not available, with fewer than {LEAST_PAIRS} pairs:")
-    for name, reason in made.unavailable.items():
+    for name, reason in generated.unavailable.items():
         console.print(f"  {name}: {reason}", markup=False)
 
 
-def show(asked: BenchmarkConfig) -> None:
-    """Print `asked.pairs` pairs of each paradigm, and which bindings of its skeletons have no row.
+def show(config: BenchmarkConfig) -> None:
+    """Print `config.pairs` pairs of each paradigm, and which bindings of its skeletons have no row.
 
-    Raises InputError where paradigms are broken, after all others are printed.
+    Raises InputError if paradigms are broken, after all others are printed.
     """
-    source = Source.of(asked)
+    source = Source.of(config)
     broken = []
-    for name in paradigms_of(source.language, asked.paradigms):
+    for name in source.paradigms:
         try:
             paradigm = source.paradigm(name)
-            _show_paradigm(paradigm, source.pairs(paradigm, asked.pairs or 0))
+            _show_paradigm(paradigm, source.pairs(paradigm, config.pairs or 0))
         except InputError as error:
             broken.append(name)
             console.print(f"{name}: {error}", style="red", markup=False)

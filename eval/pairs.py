@@ -27,6 +27,7 @@ from eval.scores.files import (
     read_metadata,
     read_scores,
     score_path,
+    with_phenomena,
     write_items,
     write_scores,
     write_tokens,
@@ -210,7 +211,7 @@ class PairsWork:
         """Return the overall accuracy without the pairs known to be faulty, None if there are none."""
         faulty = faulty_pairs(self.config.benchmark.name, scores)
         names = ["paradigm", "pair_id"]
-        rows = scores.merge(self.benchmark.pairs[[*names, "phenomenon"]], on=names)
+        rows = with_phenomena(scores, self.benchmark.pairs)
         rest = rows[~pd.MultiIndex.from_frame(rows[names]).isin(pd.MultiIndex.from_frame(faulty[names]))]
         if faulty.empty or rest.empty:
             return None

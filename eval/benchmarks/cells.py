@@ -1,6 +1,6 @@
-"""What a cell of a table may hold: sentences, names, flags and parts of sentences; anything else is one clear line.
+"""Readers of cells: sentences, names, flags and parts of sentences. Each raises InputError for other contents.
 
-`where` is the place of the row, `column` the name that it has there: both are for the error alone.
+`where` is the place of the row, `column` the cell's name there: both are for the error alone.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pairscale.errors import InputError
 
 
 def shown(cell: Any) -> str:
-    """A cell as an error tells it."""
-    told = repr(cell)
-    return told if len(told) <= 80 else f"{told[:77]}..."
+    """Return a cell as errors show it."""
+    text = repr(cell)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def sentence_of(cell: Any, where: str, column: str) -> str:
-    """A sentence as it stands in its cell. Raises InputError for what is no text that could be scored and written."""
+    """Return a sentence as it stands in its cell. Raises InputError for text that cannot be written to a file."""
     text = text_of(cell, where, column)
     check_encodes(text, where, column)
     return text
@@ -36,14 +36,14 @@ def check_encodes(text: str, where: str, column: str) -> None:
 
 
 def text_of(cell: Any, where: str, column: str) -> str:
-    """A cell that must hold text. Raises InputError for anything else, for white space and for an empty cell."""
+    """Return a cell that must hold text. Raises InputError for anything else, for white space and for an empty cell."""
     if not isinstance(cell, str) or not cell.strip():
         raise InputError(f"{where}: {column} is {shown(cell)}, must be text")
     return cell
 
 
 def name_of(cell: Any, where: str, column: str) -> str:
-    """A name or an id, without white space around it. Raises InputError for anything but text and whole numbers."""
+    """Return a name or an id without white space around it: text or a whole number."""
     if isinstance(cell, int) and not isinstance(cell, bool):
         return str(cell)
     if not isinstance(cell, str) or not cell.strip():
@@ -52,7 +52,7 @@ def name_of(cell: Any, where: str, column: str) -> str:
 
 
 def flag_of(cell: Any, where: str, column: str) -> bool | None:
-    """true, false or, for an empty cell, None. Raises InputError for anything else."""
+    """Return the value of a cell that must be true, false or empty (None)."""
     known = {"true": True, "false": False, "": None}
     if cell is None or isinstance(cell, bool):
         return cell
@@ -62,7 +62,7 @@ def flag_of(cell: Any, where: str, column: str) -> bool | None:
 
 
 def part_of(cell: Any, where: str, column: str) -> str | None:
-    """A part of a sentence, without white space around it (some of BLiMP's have it); None for an empty cell."""
+    """Return a part of a sentence without white space around it (some of BLiMP's have it); None for an empty cell."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     return sentence_of(cell, where, column).strip()

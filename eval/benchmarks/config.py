@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -116,6 +117,16 @@ class BenchmarkConfig:
         for name in ("pairs", "per_paradigm"):
             check_between(f"benchmark.{name}", getattr(self, name), 1, form.most_pairs)
         form.check(self)
+
+    def chosen_paradigms(self, available: Collection[str]) -> list[str]:
+        """Return the requested paradigms, or all that are available. Raises ConfigError for one that is not."""
+        for name in self.paradigms or ():
+            if name not in available:
+                near = difflib.get_close_matches(name, available, n=3) or sorted(available)[:3]
+                raise ConfigError(
+                    f"benchmark.paradigms: {self.name} has no paradigm '{name}'; near it: {', '.join(near)}"
+                )
+        return list(available) if self.paradigms is None else list(dict.fromkeys(self.paradigms))
 
     @property
     def label(self) -> str:

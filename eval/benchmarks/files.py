@@ -38,11 +38,11 @@ class Table:
     name: str  # the file's without its endings, or the subset's
     source: str
     rows: Iterator[Row]
-    one_header: bool  # whether all rows have the same columns by the nature of the format
+    one_header: bool  # all rows have the same columns by the nature of the format
 
 
 def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Table]:
-    """The tables of `config.path` in the order of their paths, or else of `config.dataset`, by subset.
+    """Yield the tables of `config.path` in the order of their paths, or else of `config.dataset`, by subset.
 
     `pattern`: as of `local_files`. Raises InputError for files and data sets that are missing, empty, damaged or not of
     their format (with file and line), ConfigError for values that fit no file.
@@ -63,7 +63,7 @@ def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Tabl
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    """The rows, of which there must be at least one."""
+    """Yield the rows. Raises InputError without any."""
     empty = True
     for row in rows:
         empty = False
@@ -76,7 +76,7 @@ def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
 
 
 def format_of(file: Path) -> tuple[str, str]:
-    """A file's name without its endings, and its format, one of FORMATS. Raises ConfigError for any other ending.
+    """Return a file's name without its endings, and its format (FORMATS). Raises ConfigError for any other ending.
 
     >>> format_of(Path("pairs/passives.csv.gz"))
     ('passives', '.csv')
@@ -90,10 +90,10 @@ def format_of(file: Path) -> tuple[str, str]:
 
 
 def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Path]:
-    """The local files of a benchmark, by path: `path` itself, or the tables in that folder.
+    """Return the local files of a benchmark, by path: `path` itself, or the tables in that folder.
 
     `pattern`: of the files in the folder, for a form that knows its own; else `config.files`, else all tables.
-    Raises InputError where there is none, ConfigError for a file of no known format, or a folder of several formats.
+    Raises InputError if there is none, ConfigError for a file of no known format, or a folder of several formats.
     """
     otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
     patterns = [pattern] if pattern else config.files
@@ -130,14 +130,14 @@ def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Pa
 
 def _matching(folder: Path, patterns: list[str]) -> list[Path]:
     try:
-        found = {file for pattern in patterns for file in folder.glob(pattern)}
-    except (NotImplementedError, ValueError) as error:  # what Path.glob raises for absolute and for empty patterns
+        files = {file for pattern in patterns for file in folder.glob(pattern)}
+    except (NotImplementedError, ValueError) as error:  # of Path.glob for absolute and for empty patterns
         raise ConfigError(f"benchmark.files={patterns}: must be patterns below the folder ({error})") from None
-    return sorted(file for file in found if not file.name.startswith("."))  # ._x is a Mac's note on x
+    return sorted(file for file in files if not file.name.startswith("."))  # ._x is a Mac's note on x
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    formats = [ending for ending in FORMATS if ending != ".txt"]  # what a text is, its name does not say: README.txt
+    formats = [ending for ending in FORMATS if ending != ".txt"]  # README.txt is no table
     endings = [f"{ending}{packed}" for ending in formats for packed in ("", *COMPRESSIONS)]
     files = [file for file in _matching(folder, ["*"]) if file.name.lower().endswith(tuple(endings))]
     formats = sorted({format_of(file)[1] for file in files})
@@ -149,7 +149,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Number (from 1) and text of each line, without its end; unpacked on the way.
+    """Yield number (from 1) and text of each line, without its end; unpacked on the way.
 
     Raises InputError for what is not UTF-8, and for files that are damaged or cannot be read.
     """
@@ -177,23 +177,16 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
     return row
 
 
-class _Quoted(csv.excel):
-    strict = True
-
-
-class _Unquoted(_Quoted):
-    quoting = csv.QUOTE_NONE
-
-
 def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterator[tuple[int, list[str]]]:
-    """The line on which each record of a CSV file begins, and its cells: none for an empty line.
+    """Yield the line on which each record of a CSV file begins, and its cells: none for an empty line.
 
     A quoted cell may hold ends of lines, which are read as line feeds. Raises InputError as `text_lines`, and for
     quotes that do not end.
     """
     lines = (f"{line}\n" for _, line in text_lines(file))
-    dialect = _Quoted if quotes else _Unquoted
-    reader = csv.reader(lines, dialect, delimiter=delimiter)
+    reader = csv.reader(
+        lines, strict=True, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    )
     while True:
         number = reader.line_num + 1
         try:
@@ -201,16 +194,16 @@ def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterat
         except StopIteration:
             return
         except csv.Error as error:
-            told = str(error).replace("\t", "tab")
+            reason = str(error).replace("\t", "tab")
             raise InputError(
-                f"{file}: line {number}: not CSV ({told}); quotes in a quoted cell are written twice; "
+                f"{file}: line {number}: not CSV ({reason}); quotes in a quoted cell are written twice; "
                 f"benchmark.quotes=false takes all quotes as text"
             ) from None
         yield number, cells
 
 
 def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterator[Row]:
-    """Rows of a CSV or TSV file, whose first row names the columns unless they are not `named`: then 0, 1, ..."""
+    """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ..."""
     header: list[str] | None = None
     for number, cells in csv_records(file, delimiter, quotes):
         if not cells:
@@ -254,10 +247,10 @@ def _hub(config: BenchmarkConfig) -> Iterator[Table]:
     expected = (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError)
     try:
         subsets = [config.subset] if config.subset else _subsets(datasets, config)
-        parts = ((subset, _part(datasets, config, subset)) for subset in subsets)
-        for subset, part in parts:
+        for subset in subsets:
             source = f"{config.dataset}: {subset}"
-            rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(part, start=1))
+            split = _split(datasets, config, subset)
+            rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(split, start=1))
             name = config.dataset.rpartition("/")[2] if subset == "default" else subset
             yield Table(name, source, _some(rows, source), True)
     except expected as error:
@@ -272,22 +265,19 @@ def _subsets(datasets: Any, config: BenchmarkConfig) -> list[str]:
     return sorted(datasets.get_dataset_config_names(config.dataset, revision=config.revision))
 
 
-def _part(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:
-    """The rows of a subset: of the split that is asked for, or of the only one."""
+def _split(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:
+    """Return the rows of a subset: of the requested split, or of the only one."""
     loaded = datasets.load_dataset(config.dataset, subset, split=config.split, revision=config.revision)
     if not isinstance(loaded, dict):
         return loaded
     if len(loaded) != 1:
-        told = ", ".join(loaded)
-        raise ConfigError(f"{config.dataset}: {subset}: has the splits {told}: choose one by benchmark.split=NAME")
+        splits = ", ".join(loaded)
+        raise ConfigError(f"{config.dataset}: {subset}: has the splits {splits}: choose one by benchmark.split=NAME")
     return next(iter(loaded.values()))
 
 
-# Values of a user's
-
-
 def read_yaml(where: str, path: Path, allowed: str = "a YAML file") -> Any:
-    """What a YAML file of the user's holds. Raises InputError, which begins with `where`, for what cannot be read."""
+    """Return the contents of a user's YAML file. Raises InputError, which begins with `where`, if it cannot be read."""
     try:
         return load_yaml(path.expanduser().read_text(encoding="utf-8"))
     except OSError as error:

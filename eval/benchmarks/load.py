@@ -6,7 +6,6 @@ reads rows from files and data sets.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,10 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms.form import FLAGS, Found, GeneratedPairs, forms
+from eval.benchmarks.forms.form import FLAGS, GeneratedPairs, PlacedPair, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.files import ITEMS
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 from pairscale.files import sha256_json
 
 _DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
@@ -30,36 +29,35 @@ class Benchmark:
     """Pairs and the fingerprint of them.
 
     pairs: the columns of eval.scores.files.ITEMS, by paradigm, then in the source's order; (paradigm, pair_id) is
-    unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs. made: what generated
-    pairs are made of (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no pairs. notes:
-    sentences on what is odd about the pairs.
+    unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs. origin: of generated
+    pairs (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no pairs. notes: sentences on what
+    is odd about the pairs.
     """
 
     name: str
     pairs: pd.DataFrame
     digest: str
-    made: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict)
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def described(self) -> dict[str, Any]:
-        """What score files keep of it."""
-        return {"name": self.name, "digest": self.digest, **self.made}
+        """What score files record of it."""
+        return {"name": self.name, "digest": self.digest, **self.origin}
 
 
 def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     """Read the benchmark that `config` names.
 
-    Raises InputError for a missing file or folder, a data set that cannot be had, a broken line, a missing column or a
-    cell that holds no text (with file and line), ConfigError for values that do not fit and for a paradigm that does
-    not exist.
+    Raises InputError, with file and line, for files and data sets that are missing or damaged and for cells without
+    text, ConfigError for values that do not fit and for a paradigm that does not exist.
     """
     assert config.form is not None  # set from the name at the latest
     source = forms()[config.form].read(config)
     if isinstance(source, GeneratedPairs):
         frame = _frame(source.pairs)
-        return Benchmark(config.name, frame, _digest(frame), source.made, source.unavailable)
+        return Benchmark(config.name, frame, _digest(frame), source.origin, source.unavailable)
     whole = _frame(list(source))
     pairs = _selected(whole, config)
     notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), _same_note(config.name, pairs)]
@@ -70,54 +68,45 @@ def _digest(pairs: pd.DataFrame) -> str:
     return sha256_json(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_numpy().tolist())
 
 
-def _frame(found: list[Found]) -> pd.DataFrame:
-    frame = pd.DataFrame([pair for _, pair in found], columns=list(ITEMS.names)).astype(_DTYPES)
+def _frame(placed: list[PlacedPair]) -> pd.DataFrame:
+    frame = pd.DataFrame([pair for _, pair in placed], columns=list(ITEMS.names)).astype(_DTYPES)
     duplicated = frame.duplicated(["paradigm", "pair_id"])
     if duplicated.any():
         second = int(duplicated.to_numpy().argmax())
         names = frame.loc[second, ["paradigm", "pair_id"]]
         first = int((frame[["paradigm", "pair_id"]] == names).all(axis=1).to_numpy().argmax())
         raise InputError(
-            f"{found[second][0]}: paradigm {names['paradigm']} has two pairs {names['pair_id']}, "
-            f"the other: {found[first][0]}"
+            f"{placed[second][0]}: paradigm {names['paradigm']} has two pairs {names['pair_id']}, "
+            f"the other: {placed[first][0]}"
         )
     phenomena = frame.groupby("paradigm")["phenomenon"].nunique()
     if (several := phenomena[phenomena > 1]).any():
         name = str(several.index[0])
-        told = " and ".join(sorted(set(frame.loc[frame["paradigm"] == name, "phenomenon"])))
-        raise InputError(f"paradigm {name} is in the phenomena {told}: a paradigm belongs to one")
+        phenomena_of_it = " and ".join(sorted(set(frame.loc[frame["paradigm"] == name, "phenomenon"])))
+        raise InputError(f"paradigm {name} is in the phenomena {phenomena_of_it}: a paradigm belongs to one")
     return frame.sort_values("paradigm", kind="stable", ignore_index=True)
 
 
 def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
-    """A sentence on pairs of one sentence, white space apart, but for those of BLiMP that are known."""
+    """Return a sentence on pairs of one sentence, white space apart, unless all of them are known to be faulty."""
     same = pairs["good"].str.split().str.join(" ") == pairs["bad"].str.split().str.join(" ")
-    told = [f"{row.paradigm} {row.pair_id}" for row in pairs[same].itertuples()]
-    unknown = len(told) - int((faulty_pairs(name, pairs)["reason"] == "same_sentence").sum())
-    if not unknown:
+    names = [f"{row.paradigm} {row.pair_id}" for row in pairs[same].itertuples()]
+    if len(names) == (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
         return None
-    return f"{len(told)} of {len(pairs):,} pairs are one sentence twice, so every model ties: {', '.join(told[:5])}" + (
-        f" and {len(told) - 5} more" if len(told) > 5 else ""
-    )
+    some = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{len(names)} of {len(pairs):,} pairs are one sentence twice, so every model ties: {some}"
 
 
 def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:
-    if config.paradigms is not None:
-        known = sorted(set(pairs["paradigm"]))
-        for name in config.paradigms:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=3) or known[:3]
-                raise ConfigError(
-                    f"benchmark.paradigms: {config.name} has no paradigm '{name}'; near it: {', '.join(near)}"
-                )
-        pairs = pairs[pairs["paradigm"].isin(config.paradigms)]
+    chosen = config.chosen_paradigms(sorted(set(pairs["paradigm"])))
+    pairs = pairs[pairs["paradigm"].isin(chosen)]
     if config.pairs is not None:
         pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
     return pairs.reset_index(drop=True)
 
 
 def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:
-    """Positions of `count` pairs (or "all") drawn from each paradigm, increasing; the same for every model."""
+    """Return positions of `count` pairs (or "all") drawn from each paradigm, increasing; the same for every model."""
     if count == "all":
         return np.arange(len(pairs))
     rng = np.random.default_rng(seed)

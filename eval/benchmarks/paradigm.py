@@ -24,8 +24,8 @@ from pairscale.errors import InputError
 KEYS = ("phenomenon", "field", "prefix", "skeleton")  # CLiMP's have no field
 PREFIX_METHODS = ("one", "two", "none")
 ATTEMPTS = 20_000  # draws without a new pair after which a paradigm counts as exhausted
-FIRST_ATTEMPTS = 4_000  # the same before its first pair: one that is found this rarely never comes to hundreds
-REFILL = 500  # of these, each pair that is found brings back so many: no more are spent on a pair on average
+FIRST_ATTEMPTS = 4_000  # the same before its first pair: a paradigm that takes longer never comes to hundreds
+REFILL = 500  # draws that each new pair brings back: no more are spent on a pair on average
 
 _CONTRAST = re.compile(r"\{([^{}]*)\}")
 _MACRO = re.compile(r"\$([A-Za-z_]+)")
@@ -51,7 +51,7 @@ class Paradigm:
     """
 
     def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
-        """`where` its description stands, for errors; None: under its name in paradigms.yaml."""
+        """Read a description; `where` it stands, for errors (None: under its name in paradigms.yaml)."""
         self.name = name
         self._where = where or f"paradigms.yaml: {name}"
         if {*description, "field"} != set(KEYS) or description["prefix"] not in PREFIX_METHODS:
@@ -61,9 +61,9 @@ class Paradigm:
         self.prefix: str = description["prefix"]
         self._grammar = grammar
         self.left_out: dict[str, str] = {}  # bindings of skeletons for which no row fits, and why
-        texts = description["skeleton"]
-        given = [texts] if isinstance(texts, str) else texts
-        bound = [self._bind(text) for one in given for text in self._with_macros(one)]
+        skeletons = description["skeleton"]
+        texts = [skeletons] if isinstance(skeletons, str) else skeletons
+        bound = [self._bind(full) for text in texts for full in self._with_macros(text)]
         self._skeletons = [skeletons for skeletons in bound if skeletons]
         if not self._skeletons:
             raise NothingFits(f"{self._where}: {next(iter(self.left_out.values()))}")
@@ -71,9 +71,9 @@ class Paradigm:
     def pairs(
         self, rng: random.Random, count: int, refused: Callable[[str, str], str | None] = lambda good, bad: None
     ) -> Iterator[dict[str, Any]]:
-        """`count` different pairs, without their numbers, of which `refused` (good, bad) has no reason to be none.
+        """Yield `count` different pairs, without their numbers, for which `refused` (good, bad) returns no reason.
 
-        Raises Exhausted, saying what stood against it, where ATTEMPTS draws bring no new one, or FIRST_ATTEMPTS none.
+        Raises Exhausted, with the most frequent reasons, if ATTEMPTS draws bring no new pair, or FIRST_ATTEMPTS none.
         """
         seen: set[str] = set()
         left = FIRST_ATTEMPTS
@@ -96,9 +96,9 @@ class Paradigm:
                 else:
                     break
             else:
-                told = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
-                tried = f"of {against.total():,} further draws"
-                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {tried} {told}")
+                reasons = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
+                draws = f"of {against.total():,} further draws"
+                raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {draws} {reasons}")
             left = left if seen else ATTEMPTS
             seen.add(sentence)
             yield {
@@ -115,7 +115,7 @@ class Paradigm:
             }
 
     def _unfit(self, good: list[str], bad: list[str], seen: bool) -> str | None:
-        """What is wrong with a draw, if anything."""
+        """Return what is wrong with a draw, if anything."""
         length = self._grammar.spelling.length
         if len(good) != len(bad) or length(good) != length(bad):
             return "of unequal length"
@@ -143,7 +143,7 @@ class Paradigm:
         return {}
 
     def _draw(self, rng: random.Random) -> tuple[list[str], list[str], int | None]:
-        """Spelt words of both sentences, and the place of the critical word. Raises NothingFits for a dead end."""
+        """Return the spelt words of both sentences, and the place of the critical word. Raises NothingFits."""
         skeleton = _one_of(_one_of(self._skeletons, rng), rng)
         frame = skeleton.frame
         contents = self._grammar.fill(frame, rng)
@@ -159,7 +159,7 @@ class Paradigm:
                 if isinstance(content, list):
                     words += content
                 else:
-                    assert form is not None, "a row of a table is always asked for in a form"
+                    assert form is not None, "a row of a table always has a form"
                     words.append(content[form])
         spell = self._grammar.spelling.spell
         return spell(sentences[0]), spell(sentences[1]), critical
@@ -177,18 +177,18 @@ class Paradigm:
                 used.add(id(row))
 
     def _with_macros(self, text: str) -> list[str]:
-        """A skeleton with each text of its macros in turn; several: all combinations."""
-        found = _MACRO.search(text)
-        if not found:
+        """Return a skeleton with each text of its macros in turn, in all combinations."""
+        macro = _MACRO.search(text)
+        if not macro:
             return [text]
-        if found[1] not in self._grammar.macros:
-            known = ", ".join(self._grammar.macros) or "none"
-            raise InputError(f"{self._where}: '{found[0]}': grammar.yaml has no such macro; it has {known}")
-        before, after = text[: found.start()], text[found.end() :]
-        return [full for one in self._grammar.macros[found[1]] for full in self._with_macros(before + one + after)]
+        if macro[1] not in self._grammar.macros:
+            available = ", ".join(self._grammar.macros) or "none"
+            raise InputError(f"{self._where}: '{macro[0]}': no such macro in grammar.yaml; available: {available}")
+        before, after = text[: macro.start()], text[macro.end() :]
+        return [full for one in self._grammar.macros[macro[1]] for full in self._with_macros(before + one + after)]
 
     def _bind(self, text: str) -> list[Skeleton]:
-        """Read a skeleton: one for each binding of its variables."""
+        """Return a skeleton for each binding of its variables."""
         good: list[Symbol] = []
         bad: list[Symbol] = []
         shared: list[tuple[int, int]] = []  # places in good and in bad of what both have
@@ -228,8 +228,10 @@ class Paradigm:
 def _keyed(
     side: int, symbols: Sequence[Symbol], shared: Sequence[tuple[int, int]], binding: Binding
 ) -> list[tuple[Hashable, Symbol]]:
-    """The symbols of one side, each with the key of what is drawn for it: a label, or the place where both sides have
-    it, or what is to be drawn and which of that it is."""
+    """Return the symbols of one side, each with the key of what is drawn for it.
+
+    That is a label, or the place where both sides have it, or what is to be drawn and which of that it is.
+    """
     numbers = {places[side]: -number for number, places in enumerate(shared, start=1)}
     counts: Counter[Symbol] = Counter()
     keyed: list[tuple[Hashable, Symbol]] = []

@@ -1,5 +1,4 @@
-"""Files of what a model says of a diagnostic's questions. Accuracy is computed from them
-(eval/diagnostics/measures.py).
+"""Files of a model's answers to a diagnostic: schema, writer, readers (measures: eval/diagnostics/measures.py).
 
     runs/.../scores/<label>/
         cloze.parquet     CLOZE, one row per question (eval/diagnostics/questions.py)
@@ -71,7 +70,7 @@ def write_cloze(folder: Path, cloze: pd.DataFrame, topk: pd.DataFrame, metadata:
 
 
 def read_cloze(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Rows of cloze.parquet (columns of CLOZE) and metadata (keys of METADATA). Raises RunError for a damaged file."""
+    """Read rows (columns of CLOZE) and metadata (keys of METADATA). Raises RunError for a damaged file."""
     frame, metadata = read_table(folder / CLOZE_FILE, CLOZE)
     missing = [key for key in METADATA if key not in metadata]
     if missing:
@@ -80,12 +79,12 @@ def read_cloze(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def read_topk(folder: Path) -> pd.DataFrame:
-    """Rows of topk.parquet (columns of TOPK). Raises RunError for a damaged file."""
+    """Read topk.parquet: rows (columns of TOPK). Raises RunError for a damaged file."""
     return read_table(folder / TOPK_FILE, TOPK)[0]
 
 
 def cloze_metadata(folder: Path) -> dict[str, Any] | None:
-    """Metadata that both files have, None where one lacks or they differ. Raises RunError for a damaged file."""
+    """Read the metadata of both files, None if one is missing or they differ. Raises RunError for a damaged file."""
     paths = (folder / TOPK_FILE, folder / CLOZE_FILE)
     if not all(path.exists() for path in paths):
         return None

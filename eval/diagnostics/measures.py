@@ -1,10 +1,10 @@
-"""What the paper reports of each diagnostic (Ettinger 2020), from cloze files: pure functions over DataFrames.
+"""The measures that the paper reports of diagnostics (Ettinger 2020), from cloze files: pure functions over DataFrames.
 
 accuracy@k       share of contexts whose expected word (one of several) is among the k most probable whole words
 sensitivity      share of items where the fitting word, or context, has the higher probability
 sensitivity>.01  the same, by more than THRESHOLD of probability
 
-A word that the model cannot express counts as wrong; `known` says what the share is without such items.
+A word that the model cannot express counts as wrong; `known` is the share without such items.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
 
 
 def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
-    """All that the paper reports of one diagnostic (cprag, role, neg), in the order of its tables.
+    """Return all that the paper reports of one diagnostic (cprag, role, neg), in the order of its tables.
 
     `cloze` has the columns of eval.diagnostics.files.CLOZE. Returns MEASURES: level (accuracy@1, ...), name (of the
     condition or part), items, accuracy (0 to 1), low, high (Wilson's 95% interval over new items), ties (of
@@ -54,18 +54,18 @@ def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
 
 
 def inexpressible(cloze: pd.DataFrame) -> pd.DataFrame:
-    """Words that the model cannot express: one row item, role, candidate for each, in the order of `cloze`."""
+    """Return the words that the model cannot express: columns item, role, candidate, in the order of `cloze`."""
     return cloze.loc[~cloze["expressible"], ["item", "role", "candidate"]].drop_duplicates(ignore_index=True)
 
 
 def by_role(cloze: pd.DataFrame, index: str | list[str]) -> pd.DataFrame:
-    """Probabilities by role."""
+    """Return probabilities, a column per role."""
     filled = cloze.assign(group=cloze["group"].fillna(""))
     return filled.pivot(index=index, columns="role", values="prob")
 
 
 def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
-    """Outcomes of each context; `names` (of the rows of `expected`) says which part it belongs to."""
+    """Return the outcomes (OUTCOMES) of each context at each k of AT; `names`: the part that each row belongs to."""
     rows = expected.assign(name=names, trial=expected["trial"].astype("float64"))
     best = rows.groupby(["name", "trial", "item"], sort=False, dropna=False, as_index=False).agg(
         rank=("rank", "min"), known=("expressible", "any")
@@ -74,7 +74,7 @@ def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 
 
 def sensitivity_outcomes(margin: pd.Series, name: str) -> pd.DataFrame:
-    """Outcomes of each item or pair: by how much the better one is more probable, NaN where that cannot be told.
+    """Return the outcomes of each item or pair; `margin`: by how much the better one is more probable, NaN if unknown.
 
     An item can be there twice, once in each polarity.
     """
@@ -85,7 +85,6 @@ def sensitivity_outcomes(margin: pd.Series, name: str) -> pd.DataFrame:
 
 
 def joined(*parts: pd.DataFrame) -> pd.DataFrame:
-    """Outcomes by level, each with its parts in order."""
-    joined = pd.concat(parts, ignore_index=True)
-    rank = {level: at for at, level in enumerate(dict.fromkeys(joined["level"]))}
-    return joined.iloc[joined["level"].map(rank).argsort(kind="stable")]
+    """Return outcomes by level, each with its parts in order."""
+    outcomes = pd.concat(parts, ignore_index=True)
+    return outcomes.iloc[pd.factorize(outcomes["level"])[0].argsort(kind="stable")]

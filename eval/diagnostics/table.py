@@ -1,5 +1,4 @@
-"""A diagnostic in the terminal: its measures, the published ones beside them, what the model cannot express, and what
-it expects most."""
+"""A diagnostic in the terminal: measures beside published ones, inexpressible words, and the most probable ones."""
 
 from __future__ import annotations
 
@@ -21,16 +20,16 @@ _GOOD = ("expected", "true")  # roles of the words that a model should predict
 def cloze_tables(
     title: str, benchmark: str, cloze: pd.DataFrame, topk: pd.DataFrame, show: int, width: int = WIDTH
 ) -> Iterator[Table | Text]:
-    """What to print of one model; `cloze` and `topk` as eval.diagnostics.files reads them.
+    """Yield what the terminal shows of one model; `cloze` and `topk` as eval.diagnostics.files reads them.
 
     `show`: items whose most probable words are printed; `width`: the terminal's, in characters.
     """
     yield _measures_table(title, benchmark, cloze, width)
-    lacking = inexpressible(cloze)
-    if len(lacking):
-        items = lacking.groupby("candidate", sort=False)["item"].unique()
+    unknown = inexpressible(cloze)
+    if len(unknown):
+        items = unknown.groupby("candidate", sort=False)["item"].unique()
         words = ", ".join(f"{word} ({', '.join(of)})" for word, of in items.items())
-        yield Text(f"not expressible, {len(items)} words of {lacking['item'].nunique()} items: {words}")
+        yield Text(f"not expressible, {len(items)} words of {unknown['item'].nunique()} items: {words}")
     if show:
         yield _words_table(cloze, topk, show)
 
@@ -66,9 +65,6 @@ def _words_table(cloze: pd.DataFrame, topk: pd.DataFrame, show: int) -> Table:
     items = list(dict.fromkeys(unchanged["item"]))
     chosen = unchanged[unchanged["item"].isin(items[:show])].sort_values("place", kind="stable")
     good = cloze[cloze["role"].isin(_GOOD)].groupby(["item", "condition", "context"])["candidate"].unique().to_dict()
-    found = {}
-    for key, rows in chosen.groupby(["item", "condition", "context"], sort=False):
-        found[key] = [f"{word} {100 * prob:.1f}" for word, prob in zip(rows["word"], rows["prob"], strict=True)]
     caption = (
         f"most probable whole words, per cent, of {min(show, len(items))} of {len(items)} items; "
         "all are in topk.parquet, benchmark.show=N prints more"
@@ -77,7 +73,8 @@ def _words_table(cloze: pd.DataFrame, topk: pd.DataFrame, show: int) -> Table:
     table.add_column("item", no_wrap=True)
     for heading, ratio in (("context", 5), ("fitting", 2), ("most probable", 5)):
         table.add_column(heading, ratio=ratio)
-    for (item, condition, context), words in found.items():
+    for (item, condition, context), rows in chosen.groupby(["item", "condition", "context"], sort=False):
+        words = [f"{word} {100 * prob:.1f}" for word, prob in zip(rows["word"], rows["prob"], strict=True)]
         fitting = good.get((item, condition, context), ())
         table.add_row(*map(Text, (str(item), f"{context} ____", ", ".join(fitting), ", ".join(words))))
     return table

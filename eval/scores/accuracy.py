@@ -14,20 +14,20 @@ TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
 def tied(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which pairs have equal scores, or a side without one (NaN): nothing tells its sentences apart."""
+    """Return which pairs have equal scores, or a side without one (NaN): nothing tells the sentences apart."""
     one, other = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     same: npt.NDArray[np.bool_] = (one == other) | unscored(one, other)
     return same
 
 
 def unscored(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which pairs have a side without a score (NaN), as no token of it counts."""
+    """Return which pairs have a side without a score (NaN), as no token of it counts."""
     missing: npt.NDArray[np.bool_] = np.isnan(np.asarray(good, np.float64)) | np.isnan(np.asarray(bad, np.float64))
     return missing
 
 
 def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> FloatArray:
-    """What each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
+    """Return what each pair adds to accuracy: 1 if good > bad, 0 if good < bad, and for a tie 0, .5 or 1 (`ties`).
 
     The published accuracies of BLiMP count strictly greater scores only: ties="wrong". A side without a score, as no
     token of it counts (null in a score file, whose readers refuse NaN), makes the pair a tie.
@@ -37,7 +37,7 @@ def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> Flo
 
 
 def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval of a share of `pairs` trials (Wilson 1927; Brown, Cai and DasGupta 2001, equation 4)."""
+    """Return Wilson's score interval of a share of `pairs` trials (Brown, Cai and DasGupta 2001, equation 4)."""
     if pairs == 0:
         return float("nan"), float("nan")
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -47,7 +47,7 @@ def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[flo
 
 
 def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """How many independent trials the mean of fixed paradigms is worth, for Wilson's interval (Korn and Graubard 1998).
+    """Return how many independent trials the mean of fixed paradigms is worth (Korn and Graubard 1998).
 
     `shares` (..., K) and `pairs` (K,) of the paradigms, `weights` (K, U) of the means -> (..., U). Pairs vary within
     paradigms alone, so a mean varies less than a share of as many pairs of any paradigm: p(1 - p) over the variance of
@@ -62,12 +62,12 @@ def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.
 
 
 def unk_free(scores: pd.DataFrame) -> pd.Series:
-    """Which rows hold no <unk> in either sentence."""
+    """Return which rows hold no <unk> in either sentence."""
     return (scores["good_unk"] == 0) & (scores["bad_unk"] == 0)
 
 
 def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
-    """How often each pair is judged: name of the template or trial -> its rows; {"": all} for a method without either.
+    """Return the rows of each template or trial by its name; {"": all} for a method without either.
 
     Each is a judgement of all pairs, and never a further pair.
     """
@@ -78,23 +78,23 @@ def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def repeats_text(scores: pd.DataFrame) -> str:
-    """What a method's accuracy is a mean over: "5 templates", "10 trials", or "" for nothing."""
+    """Return what a method's accuracy is a mean over: "5 templates", "10 trials", or "" for nothing."""
     repeats = repeats_of(scores)
     noun = "template" if scores["template"].notna().any() else "trial"
     return "" if "" in repeats else f"{len(repeats)} {noun}{'s' if len(repeats) > 1 else ''}"
 
 
 def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
-    """Accuracy of each template or trial: rows as those of `accuracies` by (level, name), a column for each."""
-    found = {
+    """Return the accuracy of each template or trial, a column each; rows as of `accuracies`, by (level, name)."""
+    by_name = {
         name: accuracies(scores[rows], ties).set_index(["level", "name"])["accuracy"]
         for name, rows in repeats_of(scores).items()
     }
-    return pd.DataFrame(found)
+    return pd.DataFrame(by_name)
 
 
 def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
-    """The template with the highest overall accuracy, where there are several (the oracle of Ide et al. 2024).
+    """Return the template with the highest overall accuracy, if there are several (the oracle of Ide et al. 2024).
 
     `repeats` is `by_repeat` of `scores`.
     """
@@ -104,14 +104,14 @@ def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
 
 
 def share_of_a(scores: pd.DataFrame) -> float:
-    """Share of judgements, ties apart, that chose the sentence A (Ide et al. 2024, table 10); NaN of other methods."""
+    """Return the share of judgements, ties apart, that chose sentence A (Ide et al. 2024, table 10); NaN of others."""
     decided = scores[scores["order"].notna() & ((scores["good"] - scores["bad"]).abs() > 0)]
     chose_a = (decided["order"] == "A") == (decided["good"] > decided["bad"])
     return float(chose_a.mean()) if len(decided) else float("nan")
 
 
 def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.95) -> pd.DataFrame:
-    """Accuracy of each paradigm, of each phenomenon and overall, the last two as means over their paradigms.
+    """Return the accuracy of each paradigm, of each phenomenon and overall, the last two as means over paradigms.
 
     `scores` has the columns paradigm, phenomenon, good, bad: one row per pair, and template or trial where it has the
     columns of that name; the accuracy is then the mean over templates or trials, and ties count all of their judgements

@@ -1,15 +1,14 @@
-"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/scores/accuracy.py), never
-stored.
+"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/scores/accuracy.py).
 
     runs/.../scores/<label>/          label: `score_label`, the benchmark's name unless policy or pairs differ
         <method>.parquet              SCORES, one row per pair (and template or trial, where a method has them)
         <method>@<step>.parquet       the same at one point of a trajectory
         items.parquet                 ITEMS, the pairs themselves
         tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
-        unavailable.json              of generated pairs: the paradigms that the vocabulary leaves without, and why
+        unavailable.json              of generated pairs: the paradigms without pairs in the vocabulary -> reason
 
 A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as
-one JSON object; `METADATA` says what a score file's must have. Imports no torch, so that the analysis can read scores.
+one JSON object; METADATA are the keys of a score file's. Imports no torch, so that the analysis can read scores.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ TOKENS_FILE = "tokens.parquet"
 UNAVAILABLE_FILE = "unavailable.json"
 _METADATA_KEY = b"pairscale"
 _AGAIN = "remove the file to score again"
-# Columns of all files here that hold a value in each row; those of SCORES that may lack one are in `_check_scores`.
+# Columns with a value in each row of all files; `_check_scores` has the rules for those of SCORES.
 _NEVER_NULL = {"pair_id", "paradigm", "phenomenon", "side", "position", "start", "end", "item", "condition"}
 
 _SIDES = ("good", "bad")
@@ -127,16 +126,21 @@ class ScoreMetadata(_Further):
     torch: str  # version
 
 
-METADATA = tuple(sorted(ScoreMetadata.__required_keys__))  # what each has to have
-# Further keys: settings, of Hugging Face models, what scores depend on beside weights and tokenizer.json
-# (eval.scorers.hf_tokenizers.score_settings; chat_template where a prompt was put in one); older files have none. And
-# of
-# methods that have them: templates (in full), prompts (an example, and the tokens that the answers became), voters
-# (digests of what the score files that vote are of) and drawn (the templates of each trial).
+METADATA = tuple(sorted(ScoreMetadata.__required_keys__))
+# Further keys: settings of Hugging Face models on which scores depend, beside weights and tokenizer.json
+# (eval.scorers.hf_tokenizers.score_settings, and chat_template of a prompt that was put in one); older files have none.
+# Of methods that have them: templates (in full), prompts (an example, and the tokens of the answers), voters (digests
+# of the metadata of the scores that vote) and drawn (the templates of each trial).
+
+
+def with_phenomena(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with the column `phenomenon` of their pairs in `items`."""
+    names = ["paradigm", "pair_id"]
+    return scores.merge(items[[*names, "phenomenon"]], on=names, validate="many_to_one")
 
 
 def judged_pairs(method: str, items: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """(P,) which pairs a method judges: those with its flag, where the benchmark has one (ITEMS), else all."""
+    """Return which pairs (P,) a method judges: those with its flag if ITEMS has one, else all."""
     flag = f"{method}_method"
     if flag not in ITEMS.names:
         return np.ones(len(items), dtype=np.bool_)
@@ -162,13 +166,13 @@ def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) 
 
 
 def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Rows (columns of SCORES) and metadata (keys of METADATA) of one score file. Raises RunError for a damaged one."""
+    """Read rows (columns of SCORES) and metadata (keys of METADATA). Raises RunError for a damaged file."""
     table, metadata = read_score_table(path)
     return table.to_pandas(), metadata
 
 
 def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """The same as `read_scores`, with the rows as an Arrow table."""
+    """Return the same as `read_scores`, with the rows as an Arrow table."""
     table, metadata = _read(path, SCORES)
     checked(metadata, ScoreMetadata, path, RunError, _AGAIN)
     _check_scores(path, table, metadata, _AGAIN)
@@ -176,64 +180,64 @@ def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], remedy: str) -> None:
-    """Raise RunError for scores that are NaN or infinite, and where one lacks though the method gives one to all.
+    """Raise RunError for scores that are NaN or infinite, and for a missing one that the method must have.
 
-    A score may lack (null) where no token counts: under unk=skip, in an empty text, of the prefix methods. Of all
-    methods but votes each text has a log-probability.
+    A score may be missing (null) if no token counts: under unk=skip, in an empty text, of the prefix methods. Each text
+    has a log-probability, but for votes.
     """
     vote = ~table["trial"].is_null().to_numpy()
     prefix = metadata["method"] in ("one_prefix", "two_prefix")
     for side in _SIDES:
-        nothing = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
-        may_lack = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | nothing
-        for name, excused in ((side, may_lack), (f"{side}_lp", vote)):
+        empty = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
+        optional = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | empty
+        for name, may_be_null in ((side, optional), (f"{side}_lp", vote)):
             values, null = table[name].to_numpy(), table[name].is_null().to_numpy()
-            wrong = np.where(null, ~excused, ~np.isfinite(values))
+            wrong = np.where(null, ~may_be_null, ~np.isfinite(values))
             if not wrong.any():
                 continue
             row = int(wrong.argmax())
-            told = "missing" if null[row] else f"{values[row]}"
+            value = "missing" if null[row] else f"{values[row]}"
             pair = f"pair {table['pair_id'][row]} of {table['paradigm'][row]}"
-            raise RunError(f"{path}: {name} is {told} for {pair} ({wrong.sum():,} of {len(wrong):,} rows); {remedy}")
+            raise RunError(f"{path}: {name} is {value} for {pair} ({wrong.sum():,} of {len(wrong):,} rows); {remedy}")
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
-    """The metadata of a score, items or tokens file, without its rows. Raises RunError for a damaged one."""
+    """Read the metadata of a file, without its rows. Raises RunError for a damaged one."""
     try:
         return _metadata(path, pq.read_schema(path))
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
 
 
-def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **made: Any) -> None:
-    """Write items.parquet: the pairs of a benchmark, whose name, digest and (if generated) making are its metadata."""
-    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest, **made}})
+def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **origin: Any) -> None:
+    """Write items.parquet: the pairs of a benchmark; its name, digest and (if generated) origin are the metadata."""
+    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest, **origin}})
 
 
 def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
-    """Write unavailable.json: the paradigms that the vocabulary of generated pairs leaves without any, and why."""
+    """Write unavailable.json: the paradigms without pairs in the vocabulary of generated pairs -> reason."""
     write_json(folder / UNAVAILABLE_FILE, dict(sorted(reasons.items())))
 
 
 def read_unavailable(folder: Path) -> dict[str, str]:
-    """Paradigm -> why it has no pairs; {} where all that were asked for have."""
+    """Read the paradigms without pairs -> reason; {} if all have pairs."""
     path = folder / UNAVAILABLE_FILE
     return read_json(path, dict[str, str], RunError, _AGAIN) if path.exists() else {}
 
 
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Pairs (columns of ITEMS) and metadata ({"benchmark": {"name", "digest"}}). Raises RunError for a damaged file."""
+    """Read pairs (columns of ITEMS) and metadata (only "benchmark"). Raises RunError for a damaged file."""
     return read_table(folder / ITEMS_FILE, ITEMS)
 
 
 def check_same_pairs(folder: Path, name: str, digest: str) -> None:
-    """Raise RunError where a folder holds scores of other pairs than those of `digest`: none may take their place."""
+    """Raise RunError if a folder holds scores of other pairs than those of `digest`, which must stay."""
     if not (folder / ITEMS_FILE).exists():
         return
-    there = read_metadata(folder / ITEMS_FILE)["benchmark"]["digest"]
-    if there != digest:
+    recorded = read_metadata(folder / ITEMS_FILE)["benchmark"]["digest"]
+    if recorded != digest:
         raise RunError(
-            f"{folder}: holds scores of other pairs (digest {there[:8]}) than {name} has now ({digest[:8]}); "
+            f"{folder}: holds scores of other pairs (digest {recorded[:8]}) than {name} has now ({digest[:8]}); "
             f"give these another name (benchmark.name), or remove that folder"
         )
 
@@ -244,7 +248,7 @@ def write_tokens(folder: Path, tokens: pd.DataFrame, metadata: Mapping[str, Any]
 
 
 def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Per-token log-probabilities (columns of TOKENS) and metadata. Raises RunError for a damaged file."""
+    """Read per-token log-probabilities (columns of TOKENS) and metadata. Raises RunError for a damaged file."""
     return read_table(folder / TOKENS_FILE, TOKENS)
 
 
@@ -254,14 +258,15 @@ def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Ma
 
 
 def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    described = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
+    text = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
     with atomic_path(path) as temporary:
-        described_table = table.replace_schema_metadata({_METADATA_KEY: described.encode()})
-        pq.write_table(described_table, temporary, write_page_checksum=True)
+        pq.write_table(
+            table.replace_schema_metadata({_METADATA_KEY: text.encode()}), temporary, write_page_checksum=True
+        )
 
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or not ours."""
+    """Read the columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or foreign."""
     table, metadata = _read(path, schema)
     return table.to_pandas(), metadata
 
@@ -276,20 +281,15 @@ def _read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
     if missing:
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
     table = table.select(schema.names)
-    for expected, there in zip(schema, table.schema, strict=True):
-        if there.type != expected.type:
-            raise RunError(f"{path}: column {there.name} is {there.type}, must be {expected.type}; {_AGAIN}")
-        if expected.name in _NEVER_NULL and (count := table[expected.name].null_count):
-            raise RunError(f"{path}: column {expected.name} lacks {count:,} of its {len(table):,} values; {_AGAIN}")
-    if schema is ITEMS:
-        _check_texts(path, table)
+    never_null = _NEVER_NULL | set(_SIDES) if schema is ITEMS else _NEVER_NULL
+    for expected, column in zip(schema, table.schema, strict=True):
+        if column.type != expected.type:
+            raise RunError(f"{path}: column {column.name} is {column.type}, must be {expected.type}; {_AGAIN}")
+        if expected.name in never_null and (count := table[expected.name].null_count):
+            raise RunError(
+                f"{path}: column {expected.name} has no value in {count:,} of its {len(table):,} rows; {_AGAIN}"
+            )
     return table, metadata
-
-
-def _check_texts(path: Path, items: pa.Table) -> None:
-    for side in _SIDES:
-        if count := items[side].null_count:
-            raise RunError(f"{path}: {count:,} of its {len(items):,} pairs have no {side} sentence; {_AGAIN}")
 
 
 def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:

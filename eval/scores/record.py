@@ -18,7 +18,7 @@ from typing import Any, TypedDict, cast
 import pandas as pd
 
 from eval.scores.accuracy import outcome, repeats_of, repeats_text, tied, unk_free
-from eval.scores.files import ITEMS_FILE, read_items, read_scores
+from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
 from pairscale.errors import RunError
 from pairscale.schema import FolderName, Positive, Share, parse_json
 from train.runs.folder import Manifest, RunFolder, StoredConfig
@@ -60,23 +60,19 @@ class Scored:
 
 
 def scored_pairs(run: RunFolder) -> Iterator[Scored]:
-    """All scores of pairs that a run has, whoever asked for them; diagnostics have none, and points of trajectories are
-    left out. Raises RunError for a damaged file.
-    """
+    """Yield all scores of pairs that a run has, but for trajectories. Raises RunError for a damaged file."""
     for folder in sorted(run.scores("").glob("*")):
         if not (folder / ITEMS_FILE).exists():
             continue
         items, _ = read_items(folder)
-        phenomena = items[["paradigm", "pair_id", "phenomenon"]]
         for path in sorted(folder.glob("*.parquet")):
             if path.stem not in ("items", "tokens") and "@" not in path.stem:
                 rows, metadata = read_scores(path)
-                rows = rows.merge(phenomena, on=["paradigm", "pair_id"], validate="many_to_one")
-                yield Scored(folder.name, path.stem, rows, metadata)
+                yield Scored(folder.name, path.stem, with_phenomena(rows, items), metadata)
 
 
 def write_record(run: RunFolder, scores: list[Scored]) -> str:
-    """The record of a run that is done, with `scores`."""
+    """Return the record of a run that is done, with `scores`."""
     config = run.read_config()
     manifest = run.read_manifest()
     git = manifest.get("git") or {}
@@ -104,16 +100,18 @@ def write_record(run: RunFolder, scores: list[Scored]) -> str:
 
 
 def paradigm_shares(scores: pd.DataFrame) -> list[list[Any]]:
-    """Rows [phenomenon, paradigm, pairs, right, tie, unk] of one method's scores: shares of each paradigm's pairs."""
+    """Return rows of PARADIGM_COLUMNS of one method's scores: shares of each paradigm's pairs."""
     good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
     judged = scores[["phenomenon", "paradigm"]].assign(
         pairs=1, right=outcome(good, bad), tie=tied(good, bad), unk=~unk_free(scores)
     )
-    found = judged.groupby(["phenomenon", "paradigm"], sort=True).agg(
+    shares = judged.groupby(["phenomenon", "paradigm"], sort=True).agg(
         {"pairs": "sum", "right": "mean", "tie": "mean", "unk": "mean"}
     )
-    found["pairs"] //= len(repeats_of(scores))
-    return [[*keys, int(row[0]), *map(float, row[1:])] for keys, row in zip(found.index, found.to_numpy(), strict=True)]
+    shares["pairs"] //= len(repeats_of(scores))
+    return [
+        [*keys, int(row[0]), *map(float, row[1:])] for keys, row in zip(shares.index, shares.to_numpy(), strict=True)
+    ]
 
 
 def read_record(text: Any, where: str) -> dict[str, Any]:

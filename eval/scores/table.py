@@ -11,10 +11,11 @@ from rich.text import Text
 
 from eval.published import read_published
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
+from eval.scores.files import with_phenomena
 
-WIDTH = 120  # characters: what output has that is no terminal; a narrower terminal gets only our numbers
+WIDTH = 120  # characters, of output that is no terminal; a narrower terminal gets only our numbers
 
-# Of the models that were published for a benchmark, those that a terminal has room for, and what heads them.
+# Of the published models of a benchmark, those that a terminal has room for, and their headings.
 BESIDE = {
     "blimp": {"people": "people", "LSTM": "LSTM", "TXL": "TXL", "5-gram": "5-gram", "GPT-2": "GPT-2"},
     "climp": {
@@ -30,15 +31,14 @@ BESIDE = {
 def accuracy_table(
     title: str, benchmark: str, scores: pd.DataFrame, items: pd.DataFrame, ties: str, width: int = WIDTH
 ) -> Table:
-    """One row per phenomenon and the overall accuracy (the mean over paradigms), in per cent.
+    """Return a row per phenomenon and the overall accuracy (the mean over paradigms), in per cent.
 
     With several templates or trials: their mean and standard deviation instead of an interval, and the template that is
     best overall (Ide et al. 2024, tables 3 and 9).
     `scores` and `items` have the columns of eval.scores.files.SCORES and ITEMS; `ties` says what a tie counts; `width`
     is the terminal's, in characters.
     """
-    phenomena = items[["paradigm", "pair_id", "phenomenon"]]
-    scores = scores.merge(phenomena, on=["paradigm", "pair_id"], validate="many_to_one")
+    scores = with_phenomena(scores, items)
     ours = accuracies(scores, ties).to_dict("records")
     without = accuracies(scores[unk_free(scores)], ties).to_dict("records")
     known = {(row["level"], row["name"]): row for row in without}
@@ -75,23 +75,21 @@ def accuracy_table(
 
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
-    """One row per method with its overall accuracy, in per cent: mean, deviation and best over templates or trials.
+    """Return a row per method with its overall accuracy, in per cent: mean, deviation and best of templates or trials.
 
     As tables 3, 9 and 10 of Ide et al. 2024 have them. `scores`: of each method, columns of eval.scores.files.SCORES.
     """
-    told = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
-    table = plain_table(title, Text(told))
+    caption = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
+    table = plain_table(title, Text(caption))
     table.add_column("method", no_wrap=True)
     for heading in ("accuracy", "±", "best"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("over", no_wrap=True)
-    asked = any(rows["order"].notna().any() for rows in scores.values())
-    for heading in ("ties", *(["share of A"] if asked else [])):
+    ordered = any(rows["order"].notna().any() for rows in scores.values())
+    for heading in ("ties", *(["share of A"] if ordered else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     for method, rows in scores.items():
-        rows = rows.merge(
-            items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"], validate="many_to_one"
-        )
+        rows = with_phenomena(rows, items)
         whole = accuracies(rows, ties).iloc[-1]
         repeats = by_repeat(rows, ties)
         overall = repeats.loc["overall"].iloc[0]
@@ -101,13 +99,13 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
             percent(float(overall[best])) if best else "",
             repeats_text(rows) + (f", best: {best}" if best else ""),
         ]
-        cells += [f"{whole['ties']:,}", *([percent(share_of_a(rows))] if asked else [])]
+        cells += [f"{whole['ties']:,}", *([percent(share_of_a(rows))] if ordered else [])]
         table.add_row(Text(method), *map(Text, cells))
     return table
 
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """One row per snapshot: words_seen, and of each method its overall accuracy, in per cent.
+    """Return a row per snapshot: words_seen, and each method's overall accuracy, in per cent.
 
     `rows`: step, words_seen, moment, and a method's accuracy under its name.
     """
@@ -142,8 +140,8 @@ def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) 
     several = repeats_text(scores)
     measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
     measured += f"; best: {best}, the best overall" if best else ""
-    told = f"per cent; overall: mean over {paradigms} paradigms; {measured}; a tie is {ties}"
-    if silent := int(unscored(scores["good"], scores["bad"]).sum()):
-        told += f"; a tie, as no token of a sentence counts: {silent:,}"
+    caption = f"per cent; overall: mean over {paradigms} paradigms; {measured}; a tie is {ties}"
+    if empty := int(unscored(scores["good"], scores["bad"]).sum()):
+        caption += f"; a tie, as no token of a sentence counts: {empty:,}"
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())
-    return Text(f"{told}; <unk> among the tokens that differ: {critical:,} pairs" if critical else told)
+    return Text(f"{caption}; <unk> among the tokens that differ: {critical:,} pairs" if critical else caption)

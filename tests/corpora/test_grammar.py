@@ -145,7 +145,7 @@ def test_macros_aliases_and_empty_lines():
         ("v:verb.base {v:noun.singular / b}", "its label is also that of verb"),
         ("v:verb {a / b}", "'v:verb': a word has no label or conditions"),
         ("noun.z {a / b}", "'z': no such variable in grammar.yaml: n, c"),
-        ("$End {a / b}", "'$End': grammar.yaml has no such macro; it has none"),
+        ("$End {a / b}", "'$End': no such macro in grammar.yaml; available: none"),
         ("noun.singular[class=clothes] {a / b}", "no row of the table 'noun' fits"),
         ("NP[n] {a / b}", "no heading fits NP[singular]"),
     ],

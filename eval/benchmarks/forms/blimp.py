@@ -8,7 +8,7 @@ from typing import Any
 from eval.benchmarks.cells import flag_of, name_of, part_of, sentence_of, text_of
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.files import tables
-from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, Found, Pair, form
+from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, Pair, PlacedPair, form
 from pairscale.errors import InputError
 
 # BLiMP's files have 13 phenomena; its paper and its published summary count 12.
@@ -17,7 +17,7 @@ _TEXTS = ("sentence_good", "sentence_bad", "field", "linguistics_term", "UID")
 
 
 @form("blimp", ("path", "dataset", "revision"))
-def blimp(config: BenchmarkConfig) -> Iterator[Found]:
+def blimp(config: BenchmarkConfig) -> Iterator[PlacedPair]:
     """Yield the pairs of JSON Lines files, or of the data set of the hub."""
     for table in tables(config, "*.jsonl"):
         for row in table.rows:

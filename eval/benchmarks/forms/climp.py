@@ -8,7 +8,7 @@ from pathlib import Path
 from eval.benchmarks.cells import sentence_of
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.files import csv_records, local_files
-from eval.benchmarks.forms.form import Found, form
+from eval.benchmarks.forms.form import PlacedPair, form
 from eval.benchmarks.forms.labelled import LabelledSentence, by_turns
 from pairscale.errors import InputError
 
@@ -18,7 +18,7 @@ _COLUMNS = ["", "0", "1", "2", "3"]  # index, phenomenon, paradigm, sentence, la
 
 
 @form("climp", ("path",))
-def climp(config: BenchmarkConfig) -> Iterator[Found]:
+def climp(config: BenchmarkConfig) -> Iterator[PlacedPair]:
     """Yield the pairs of CLiMP's files, numbered from 0 in each."""
     for file in local_files(config, "*.csv"):
         pairs = by_turns(list(_sentences(file)), ("1", "0"), str(file))

@@ -1,7 +1,7 @@
 """The registry of forms. A form reads a benchmark's pairs; it is registered by the name that `benchmark.form` takes.
 
     @form("mine", fields=("path",))
-    def read(config: BenchmarkConfig) -> Iterable[Found]: ...
+    def read(config: BenchmarkConfig) -> Iterable[PlacedPair]: ...
 
 Imports no configuration, which checks `benchmark.form` against the registry.
 """
@@ -15,8 +15,8 @@ from typing import Any
 from pairscale.plugins import load_members
 
 Pair = dict[str, Any]  # columns of eval.scores.files.ITEMS
-Found = tuple[str, Pair]  # the place of a pair, for errors, and the pair
-Read = Callable[[Any], "Iterable[Found] | GeneratedPairs"]  # from an eval.benchmarks.config.BenchmarkConfig
+PlacedPair = tuple[str, Pair]  # the place of a pair, for errors, and the pair
+Read = Callable[[Any], "Iterable[PlacedPair] | GeneratedPairs"]  # from an eval.benchmarks.config.BenchmarkConfig
 
 FLAGS = ("lexically_identical", "one_prefix_method", "two_prefix_method")
 PREFIXES = {
@@ -30,10 +30,10 @@ PREFIX_FIELDS = tuple(name for names in PREFIXES.values() for name in names)
 
 @dataclass(frozen=True)
 class GeneratedPairs:
-    """Pairs that a form makes as the configuration asks, paradigms and number included."""
+    """Pairs that a form draws, already of the paradigms and the number that the configuration requests."""
 
-    pairs: list[Found]
-    made: Mapping[str, Any] = field(default_factory=dict)  # what score files keep of how they are made
+    pairs: list[PlacedPair]
+    origin: Mapping[str, Any] = field(default_factory=dict)  # what score files record of their making
     unavailable: Mapping[str, str] = field(default_factory=dict)  # paradigm -> why it has no pairs
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.forms.blimp import blimp_pair
-from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, Found, GeneratedPairs, form
+from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, GeneratedPairs, PlacedPair, form
 from pairscale.errors import ConfigError, check_between, check_choice
 
 LANGUAGES = ("en", "zh")
@@ -47,12 +47,12 @@ def label_of_generated(config: BenchmarkConfig) -> list[str]:
     check=check_generated, label=label_of_generated, most_pairs=MAX_DRAWN_PAIRS, usual_pairs=USUAL_PAIRS,
 )  # fmt: skip
 def generated(config: BenchmarkConfig) -> GeneratedPairs:
-    """Return the pairs of a language's templates, of a vocabulary if one is given."""
-    from eval.benchmarks.generated.making import make  # here, as a command starts sooner without the grammar
+    """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
+    from eval.benchmarks.generated.making import generate  # here, as a command starts sooner without the grammar
 
-    made = make(config)
-    pairs: list[Found] = []
-    for row in (row for rows in made.pairs.values() for row in rows):
+    drawn = generate(config)
+    pairs: list[PlacedPair] = []
+    for row in (row for rows in drawn.pairs.values() for row in rows):
         where = f"generated: {row['UID']} {row['pairID']}"
         pairs.append((where, blimp_pair(row, where)))
-    return GeneratedPairs(pairs, made.told, made.unavailable)
+    return GeneratedPairs(pairs, drawn.origin, drawn.unavailable)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eval.benchmarks.cells import shown
-from eval.benchmarks.forms.form import Found, Pair
+from eval.benchmarks.forms.form import Pair, PlacedPair
 from pairscale.errors import InputError
 
 
@@ -19,7 +19,7 @@ class LabelledSentence(NamedTuple):
     pair: Pair
 
 
-def by_turns(sentences: list[LabelledSentence], labels: tuple[str, ...], source: str) -> Iterator[Found]:
+def by_turns(sentences: list[LabelledSentence], labels: tuple[str, ...], source: str) -> Iterator[PlacedPair]:
     """Yield pairs of rows that are good and bad by turns. Raises InputError for rows in another order."""
     for index, sentence in enumerate(sentences):
         expected = labels[index % 2]
@@ -34,7 +34,7 @@ def by_turns(sentences: list[LabelledSentence], labels: tuple[str, ...], source:
         yield _joined(good, bad)
 
 
-def by_id(sentences: list[LabelledSentence], labels: tuple[str, ...], source: str) -> Iterator[Found]:
+def by_id(sentences: list[LabelledSentence], labels: tuple[str, ...], source: str) -> Iterator[PlacedPair]:
     """Yield pairs of rows of one paradigm and pair_id, in the order in which they begin.
 
     Raises InputError for rows of another label and for a pair without both of its sentences.
@@ -61,7 +61,7 @@ def by_id(sentences: list[LabelledSentence], labels: tuple[str, ...], source: st
         yield _joined(there["good"], there["bad"])
 
 
-def _joined(good: LabelledSentence, bad: LabelledSentence) -> Found:
+def _joined(good: LabelledSentence, bad: LabelledSentence) -> PlacedPair:
     for name in good.pair:
         if good.pair[name] != bad.pair[name]:
             raise InputError(

@@ -12,7 +12,7 @@ from typing import Any
 from eval.benchmarks.cells import flag_of, name_of, part_of, sentence_of
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.files import Row, Table, tables
-from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, PREFIXES, Found, Pair, form
+from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, PREFIXES, Pair, PlacedPair, form
 from eval.benchmarks.forms.labelled import LabelledSentence, by_id, by_turns
 from pairscale.errors import InputError
 
@@ -31,7 +31,7 @@ _OF_ALL_ROWS = ("good", "bad", "sentence", "label", "paradigm", "phenomenon", "f
 
 
 @form("pairs", FIELDS)
-def pairs(config: BenchmarkConfig) -> Iterator[Found]:
+def pairs(config: BenchmarkConfig) -> Iterator[PlacedPair]:
     """Yield pairs of tables with columns for a good and a bad sentence, or for a sentence and a label."""
     counts: Counter[str] = Counter()
     for table in tables(config):
@@ -42,13 +42,13 @@ def pairs(config: BenchmarkConfig) -> Iterator[Found]:
             yield where, {"pair_id": str(number), **pair}
 
 
-def _side_by_side(table: Table, config: BenchmarkConfig) -> Iterator[Found]:
+def _side_by_side(table: Table, config: BenchmarkConfig) -> Iterator[PlacedPair]:
     for row, places in _placed(table, config.columns):
         sentences = {side: _only(row, places, side, sentence_of) for side in ("good", "bad")}
         yield row.where, {**_described(row, places, table.name), **sentences}
 
 
-def _labelled(table: Table, config: BenchmarkConfig) -> Iterator[Found]:
+def _labelled(table: Table, config: BenchmarkConfig) -> Iterator[PlacedPair]:
     sentences = []
     for row, places in _placed(table, config.columns):
         text, label = _only(row, places, "sentence", sentence_of), _only(row, places, "label", _label_of)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.forms.blimp import blimp_pair
-from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, Found, form
+from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, PlacedPair, form
 from pairscale.errors import ConfigError
 
 
@@ -16,7 +16,7 @@ def label_of_toy(config: BenchmarkConfig) -> list[str]:
 
 
 @form("toy", ("seed", "per_paradigm"), label=label_of_toy, most_pairs=MAX_DRAWN_PAIRS)
-def toy(config: BenchmarkConfig) -> Iterator[Found]:
+def toy(config: BenchmarkConfig) -> Iterator[PlacedPair]:
     """Yield `per_paradigm` pairs of each paradigm, drawn from `seed`."""
     from eval.benchmarks.toy import pairs  # here, as a command starts sooner without the grammar
 

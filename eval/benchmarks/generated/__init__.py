@@ -7,37 +7,31 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 
 from corpora.grammar.engine import Grammar, read_grammar
 from eval.benchmarks.paradigm import Paradigm
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 
 FOLDER = Path(__file__).parent
 LANGUAGES = {"en": "english", "zh": "mandarin"}  # ISO 639 code: folder
 
 
 def grammar_of(language: str, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """The grammar of a language, "en" or "zh"; `knows` as for corpora.grammar.lexicon.Lexicon. Raises InputError."""
+    """Read the grammar of a language, "en" or "zh"; `knows` and errors as of corpora.grammar.lexicon.Lexicon."""
     return read_grammar(FOLDER / LANGUAGES[language], knows)
 
 
-def paradigms_of(language: str, asked: Sequence[str] | None = None) -> list[str]:
-    """The UIDs of a language's paradigms, or those that are asked for. Raises ConfigError for one that is not there."""
-    known = sorted(file.stem for file in (FOLDER / LANGUAGES[language] / "paradigms").glob("*.yaml"))
-    for name in asked or ():
-        if name not in known:
-            near = ", ".join(difflib.get_close_matches(name, known, n=3) or known[:3])
-            raise ConfigError(f"benchmark.paradigms: {LANGUAGES[language]} has no paradigm '{name}'; near it: {near}")
-    return known if asked is None else list(dict.fromkeys(asked))
+def paradigms_of(language: str) -> list[str]:
+    """Return the UIDs of a language's paradigms."""
+    return sorted(file.stem for file in (FOLDER / LANGUAGES[language] / "paradigms").glob("*.yaml"))
 
 
 def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
-    """Read one paradigm. Raises InputError where its file is broken, NothingFits where nothing fits."""
+    """Read one paradigm. Raises InputError for a broken file, NothingFits if no words fit."""
     file = FOLDER / LANGUAGES[language] / "paradigms" / f"{name}.yaml"
     try:
         described = yaml.safe_load(file.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Generated pairs as a benchmark: drawn from paradigms, of a vocabulary where one is given, and what cannot be made."""
+"""Pairs drawn from the paradigms of a language, of the words of a vocabulary if there is one."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
 
 
 @dataclass(frozen=True)
-class Made:
-    """Pairs by paradigm, as BLiMP's JSON objects, and what they are made of.
+class Generated:
+    """Generated pairs.
 
-    unavailable: paradigm -> why it has fewer than LEAST_PAIRS pairs. told: what a score file keeps of all this.
+    pairs: BLiMP's JSON objects by paradigm. unavailable: paradigm -> why it has fewer than LEAST_PAIRS pairs. origin:
+    what score files record of their making (`Source.description`).
     """
 
     pairs: dict[str, list[dict[str, Any]]]
     unavailable: dict[str, str]
-    told: dict[str, Any]
+    origin: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the pairs of a configuration are drawn from: a language, its grammar, perhaps restricted to a vocabulary."""
+    """What pairs are drawn from: the grammar of a language, restricted to the words of a vocabulary if there is one."""
 
     config: BenchmarkConfig
     language: str
@@ -43,7 +44,7 @@ class Source:
 
     @classmethod
     def of(cls, config: BenchmarkConfig) -> Source:
-        """Raises InputError for broken data, ConfigError where frequencies are asked for that a vocabulary lacks."""
+        """Read what `config` names. Raises InputError for broken files, ConfigError for a vocabulary without counts."""
         language = str(config.language)
         if config.vocabulary is None:
             return cls(config, language, None, grammar_of(language))
@@ -52,65 +53,69 @@ class Source:
             raise ConfigError(f"benchmark.balance=true: {config.vocabulary} does not say how often each word occurs")
         return cls(config, language, vocabulary, grammar_of(language, vocabulary.knows))
 
+    @property
+    def paradigms(self) -> list[str]:
+        """The UIDs of the requested paradigms. Raises ConfigError for one that does not exist."""
+        return self.config.chosen_paradigms(paradigms_of(self.language))
+
     def paradigm(self, name: str) -> Paradigm:
+        """Read one paradigm. Raises as `paradigm_of`."""
         return paradigm_of(self.language, name, self.grammar)
 
     def pairs(self, paradigm: Paradigm, count: int) -> Iterator[dict[str, Any]]:
-        """`count` pairs of a paradigm. Raises Exhausted after the last one where there are fewer."""
+        """Yield `count` pairs of a paradigm. Raises Exhausted after the last one if there are fewer."""
         rng = random.Random(f"{self.config.seed}:{paradigm.name}")
-        for number, pair in enumerate(paradigm.pairs(rng, count, self._refused)):
+        for number, pair in enumerate(paradigm.pairs(rng, count, self._refusal)):
             yield {**pair, "pairID": str(number)}
 
-    def _refused(self, good: str, bad: str) -> str | None:
+    def _refusal(self, good: str, bad: str) -> str | None:
+        """Return why the vocabulary rules out a pair, None if it does not."""
         if self.vocabulary is None:
             return None
-        if unknown := self.vocabulary.lacks(good, bad):
+        if unknown := self.vocabulary.unknown_word(good, bad):
             return f"with '{unknown}', which the vocabulary lacks"
         if self.config.balance and not self.vocabulary.balanced(good, bad):
             return "of critical words that are not equally frequent"
         return None
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What a score file keeps of it; digests of the words and phrases of all paradigms, and of each paradigm."""
+    def description(self) -> dict[str, Any]:
+        """Settings, and digests of the words and phrases of all paradigms, of each paradigm and of the vocabulary."""
         folder = FOLDER / LANGUAGES[self.language]
         shared = [*sorted((folder / "lexicon").glob("*.tsv")), folder / "grammar.yaml"]
-        told: dict[str, Any] = {
+        description: dict[str, Any] = {
             "language": self.language,
             "seed": self.config.seed,
             "lexicon": sha256_json([sha256_file(file) for file in shared]),
-            "paradigms": {
-                name: sha256_file(folder / "paradigms" / f"{name}.yaml")
-                for name in paradigms_of(self.language, self.config.paradigms)
-            },
+            "paradigms": {name: sha256_file(folder / "paradigms" / f"{name}.yaml") for name in self.paradigms},
         }
         if self.vocabulary is not None:
-            told["vocabulary"] = {"digest": self.vocabulary.digest, "words": len(self.vocabulary.counts)}
-            told["balance"] = self.config.balance
+            description["vocabulary"] = {"digest": self.vocabulary.digest, "words": len(self.vocabulary.counts)}
+            description["balance"] = self.config.balance
             if self.config.min_count is not None and set(self.vocabulary.counts.values()) != {None}:
-                told["min_count"] = self.config.min_count
-        return told
+                description["min_count"] = self.config.min_count
+        return description
 
 
-def make(config: BenchmarkConfig) -> Made:
-    """The pairs that `config` (of the form "generated", its vocabulary a file or null) asks for.
+def generate(config: BenchmarkConfig) -> Generated:
+    """Draw the pairs that `config` (of the form "generated", its vocabulary a file or null) requests.
 
-    A paradigm's pairs depend on its name, the seed, the language's data and the vocabulary alone; more of them begin
-    with the same ones. Raises InputError for broken data and where no paradigm is available.
+    A paradigm's pairs depend on its name, the seed, the language's files and the vocabulary alone; more of them begin
+    with the same ones. Raises InputError for broken files and if no paradigm is available.
     """
     source = Source.of(config)
     assert config.pairs is not None
     pairs, unavailable = {}, {}
-    for name in paradigms_of(source.language, config.paradigms):
-        found: list[dict[str, Any]] = []
+    for name in source.paradigms:
+        drawn: list[dict[str, Any]] = []
         try:
-            found += source.pairs(source.paradigm(name), max(config.pairs, LEAST_PAIRS))
+            drawn += source.pairs(source.paradigm(name), max(config.pairs, LEAST_PAIRS))
         except (NothingFits, Exhausted) as error:
-            if len(found) < LEAST_PAIRS:
+            if len(drawn) < LEAST_PAIRS:
                 unavailable[name] = str(error)
                 continue
-        pairs[name] = found[: config.pairs]
+        pairs[name] = drawn[: config.pairs]
     if not pairs:
-        name, reason = next(iter(unavailable.items()), (source.language, "no paradigm of this language is there"))
+        name, reason = next(iter(unavailable.items()), (source.language, "the language has no paradigms"))
         raise InputError(f"benchmark={config.name}: no paradigm has {LEAST_PAIRS} pairs; {name}: {reason}")
-    return Made(pairs, unavailable, source.told)
+    return Generated(pairs, unavailable, source.description)

@@ -106,7 +106,7 @@ def test_a_vocabulary_is_kept(name, seed, data):
     known = Vocabulary({word: count for word, count in counts.items() if word not in unknown}, "treebank")
     try:
         mine = paradigm_of("en", name, grammar_of("en", known.knows))
-        made = list(mine.pairs(random.Random(seed), 3, known.lacks))
+        made = list(mine.pairs(random.Random(seed), 3, known.unknown_word))
     except (Exhausted, NothingFits):
         assume(False)
     for pair in made:
@@ -230,7 +230,7 @@ def test_a_vocabulary_leaves_paradigms_out_that_it_cannot_make(tmp_path):
     assert len(benchmark.pairs) == 5
     assert list(benchmark.unavailable) == [names[1]]
     assert names[1] in benchmark.unavailable[names[1]]
-    assert benchmark.made["vocabulary"]["words"] == len(read_vocabulary(file, "en").counts)
+    assert benchmark.origin["vocabulary"]["words"] == len(read_vocabulary(file, "en").counts)
     more = load_benchmark(config(paradigms=names[:1], vocabulary=str(file), pairs=LEAST_PAIRS + 50))
     assert more.pairs["good"].tolist()[:5] == benchmark.pairs["good"].tolist()
     balanced = load_benchmark(config(paradigms=names[:1], vocabulary=str(file), balance=True))

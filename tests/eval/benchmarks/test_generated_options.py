@@ -47,8 +47,8 @@ def test_min_count_leaves_out_the_rare_words_of_a_file_with_counts(tmp_path, cou
     made = load_benchmark(config(vocabulary=file, min_count=8, pairs=200))
     used = {word for text in [*made.pairs["good"], *made.pairs["bad"]] for word in words(text, "treebank")}
     assert min(counts[word] for word in used) >= 8
-    assert made.made["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
-    assert made.made["min_count"] == 8
+    assert made.origin["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
+    assert made.origin["min_count"] == 8
     with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often \(the most frequent one"):
         load_benchmark(config(vocabulary=file, min_count=10**6))
 
@@ -74,11 +74,11 @@ def test_case_does_not_matter_to_a_list_without_capitals(tmp_path, counts):
     assert made.pairs["good"].str[0].str.isupper().all()  # the sentences are written as always
     known = read_vocabulary(tmp_path / "mine.tsv", "en")
     assert known.knows("These")
-    assert known.lacks("These zzz .") == "zzz"
+    assert known.unknown_word("These zzz .") == "zzz"
     cased = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, [*lower, "Harold"])), "en")
-    assert cased.lacks("These .") == "These"
+    assert cased.unknown_word("These .") == "These"
     of_samples = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, ["# reference=treebank: x", *lower])), "en")
-    assert of_samples.lacks("These .") == "These"  # a model that never saw it reads <unk>
+    assert of_samples.unknown_word("These .") == "These"  # a model that never saw it reads <unk>
 
 
 def test_a_paradigm_without_any_pair_is_given_up_soon():
@@ -130,13 +130,13 @@ def test_more_pairs_than_a_paradigm_has_are_refused(values):
 
 
 def test_another_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
-    before = making.Source.of(config()).told
+    before = making.Source.of(config()).description
     shutil.copytree(FOLDER / "english", tmp_path / "english")
     monkeypatch.setattr(making, "FOLDER", tmp_path)
     paradigms = tmp_path / "english" / "paradigms"
     (paradigms / "another.yaml").write_text((paradigms / f"{NAME}.yaml").read_text())
-    assert making.Source.of(config()).told == before
+    assert making.Source.of(config()).description == before
     (paradigms / f"{NAME}.yaml").write_text("changed")
-    after = making.Source.of(config()).told
+    after = making.Source.of(config()).description
     assert after["lexicon"] == before["lexicon"]
     assert after["paradigms"][NAME] != before["paradigms"][NAME]
