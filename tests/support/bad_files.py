@@ -235,7 +235,7 @@ FILES = {
     "lp.parquet: policy a text": (metadata({"policy": "x"}), "lp.parquet: $.policy: expected object, got str"),
     "lp.parquet: benchmark a text": (metadata({"benchmark": "x"}), "$.benchmark: expected object, got str"),
     "lp.parquet: of another model": (metadata({"model": {"name": "m", "digest": "0"}}), "scores of another model"),
-    "items.parquet: a null sentence": (items, "items.parquet: 1 of its"),
+    "items.parquet: a null sentence": (items, "items.parquet: column good has no value in 1 of its"),
     "grid: nested deeply": (grid(DEEP), "a.json: not readable as JSON (nested too deeply)"),
     "grid: a run that is a number": (grid(point(runs={"r": 3})), "$.runs[...]: expected object, got int"),
     "grid: command a list": (grid(point(command=[])), "$.command: expected str, got array"),
