@@ -23,6 +23,7 @@ from tests.support import ROOT
 
 RESULTS = ROOT / "analysis" / "results"
 STUDY = "blimp_cpu"
+DEMO = "demo"  # points.csv and runs.csv alone: what `make demo` prints is made of them
 
 
 def config() -> CurvesConfig:
@@ -49,7 +50,10 @@ def judgements_of(study: str = STUDY) -> Judgements:
     outcome = np.repeat(accuracy, number, axis=1)
     none = np.zeros_like(outcome)
     digest = str(points["benchmark_digest"].iloc[0])
-    return Judgements("blimp", "lp", digest, {}, runs, pairs, outcome, none, none, pd.DataFrame(columns=list(PROBLEMS)))
+    benchmark = "toy" if study == DEMO else "blimp"
+    return Judgements(
+        benchmark, "lp", digest, {}, runs, pairs, outcome, none, none, pd.DataFrame(columns=list(PROBLEMS))
+    )
 
 
 def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:

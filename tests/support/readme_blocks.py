@@ -8,19 +8,23 @@ tests/bench/README.md. Links in a block are relative to docs/.
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
 from collections.abc import Callable
 
 import pandas as pd
+from rich.console import Console
 
+from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.sentences.curves import extent, in_text
 from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
 from eval.sweeps import expected_runs
 from tests.support import PAGES, ROOT
-from tests.support.committed_results import STUDY, analysed, config, judgements_of
+from tests.support.committed_results import DEMO, STUDY, analysed, config, judgements_of
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 124
@@ -42,6 +46,18 @@ def quotations() -> list[str]:
     level = config().confidence
     sentences = [*findings(curves, "words", level), *comparisons(differences, curves.slopes, "words", level)]
     return [wrapped(f"**{about}**: {text}", "> ") for about, text in sentences]
+
+
+def demo_output() -> str:
+    """Return the start of what the analysis of the demo prints: a finding's first sentence, and a model's slopes."""
+    curves, _ = analysed(DEMO)
+    about, text = findings(curves, "words", config().confidence)[0]
+    table = slope_table(curves, ALL_PAIRS)
+    terminal = Console(file=io.StringIO(), width=80)
+    with terminal.capture() as capture:
+        terminal.print(terminal_table(table[table["group"] == about], DEMO, config().confidence))
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    return "\n".join(["```", wrapped(f"{about}: {text.partition(' Accuracy rises')[0]} ..."), "", *lines, "```"])
 
 
 def beside_published() -> str:
@@ -136,6 +152,7 @@ def reproduced() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "output of the demo": demo_output,
     "first finding of blimp_cpu": lambda: quotations()[0],
     "findings of blimp_cpu": lambda: "\n>\n".join(quotations()),
     "slopes of blimp_cpu": beside_published,
