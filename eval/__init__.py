@@ -3,6 +3,7 @@
 From Python: `from eval import judge, load_scorer` (eval/library.py).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,16 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["judge", "load_scorer"]
 
 
+_MODULES = {"judge": "eval.library", "load_scorer": "eval.scorers.load"}  # not loaded at once, as they need torch
+
+
 def __getattr__(name: str) -> Any:
-    # Not at once: what only reads score files must not load torch.
-    match name:
-        case "judge":
-            from eval.library import judge
-
-            return judge
-        case "load_scorer":
-            from eval.scorers.load import load_scorer
-
-            return load_scorer
-        case _:
-            raise AttributeError(f"module 'eval' has no attribute '{name}'")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'eval' has no attribute '{name}'")
+    return getattr(import_module(_MODULES[name]), name)

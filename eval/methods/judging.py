@@ -19,8 +19,7 @@ from eval.methods.prompting import Asker
 from eval.methods.sides import Side, about
 from eval.methods.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
 from eval.methods.voting import Drawn, vote
-from eval.scorers.base import Scorer, TokenScores
-from eval.scorers.too_long import TextTooLong
+from eval.scorers.base import Scorer, TextTooLong, TokenScores
 from pairscale.errors import ConfigError, InputError, RunError, check_choice
 from pairscale.files import sha256_json
 

@@ -19,10 +19,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from eval.benchmarks.cells import shown
 from eval.config import PLAIN, EvalConfig, PolicyConfig
 from eval.scorers.chat import ChatTemplate
 from eval.scorers.trees import Ids
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, InputError
 from pairscale.progress import with_progress
 from train.loop.device import device_of
 
@@ -71,6 +72,19 @@ class NextWords:
     tokens: npt.NDArray[np.int64]  # (C,)
     words: list[str]  # the most probable whole words, the first one first
     word_logprobs: FloatArray  # (k,) nats
+
+
+class TextTooLong(InputError):
+    """A text has more tokens than a model reads; `index`: its place among the texts to score."""
+
+    def __init__(self, name: str, positions: int, text: str, tokens: int, index: int):
+        super().__init__(f"{name} reads {positions:,} tokens at most; {shown(text)} has {tokens:,}")
+        self.index = index
+
+    def at(self, index: int) -> TextTooLong:
+        """Return the same error about another list of texts."""
+        self.index = index
+        return self
 
 
 class Scorer(ABC):

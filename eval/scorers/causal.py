@@ -9,16 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from eval.config import PolicyConfig
-from eval.scorers.base import Execution, FloatArray
+from eval.scorers.base import Execution, FloatArray, TextTooLong
 from eval.scorers.chat import ChatTemplate
 from eval.scorers.forward import forward_errors, tolerance, without_cache
 from eval.scorers.hf_tokenizers import begin_symbol, encoded, score_settings
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.left_to_right import PromptedScorer
-from eval.scorers.next_words.answers import NextTokens, indices, padded
+from eval.scorers.next_words.answers import NextTokens, indices
 from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
-from eval.scorers.too_long import TextTooLong
-from eval.scorers.trees import Forest, Ids, forests
+from eval.scorers.trees import Forest, Ids, forests, padded
 from pairscale.errors import ConfigError, InputError
 from train.loop.device import without_gradients
 from train.models.base import ancestors
@@ -147,7 +146,9 @@ class CausalScorer(PromptedScorer, HubScorer):
 
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
-            tokens, where = padded(texts, self.begin, self.device), indices(positions)
+            # A causal model does not see the padding after a text.
+            tokens = torch.from_numpy(padded(texts, self.begin)).to(self.device)
+            where = indices(positions)
             if self.head is not None:
                 return all_logprobs(self._hidden(tokens)[where], *self.head)
             head = self.model.get_output_embeddings()
@@ -221,7 +222,7 @@ class CausalScorer(PromptedScorer, HubScorer):
         texts = [np.concatenate([[self.begin], ids]) for ids in self._random_tokens(2, length + 1)]
         (forest,) = forests(texts, np.asarray([1, 1]), 2 * TREE_TOKENS, 2 * TREE_TOKENS)
         tokens, parents, depths, _, _ = forest.tensors(self.device)
-        after = forest.rows[forest.asked]  # the places of the first text, then of the second
+        after = forest.rows[forest.by_text]  # the places of the first text, then of the second
         with torch.inference_mode():
             try:
                 tree = logprobs(tokens, **self._tree_order(parents, depths))[0]

@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face models: checks, begin symbols, and what of them and of config.json a score depends on."""
+"""Tokenizers of Hugging Face models: checks, begin symbols, and the settings that scores depend on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAIN_SENTENCES = (
     "他是这个国家历史上最重要的人之一。",
     "我想喝一杯茶，吃一块蛋糕。",
 )
-# Parts of config.json that say where it is from, how it is trained or what else is returned, and change no score.
+# Parts of config.json that change no score: its origin, training, and further output.
 _NO_SCORE = ("_name_or_path", "_commit_hash", "architectures", "auto_map", "dtype", "id2label", "label2id",
              "output_attentions", "output_hidden_states", "problem_type", "return_dict", "task_specific_params",
              "torch_dtype", "transformers_version", "use_cache")  # fmt: skip
@@ -50,11 +50,13 @@ def _patterns_of(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -
     """Raise InputError where a pattern in tokenizer.json gives up on a sentence.
 
     Its patterns are run by Oniguruma, which ends a search of 10 million steps, some tenths of a second, and makes the
-    library panic: an exception that is no Exception, and a report of Rust's own on stderr, which is kept back.
+    library panic: an exception that is no Exception, and a report of Rust's own on the descriptor of stderr.
     """
+    sys.stderr.flush()
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
     try:
-        with _silent_stderr():
-            yield
+        yield
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
@@ -64,26 +66,16 @@ def _patterns_of(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -
             f"({' '.join(str(error).split())[:150]}; the longest: {shown(longest)}); avoid repetitions of "
             "repetitions, such as (a+)+"
         ) from None
-
-
-@contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """Keep back what is written to the file descriptor of stderr."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(nowhere)
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
     """Raise ConfigError for a tokenizer without character offsets, InputError for one that reads no letters.
 
-    Where a model comes without its tokenizer, transformers 5 makes one of a few symbols; a normalizer may remove
+    Where a model comes without its tokenizer, transformers 5 invents one of a few symbols; a normalizer may remove
     letters. All sentences would be equal.
     """
     if not tokenizer.is_fast:
@@ -98,7 +90,7 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
 
 
 def vocabulary_size(model: PreTrainedModel) -> int:
-    """Number of tokens that the model can read and predict."""
+    """Return the number of tokens that the model can read and predict."""
     size = int(model.config.get_text_config().vocab_size)
     try:
         embeddings = model.get_input_embeddings()
@@ -108,37 +100,38 @@ def vocabulary_size(model: PreTrainedModel) -> int:
 
 
 def tokenizer_digest(tokenizer: PreTrainedTokenizerFast) -> str:
-    """SHA-256 of how texts become tokens, the content of tokenizer.json."""
+    """Return the SHA-256 of the content of tokenizer.json."""
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
 
 
 def score_settings(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, begin: int | None = None
 ) -> dict[str, Any]:
-    """What changes scores beside the weights and tokenizer.json: the begin symbol, special tokens, and config.json.
+    """Return what changes scores beside the weights and tokenizer.json: begin symbol, special tokens, config.json.
 
-    `begin`: id of the symbol that stands before a sentence. The digest is of what config.json changes of its class.
+    `begin`: id of the symbol that stands before a sentence. The digest is of config.json's changes to its class.
     """
     names = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     special = {name: {"id": tokenizer.convert_tokens_to_ids(token), "text": token} for name, token in names.items()}
     first = None if begin is None else {"id": begin, "text": str(tokenizer.convert_ids_to_tokens(begin))}
-    found = {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
-    # Of tokenizer_config.json, what the tokenizer itself does not hold: whether "<s>" in a text is cut as text.
-    return found | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
+    settings = {"begin": first, "special_tokens": special, "config_digest": _config_digest(model.config.to_diff_dict())}
+    # A setting of tokenizer_config.json that is not in the tokenizer itself: "<s>" in a text is cut as text.
+    return settings | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
 
 
 def _config_digest(values: Any) -> str:
-    def kept(value: Any) -> Any:
+    def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {str(key): kept(part) for key, part in value.items() if key not in _NO_SCORE}
+            return {str(key): plain(part) for key, part in value.items() if key not in _NO_SCORE}
         if isinstance(value, list | tuple):
-            return [kept(part) for part in value]
+            return [plain(part) for part in value]
         return value if isinstance(value, str | int | float | bool | None) else str(value)
 
-    return sha256_json(kept(values))
+    return sha256_json(plain(values))
 
 
 def begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: str) -> int:
+    """Return the symbol before a sentence: `begin`, else BOS, else EOS. Raises ConfigError if there is none."""
     if begin is not None:
         if begin not in (vocabulary := tokenizer.get_vocab()):
             raise ConfigError(f"model.begin={begin}: no token of {name}")
@@ -150,9 +143,9 @@ def begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: st
 
 
 def first_symbol(tokenizer: PreTrainedTokenizerFast) -> int:
-    """The symbol that a masked next-token model predicts a sentence's first token from, where its tokenizer adds none.
+    """Return the symbol from which a masked next-token model predicts a first token if its tokenizer adds none.
 
-    CLS, else BOS, as the evaluation of BabyLM does. Raises ConfigError for a tokenizer without either.
+    CLS, else BOS, as in the evaluation of BabyLM. Raises ConfigError for a tokenizer without either.
     """
     for index in (tokenizer.cls_token_id, tokenizer.bos_token_id):
         if index is not None:

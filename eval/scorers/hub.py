@@ -12,13 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from eval.benchmarks.cells import shown
-from eval.scorers.base import Execution
+from eval.scorers.base import Execution, TextTooLong
 from eval.scorers.forward import forward_errors, tolerance
 from eval.scorers.hf_tokenizers import check_tokenizer, tokenizer_digest, vocabulary_size
 from eval.scorers.next_words.answers import NextTokens, NextWordScorer, Read
 from eval.scorers.next_words.readings import Readings
 from eval.scorers.next_words.whole_words import hub_words
-from eval.scorers.too_long import TextTooLong
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, InputError, RunError
 from train.loop.device import without_gradients

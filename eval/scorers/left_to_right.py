@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Continuations, FloatArray, TokenScores
+from eval.scorers.base import Continuations, FloatArray, TextTooLong, TokenScores
 from eval.scorers.next_words.answers import NextWordScorer
 from eval.scorers.next_words.readings import Encoded
-from eval.scorers.too_long import TextTooLong
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, RunError
 

@@ -15,14 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Execution, TokenScores, length_batches
+from eval.scorers.base import Execution, TextTooLong, TokenScores, length_batches
 from eval.scorers.forward import forward_errors, tolerance
 from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, first_symbol, score_settings
 from eval.scorers.hub import HubModel, HubScorer
-from eval.scorers.next_words.answers import NextTokens, padded
+from eval.scorers.next_words.answers import NextTokens
 from eval.scorers.next_words.readings import Question, Readings, hidden_words
-from eval.scorers.too_long import TextTooLong
-from eval.scorers.trees import Ids
+from eval.scorers.trees import Ids, padded
 from pairscale.errors import ConfigError, InputError
 from train.loop.device import without_gradients
 
@@ -97,13 +96,10 @@ class MaskedScorer(HubScorer):
         higher = []
         with without_gradients(self.device, False):
             for start in range(0, len(copies), 16):
-                part = copies[start : start + 16]
-                lines = [
-                    self.logprobs_at([one.ids for one in part], [one.position - before for one in part])
-                    for before in (0, 1)
-                ]
-                index = torch.arange(len(part)), torch.tensor(tokens[start : start + 16])
-                higher.append((lines[1][index] - lines[0][index]).double().cpu().numpy())
+                ids, positions = zip(*copies[start : start + 16], strict=True)
+                own, before = (self.logprobs_at(ids, [at - shift for at in positions]) for shift in (0, 1))
+                index = torch.arange(len(ids)), torch.tensor(tokens[start : start + 16])
+                higher.append((before[index] - own[index]).double().cpu().numpy())
         gain = np.concatenate(higher)
         return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
 
@@ -115,7 +111,7 @@ class MaskedScorer(HubScorer):
         logprobs = np.empty(len(owner))
         # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are told
         # apart by digests and built when they are read: those of long texts would fill the memory.
-        digests = [texts[i].copy(at, self.mask).digest() for i, at in zip(owner, place, strict=True)]
+        digests = [_digest(*texts[i].copy(at, self.mask)) for i, at in zip(owner, place, strict=True)]
         numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
         copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
         by_copy, sizes = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
@@ -124,8 +120,8 @@ class MaskedScorer(HubScorer):
         batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
         with without_gradients(self.device, policy.precision == "bf16"):
             for batch in self.with_progress(batches, len(first), "masked copies"):
-                copies = [texts[owner[i]].copy(place[i], self.mask) for i in first[batch]]
-                lines = self.logprobs_at([one.ids for one in copies], [one.position for one in copies])
+                ids, positions = zip(*(texts[owner[i]].copy(place[i], self.mask) for i in first[batch]), strict=True)
+                lines = self.logprobs_at(ids, positions)
                 tokens = np.concatenate([by_copy[ends[number] - sizes[number] : ends[number]] for number in batch])
                 rows = np.repeat(np.arange(len(batch)), sizes[batch])
                 index = (torch.from_numpy(part).to(self.device) for part in (rows, targets[tokens]))
@@ -137,7 +133,7 @@ class MaskedScorer(HubScorer):
             for part, text in zip(parts, texts, strict=True)
         ]
 
-    def logprobs_at(self, texts: list[Ids], positions: list[int]) -> Tensor:
+    def logprobs_at(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
         """Return ln p (B, V) in nats, float32, of every token at one position of each text, its symbols included."""
         if self.pads or len({len(ids) for ids in texts}) == 1:
             return self._together(texts, positions)
@@ -147,10 +143,10 @@ class MaskedScorer(HubScorer):
         order = torch.tensor([index for group in groups for index in group], device=self.device)
         return torch.cat(parts)[order.argsort()]
 
-    def _together(self, texts: list[Ids], positions: list[int]) -> Tensor:
+    def _together(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
         lengths = torch.tensor([len(ids) for ids in texts])
         pad = self.tokenizer.pad_token_id
-        tokens = padded(texts, 0 if pad is None else pad, self.device)
+        tokens = torch.from_numpy(padded(texts, 0 if pad is None else pad)).to(self.device)
         attended = (torch.arange(tokens.shape[1]) < lengths[:, None]).long().to(self.device)
         self._at = torch.tensor(positions, device=self.device)
         # Logits are needed at one position of each text: the others are left out just before the softmax weights.
@@ -265,20 +261,13 @@ class _Hidden:
             ids, scored, until = np.concatenate([[first_symbol(tokenizer)], ids]), scored + 1, until + 1
         return cls(ids, scored, spans, until, shift)
 
-    def copy(self, place: int, mask: int) -> _Copy:
-        """Return the tokens with the `place`-th scored one hidden, by token `mask`."""
+    def copy(self, place: int, mask: int) -> tuple[Ids, int]:
+        """Return the tokens with the `place`-th scored one hidden, by token `mask`, and where the model predicts it."""
         position = int(self.scored[place])
         ids = self.ids.copy()
         ids[position : self.until[place]] = mask
-        return _Copy(ids, position - self.shift)
+        return ids, position - self.shift
 
 
-@dataclass(frozen=True)
-class _Copy:
-    """A text in which tokens are hidden, and the position at which the model predicts the first of them."""
-
-    ids: Ids  # (n,)
-    position: int
-
-    def digest(self) -> bytes:
-        return hashlib.blake2b(self.ids.tobytes(), digest_size=16, salt=self.position.to_bytes(16)).digest()
+def _digest(ids: Ids, position: int) -> bytes:
+    return hashlib.blake2b(ids.tobytes(), digest_size=16, salt=position.to_bytes(16)).digest()

@@ -14,10 +14,10 @@ from corpora.tokenizers import EOS, UNK
 from eval.config import PolicyConfig
 from eval.scorers.base import Execution, FloatArray
 from eval.scorers.left_to_right import LeftToRightScorer, PromptedScorer
-from eval.scorers.next_words.answers import NextTokens, Read, indices, padded
+from eval.scorers.next_words.answers import NextTokens, Read, indices
 from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
 from eval.scorers.next_words.whole_words import own_words
-from eval.scorers.trees import Forest, Ids, forests
+from eval.scorers.trees import Forest, Ids, forests, padded
 from train.loop.device import without_gradients
 from train.models.base import LanguageModel, State
 from train.runs.export import LoadedModel
@@ -109,7 +109,7 @@ class ModelScorer(TrainedScorer, PromptedScorer):
 
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
             state = _expanded(before, self.model, len(texts))
-            hidden, _ = self.model(padded(texts, EOS, self.device), state)  # (B, T, D)
+            hidden, _ = self.model(torch.from_numpy(padded(texts, EOS)).to(self.device), state)  # (B, T, D)
             return self.model.all_logprobs(hidden[indices(positions)])
 
         return read

@@ -1,4 +1,4 @@
-"""Texts that are read together, what they begin with in common once: trees of tokens, each read after its ancestors.
+"""Trees of the tokens of many texts, in which a common beginning is read once, each token after its ancestors.
 
 The two sentences of a minimal pair begin alike, so do the sentences of a paradigm, and prompts are nearly all alike. A
 model that carries a state reads a tree level by level, one that attends reads it in a row under a mask of ancestors.
@@ -20,39 +20,39 @@ BLOCK = 1 << 16  # texts that are compared with the one before at a time
 
 @dataclass(frozen=True)
 class Forest:
-    """B trees of up to T tokens, side by side. A text's last token is asked for, not read.
+    """B trees of up to T tokens, side by side. A text's last token is scored, not read.
 
-    Parents come before their children; padding has the token 0, no parent, and nothing is asked of it.
+    Parents come before their children; padding has the token 0 and no parent, and nothing is scored after it.
     """
 
     tokens: Ids  # (B, T)
     parents: Ids  # (B, T) place in its row of the token before, -1 at the beginning of a text
     depths: Ids  # (B, T) tokens before it in its text
-    rows: Ids  # (C,) increasing: the flat place (of B * T) after which a token is asked for
+    rows: Ids  # (C,) increasing: the flat place (of B * T) after which a token is scored
     targets: Ids  # (C,) that token
     texts: Ids  # (n,) which texts these are
-    asked: Ids  # (C,) where in rows and targets stand the tokens asked for of the first text, of the second, ...
+    by_text: Ids  # (C,) places in rows and targets of the scored tokens of the first text, of the second, ...
     counts: Ids  # (n,) how many of each
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def tensors(self, device: torch.device) -> tuple[Tensor, ...]:
-        """Tokens, parents, depths, rows and targets on a device."""
+        """Return tokens, parents, depths, rows and targets on a device."""
         arrays = (self.tokens, self.parents, self.depths, self.rows, self.targets)
         return tuple(torch.from_numpy(array).to(device) for array in arrays)
 
     def results(self, logprobs: npt.NDArray[np.float64]) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Each text and the values of what was asked of it, from one value for each target (C,)."""
-        parts = np.split(logprobs[self.asked], np.cumsum(self.counts)[:-1])
+        """Return each text and the values of its scored tokens, from one value for each target (C,)."""
+        parts = np.split(logprobs[self.by_text], np.cumsum(self.counts)[:-1])
         return zip(self.texts.tolist(), parts, strict=True)
 
 
 def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) -> Iterator[Forest]:
-    """All texts, each once, as batches of trees.
+    """Yield all texts, each once, as batches of trees.
 
-    texts: of at least one token each, whose first stands before what is asked for; first (N,), at least 1: the tokens
-    of text i from first[i] on are asked for. A tree has up to `capacity` tokens, or one text that has more; with 0 each
+    texts: of at least one token each, whose first is not scored; first (N,), at least 1: the tokens of text i from
+    first[i] on are scored. A tree has up to `capacity` tokens, or one text that has more; with 0 each
     text is a tree of its own. A batch has up to `batch_tokens`, padding included, or one tree that has more.
     """
     batch: list[_Tree] = []
@@ -97,13 +97,13 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[_Tree]:
 
 
 def _alone(texts: Sequence[Ids], first: Ids) -> Iterator[_Tree]:
-    """By falling length, so that a batch has little padding."""
+    """Yield a tree a text by falling length, so that a batch has little padding."""
     for index in np.argsort([-len(text) for text in texts], kind="stable").tolist():
         yield _tree(texts, first, [index], [0])
 
 
 def _shared(texts: Sequence[Ids]) -> Iterator[int]:
-    """How many of the tokens that are read (all but the last) each text has in common with the one before it."""
+    """Yield how many of the tokens that are read (all but the last) each text has in common with the one before."""
     for start in range(0, len(texts), BLOCK):
         block = texts[max(0, start - 1) : start + BLOCK]
         lengths = np.asarray([len(text) - 1 for text in block])
@@ -122,43 +122,42 @@ def _shared(texts: Sequence[Ids]) -> Iterator[int]:
 
 
 def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]) -> _Tree:
-    """The tree of sorted texts, from how many tokens each has in common with the one before."""
+    """Return the tree of sorted texts, from how many tokens each has in common with the one before."""
     lengths = np.asarray([len(texts[index]) for index in chosen])
-    padded = np.zeros((len(chosen), lengths.max()), dtype=np.int64)
-    for row, index in enumerate(chosen):
-        padded[row, : lengths[row]] = texts[index]
-    place = np.arange(padded.shape[1])
+    tokens = padded([texts[index] for index in chosen])
+    place = np.arange(tokens.shape[1])
     new = (place >= np.asarray(common)[:, None]) & (place < lengths[:, None] - 1)  # (n, L)
     numbers = np.where(new, np.cumsum(new).reshape(new.shape) - 1, -1)
     # Texts with a beginning in common follow each other: a token that is not new is the last new one of its place.
     nodes = np.maximum.accumulate(numbers, axis=0)
     depths = np.broadcast_to(place, new.shape)[new]
     parents = np.concatenate([np.full((len(chosen), 1), -1), nodes[:, :-1]], axis=1)[new]
-    asked = (place >= first[chosen][:, None]) & (place < lengths[:, None])
-    rows = np.roll(nodes, 1, axis=1)[asked]
-    return _Tree(padded[new], parents, depths, rows, padded[asked], np.asarray(chosen), asked.sum(axis=1))
+    scored = (place >= first[chosen][:, None]) & (place < lengths[:, None])
+    rows = np.roll(nodes, 1, axis=1)[scored]
+    return _Tree(tokens[new], parents, depths, rows, tokens[scored], np.asarray(chosen), scored.sum(axis=1))
 
 
 def _side_by_side(trees: list[_Tree]) -> Forest:
-    width = max(len(tree.tokens) for tree in trees)
-    tokens, depths = np.zeros((2, len(trees), width), dtype=np.int64)
-    parents = np.full((len(trees), width), -1)
-    for row, tree in enumerate(trees):
-        tokens[row, : len(tree.tokens)] = tree.tokens
-        parents[row, : len(tree.tokens)] = tree.parents
-        depths[row, : len(tree.tokens)] = tree.depths
-    rows = np.concatenate([tree.rows + row * width for row, tree in enumerate(trees)])
+    tokens = padded([tree.tokens for tree in trees])
+    rows = np.concatenate([tree.rows + row * tokens.shape[1] for row, tree in enumerate(trees)])
     order = np.argsort(rows, kind="stable")
-    asked = np.empty_like(order)
-    asked[order] = np.arange(len(order))
-    targets = np.concatenate([tree.targets for tree in trees])
+    by_text = np.empty_like(order)
+    by_text[order] = np.arange(len(order))
     return Forest(
         tokens,
-        parents,
-        depths,
+        padded([tree.parents for tree in trees], -1),
+        padded([tree.depths for tree in trees]),
         rows[order],
-        targets[order],
+        np.concatenate([tree.targets for tree in trees])[order],
         np.concatenate([tree.texts for tree in trees]),
-        asked,
+        by_text,
         np.concatenate([tree.counts for tree in trees]),
     )
+
+
+def padded(texts: Sequence[Ids], pad: int = 0) -> Ids:
+    """Return texts as one array (B, T)."""
+    rows = np.full((len(texts), max(map(len, texts))), pad, dtype=np.int64)
+    for row, ids in enumerate(texts):
+        rows[row, : len(ids)] = ids
+    return rows

@@ -134,14 +134,6 @@ class Answers:
         return NextWords(self.logprobs[numbers], self.ranks[numbers], self.readings.tokens[numbers], *self.top[context])
 
 
-def padded(texts: list[Ids], pad: int, device: torch.device) -> Tensor:
-    """Return texts as one tensor (B, T); a causal model does not see the padding after them."""
-    rows = np.full((len(texts), max(map(len, texts))), pad)
-    for row, ids in enumerate(texts):
-        rows[row, : len(ids)] = ids
-    return torch.from_numpy(rows).to(device)
-
-
 def indices(positions: list[list[int]]) -> tuple[Tensor, Tensor]:
     """Return the R rows and R columns of `positions` in a tensor (B, T, ...)."""
     rows = [row for row, columns in enumerate(positions) for _ in columns]
