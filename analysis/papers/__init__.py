@@ -1,1 +1,5 @@
-"""The papers' own tables and figures, made again from published accuracies, and their statements checked."""
+"""The papers' tables, figures and statements, reproduced from their published accuracies (`analysis published=true`).
+
+papers.py arranges them, blimp.py and climp.py have their definitions, statements.py checks the papers' sentences,
+reproduction.py writes the page.
+"""

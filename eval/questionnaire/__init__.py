@@ -1,1 +1,5 @@
-"""Minimal pairs put before people: forms that open in a browser, the files of answers, and how far people agree."""
+"""Minimal pairs put before people: `python -m eval.questionnaire`.
+
+forms.py draws the questions, page.py writes the page that opens in a browser; answers.py reads the answers that come
+back and agreement.py measures how far people agree.
+"""

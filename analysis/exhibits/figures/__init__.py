@@ -1,1 +1,1 @@
-"""Figures, declared with Altair; style.py is what they share."""
+"""Figures, declared with Altair: learning curves, accuracies, methods, diagnostics; style.py has colours, sizes."""

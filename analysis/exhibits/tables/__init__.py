@@ -1,1 +1,1 @@
-"""Tables: numbers as text (text.py), LaTeX and CSV (latex.py), slopes and curves."""
+"""Tables: numbers with the digits that they support (text.py), LaTeX and CSV files (latex.py), slopes and curves."""
