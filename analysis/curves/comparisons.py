@@ -218,7 +218,7 @@ def compare_policies(
         at = pd.Index(common).get_indexer(of_cell.index)
         design = design_of(of_cell)
         before, after = (outcome[at].astype(np.float64) for outcome in outcomes)
-        weights = design.weights / len(design.counts)
+        weights = design.mean_weights
         means = {
             name: weights @ paradigm_accuracies(outcome, units.bounds) @ units.weights
             for name, outcome in (("first", before), ("second", after), ("difference", after - before))

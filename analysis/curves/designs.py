@@ -48,6 +48,22 @@ class Design:
         weights: Array = slope_weights(self.x, self.weights[None])[0]
         return weights
 
+    @property
+    def mean_weights(self) -> Array:
+        """(R,) of the mean over sizes."""
+        weights: Array = self.weights / len(self.counts)
+        return weights
+
+    @property
+    def centre(self) -> float:
+        """Mean of x over sizes."""
+        return float(self.weights @ self.x) / len(self.counts)
+
+    @property
+    def last(self) -> float:
+        """Mean of x at the largest size."""
+        return float(self.x[self.size == self.size.max()].mean())
+
     def of(self, rows: npt.NDArray[np.bool_]) -> Design:
         """Return the design of some of the runs: `rows` (R,)."""
         size, seed = (np.unique(of[rows], return_inverse=True)[1].astype(np.intp) for of in (self.size, self.seed))

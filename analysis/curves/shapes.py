@@ -2,8 +2,8 @@
 
 x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sigmoid; a power law of the words towards a
 ceiling is the usual law of scaling. Shapes are compared by AICc (Hurvich and Tsai 1989), the residual variance counted
-as a parameter. With fewer than six sizes they cannot be told apart, and none is fitted; nor is one to checkpoints of a
-single training, whose deviations from any curve depend on each other (AICc takes them to be independent).
+as a parameter. None is fitted to fewer than six sizes, which cannot distinguish them, or to checkpoints of a single
+training, whose deviations from a curve are not independent, as AICc assumes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import least_squares
 from scipy.special import expit, logit
+from statsmodels.tools import eval_measures
 
 from analysis.curves.groups import fit_groups
 from analysis.curves.intervals import fit_lines
@@ -112,15 +113,36 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Points:
+    """Accuracies `y` of R runs at `x`, log2(words), each (R,); `weights` (R,) of their squares have the mean 1."""
+
+    x: Array
+    y: Array
+    weights: Array
+
+    def residuals(self, shape: Shape, free: Array) -> Array:
+        """Return the (R,) weighted residuals of a curve."""
+        return np.sqrt(self.weights) * (shape.at(self.x, free) - self.y)
+
+    def gradient(self, shape: Shape, free: Array) -> Array:
+        """Return the derivatives of `residuals`, (R, free parameters)."""
+        return np.sqrt(self.weights)[:, None] * shape.gradient(self.x, free)
+
+
+@dataclass(frozen=True)
 class Fit:
-    """A fitted shape: free parameters, sum of squares, and what has to be said about it."""
+    """A shape fitted to points: free parameters, sum of squares, and a note for the reader."""
 
     shape: Shape
+    points: Points
     free: Array
     squares: float
-    runs: int
-    converged: bool
-    note: str
+    note: str = ""
+    converged: bool = True
+
+    @property
+    def runs(self) -> int:
+        return len(self.points.x)
 
     @property
     def aicc(self) -> float:
@@ -128,14 +150,11 @@ class Fit:
 
 
 def aicc(squares: float, runs: int, parameters: int) -> float:
-    """Return AICc of a least-squares fit with normal residuals; `parameters` include the residual variance.
-
-    -2 log L + 2k + 2k(k + 1) / (n - k - 1) (Hurvich and Tsai 1989; Burnham and Anderson 2002, section 2.4).
-    """
+    """Return AICc of a least-squares fit with normal residuals; `parameters` include the residual variance."""
     if runs - parameters - 1 <= 0:
         return math.nan
-    likelihood = -math.inf if squares <= 0 else runs * (math.log(2 * math.pi * squares / runs) + 1)
-    return likelihood + 2 * parameters + 2 * parameters * (parameters + 1) / (runs - parameters - 1)
+    log_likelihood = math.inf if squares <= 0 else -runs / 2 * (math.log(2 * math.pi * squares / runs) + 1)
+    return float(eval_measures.aicc(log_likelihood, runs, parameters))
 
 
 def sigmoid(x: Array, chance: float | None = None, ceiling: float | None = None, name: str = "sigmoid") -> Shape:
@@ -167,51 +186,44 @@ def fit_shape(shape: Shape, x: Array, y: Array, weights: Array | None = None) ->
     shapes share. A fit with a parameter at its bound is one of a simpler curve (a step, a straight piece); it says so.
     """
     weights = np.ones(len(x)) if weights is None else weights / weights.mean()
+    points = Points(x, y, weights)
     if shape.kind == "line":
         straight = fit_lines(x, y[:, None], weights)
         slope = float(straight.slope[0])
         free = np.array([straight.intercept[0] + slope * shape.origin, slope])
-        return Fit(shape, free, float((weights * (y - shape.at(x, free)) ** 2).sum()), len(x), True, "")
+        return Fit(shape, points, free, float((weights * (y - shape.at(x, free)) ** 2).sum()))
     low, high = (np.array([shape.bounds[i][side] for i in shape.free]) for side in (0, 1))
     best, failed = None, ""
     scale, inside = np.minimum(high - low, 1.0), 1e-9 * (high - low)
-    root = np.sqrt(weights)
-    for start in _starts(shape, x, y, root):
+    for start in _starts(shape, points):
         result = least_squares(
-            partial(_residuals, shape, x, y, root), np.clip(start, low + inside, high - inside),
-            jac=partial(_gradient, shape, x, root), bounds=(low, high), x_scale=scale, max_nfev=MOST_EVALUATIONS,
-            xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
+            partial(points.residuals, shape), np.clip(start, low + inside, high - inside),
+            jac=partial(points.gradient, shape), bounds=(low, high), x_scale=scale,
+            max_nfev=MOST_EVALUATIONS, xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
         )  # fmt: skip
         if result.status <= 0:
             failed = result.message
         elif best is None or result.cost < best.cost:
             best = result
     if best is None:
-        return Fit(shape, np.full(len(low), math.nan), math.nan, len(x), False, f"did not converge: {failed}")
-    margin = AT_BOUND * (high - low)
-    held = [shape.parameters[i] for k, i in enumerate(shape.free) if (best.x - low < margin)[k]]
-    held += [shape.parameters[i] for k, i in enumerate(shape.free) if (high - best.x < margin)[k]]
-    note = f"at the bound of its {' and '.join(held)}" if held else ""
-    return Fit(shape, best.x, float(2 * best.cost), len(x), True, note)
+        unknown = np.full(len(low), math.nan)
+        return Fit(shape, points, unknown, math.nan, f"did not converge: {failed}", converged=False)
+    names, margin = np.array(shape.parameters)[list(shape.free)], AT_BOUND * (high - low)
+    at_bound = [*names[best.x - low < margin], *names[high - best.x < margin]]
+    note = f"at the bound of its {' and '.join(at_bound)}" if at_bound else ""
+    return Fit(shape, points, best.x, float(2 * best.cost), note)
 
 
-def _residuals(shape: Shape, x: Array, y: Array, root: Array, free: Array) -> Array:
-    return root * (shape.at(x, free) - y)
-
-
-def _gradient(shape: Shape, x: Array, root: Array, free: Array) -> Array:
-    return root[:, None] * shape.gradient(x, free)
-
-
-def _starts(shape: Shape, x: Array, y: Array, root: Array) -> list[Array]:
-    """Return the best points of a grid over the nonlinear parameters, one for each part of the rates."""
+def _starts(shape: Shape, points: Points) -> list[Array]:
+    """Return the best parameters on a grid of the nonlinear ones, one set for each part of the rates."""
+    x, root = points.x, np.sqrt(points.weights)
+    y = root * points.y
     rates = np.geomspace(*shape.bounds[2], 3 * STARTS)
     grid = rates[:, None]
     if shape.kind == "sigmoid":
         middles = np.linspace(*shape.bounds[3], 21)
         grid = np.stack([np.repeat(rates, len(middles)), np.tile(middles, len(rates))], axis=1)
     basis = root * np.stack([np.stack(shape._basis(x, *point)) for point in grid])  # (G, 2, R)
-    y = root * y
     linear = np.array([[math.nan if value is None else value for value in shape.fixed[:2]]] * len(grid))
     open_ = [i for i in (0, 1) if shape.fixed[i] is None]
     target = y - np.einsum("gi,gir->gr", np.nan_to_num(linear), basis)
@@ -222,11 +234,11 @@ def _starts(shape: Shape, x: Array, y: Array, root: Array) -> list[Array]:
     for i in open_:
         linear[:, i] = np.clip(linear[:, i], *shape.bounds[i])
     squares = ((y - np.einsum("gi,gir->gr", linear, basis)) ** 2).sum(axis=1)
-    points = np.concatenate([linear, grid], axis=1)[:, list(shape.free)]
+    parameters = np.concatenate([linear, grid], axis=1)[:, list(shape.free)]
     starts = []
-    for of in np.array_split(rates, STARTS):
-        (there,) = np.nonzero((grid[:, 0] >= of[0]) & (grid[:, 0] <= of[-1]))
-        starts.append(points[there[squares[there].argmin()]])
+    for part in np.array_split(rates, STARTS):
+        (there,) = np.nonzero((grid[:, 0] >= part[0]) & (grid[:, 0] <= part[-1]))
+        starts.append(parameters[there[squares[there].argmin()]])
     return starts
 
 
@@ -258,27 +270,21 @@ def fit_shapes(
     known = people.set_index(["level", "name"])["accuracy"].to_dict()
     rows = []
     for fit in fit_groups(judged, units, "t"):
-        sizes = len(np.unique(fit.design.size))
+        x, sizes = fit.design.x, len(fit.design.counts)
         if sizes < MIN_SIZES or fit.design.trajectory:
             continue
-        for u, unit in enumerate(units.table.to_dict("records")):
+        for u, unit in enumerate(units.table[["level", "name"]].to_dict("records")):
             if unit["level"] not in levels:
                 continue
-            fits = [
-                fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights)
-                for shape in shapes_for(fit.design.x, known.get((unit["level"], unit["name"])))
-            ]
+            shapes = shapes_for(x, known.get((unit["level"], unit["name"])))
+            fits = [fit_shape(shape, x, fit.y[:, u], fit.design.weights) for shape in shapes]
             best = preferred(fits)
             for of in fits:
-                rows.append(
-                    {
-                        "group": fit.group, "level": unit["level"], "name": unit["name"], "shape": of.shape.name,
-                        **dict(zip(of.shape.parameters, of.shape.full(of.free), strict=True)),
-                        "runs": of.runs, "sizes": sizes, "parameters": len(of.free) + 1, "squares": of.squares,
-                        "aicc": of.aicc, "above": of.aicc - best.aicc if best else math.nan,
-                        "preferred": of is best, "converged": of.converged, "note": of.note or _few(of),
-                    }
-                )  # fmt: skip
+                row = {"group": fit.group, **unit, "shape": of.shape.name, "runs": of.runs, "sizes": sizes}
+                row |= dict(zip(of.shape.parameters, of.shape.full(of.free), strict=True))
+                row |= {"parameters": len(of.free) + 1, "squares": of.squares, "aicc": of.aicc}
+                row |= {"above": of.aicc - best.aicc if best else math.nan, "preferred": of is best}
+                rows.append({**row, "converged": of.converged, "note": of.note or _few(of)})
     columns = ["group", "level", "name", "shape", "chance", "ceiling", "rate", "midpoint", "gap", "intercept", "slope"]
     columns += ["runs", "sizes", "parameters", "squares", "aicc", "above", "preferred", "converged", "note"]
     return pd.DataFrame(rows).reindex(columns=columns)

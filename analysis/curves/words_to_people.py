@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design
 from analysis.curves.groups import GroupFit, fit_groups, slope_limits
 from analysis.curves.intervals import Interval, contrast_variance, run_terms
 from analysis.curves.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
@@ -121,9 +119,8 @@ def mean_and_slope(fit: GroupFit) -> tuple[Array, Array, Array]:
     design, slope = fit.design, fit.errors.runs**2
     if fit.method == Interval.NONE:
         return slope, slope, slope
-    weights = design.weights / len(design.counts), design.contrast
-    mean, *_ = contrast_variance(fit.method, weights[0], fit.y, fit.outcome, design, fit.units)
-    of_mean, of_slope = (run_terms(fit.method, design, c) for c in weights)
+    mean, *_ = contrast_variance(fit.method, design.mean_weights, fit.y, fit.outcome, design, fit.units)
+    of_mean, of_slope = (run_terms(fit.method, design, c) for c in (design.mean_weights, design.contrast))
     spread = np.sqrt(of_mean.variance(fit.y) * of_slope.variance(fit.y))
     correlation = of_mean.covariance(of_slope, fit.y, fit.y) / np.where(spread > 0, spread, np.inf)
     return mean, slope, correlation * np.sqrt(mean * slope)
@@ -147,7 +144,7 @@ def line_reaches(
     Each is (U,), as are `people` and `error`, people's accuracy and its standard error, and `quantile`, of
     `slope_quantile`, as if people's error were known no better than the slope's.
     """
-    centre = float(fit.design.weights @ fit.design.x) / len(fit.design.counts)
+    centre = fit.design.centre
     numerator = people - fit.line.intercept - fit.line.slope * centre
     mean, slope, covariance = mean_and_slope(fit)
     # The mean of the runs is subtracted, so its covariance with the slope changes sign.
@@ -158,10 +155,8 @@ def line_reaches(
 
 def above_people(fit: GroupFit, people: Array, error: Array, quantile: Array) -> npt.NDArray[np.bool_]:
     """True where the line certainly lies above people at the largest size; (U,), arguments as for `line_reaches`."""
-    design = fit.design
-    centre = float(design.weights @ design.x) / len(design.counts)
-    ahead = float(design.x[design.size == design.size.max()].mean()) - centre
-    fitted = fit.line.intercept + fit.line.slope * (centre + ahead)
+    ahead = fit.design.last - fit.design.centre
+    fitted = fit.line.intercept + fit.line.slope * fit.design.last
     mean, slope, covariance = mean_and_slope(fit)
     variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
     return np.asarray(fitted - people > quantile * np.sqrt(variance))
@@ -191,7 +186,7 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
                 fits = [fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights) for shape in shapes]
                 best = preferred(fits)
                 if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
-                    other = _from_shape(best, fit.design, fit.y[:, u], at, row["people_error"], config.confidence)
+                    other = _from_shape(best, at, row["people_error"], config.confidence, fit.design.nested)
                     same = ("level", "name", "people", "people_error", "last_words")
                     rows.append({"group": fit.group, **{key: row[key] for key in same}, **other})
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -201,8 +196,7 @@ def _from_lines(
     fit: GroupFit, known: dict[tuple[str, str], tuple[float, float]], config: CurvesConfig
 ) -> dict[int, dict[str, Any]]:
     """Return the rows of the line, by the number of the unit."""
-    x, slope = fit.design.x, fit.line.slope
-    last = float(x[fit.design.size == fit.design.size.max()].mean())
+    x, last, slope = fit.design.x, fit.design.last, fit.line.slope
     keys = [(unit["level"], unit["name"]) for unit in fit.units.table.to_dict("records")]
     accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
     quantile = slope_quantile(fit, config)
@@ -247,22 +241,20 @@ def _from_lines(
     return rows
 
 
-def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float, confidence: float) -> dict[str, Any]:
-    """Return the row of another shape than the line.
+def _from_shape(fit: Fit, people: float, error: float, confidence: float, nested: bool) -> dict[str, Any]:
+    """Return the row of another shape than the line; `nested`: samples are nested.
 
     A ceiling estimated below people's accuracy is not "never" while the profile includes a curve that reaches them.
     """
-    x = design.x
-    last = float(x.max())
-    fitted = float(fit.shape.at(np.array([last]), fit.free)[0])
+    fitted = float(fit.shape.at(fit.points.x.max(keepdims=True), fit.free)[0])
     reach = fit.shape.reaches(people, fit.free)
     note = [fit.note] if fit.note else []
-    if design.nested:
+    if nested:
         low = high = math.nan
         note.append("no limits: the profile takes runs to be independent, and those of a seed share their text")
         status = REACHED if fitted >= people else ESTIMATED if math.isfinite(reach) else NO_ESTIMATE
     else:
-        low, high = profile_limits(fit, x, y, people, error, confidence, design.weights)
+        low, high = profile_limits(fit, people, error, confidence)
         if fitted >= people:
             status = REACHED
         elif math.isinf(low):
@@ -275,69 +267,29 @@ def _from_shape(fit: Fit, design: Design, y: Array, people: float, error: float,
     return {**row, "text": described(row)}
 
 
-def profile_limits(
-    fit: Fit, x: Array, y: Array, people: float, error: float, confidence: float, weights: Array | None = None
-) -> tuple[float, float]:
+def profile_limits(fit: Fit, people: float, error: float, confidence: float) -> tuple[float, float]:
     """Return the smallest and the largest log2(words) at which the curve may reach people, by its profile.
 
-    At each x the shape is fitted again, with people's accuracy as a further observation of the curve there, with its
-    own error; x is possible while the sum of squares over the residual variance grows by less than the square of
-    Student's quantile (Bates and Watts 1988, section 6.1). For a line that is Fieller's set. The search runs from one
-    span of the sizes below them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
-
-    `weights` (R,) of the fit's squares make sizes weigh equally and say nothing of the runs' variance, which is taken
-    to be the same for all: the sum of squares is divided by what makes the variance of the curve at x that of the
-    weighted fit (a sandwich), as for composite likelihoods (Varin, Reid and Firth 2011, section 2.3), with the degrees
-    of freedom of Bell and McCaffrey 2002. With equal weights that is the residual variance.
+    `people`: their accuracy, `error`: its standard error (NaN: exact). The search runs from one span of the sizes below
+    them to 1e20 words: inf where that is still possible, (inf, inf) where nothing is: never.
     """
-    weights = np.ones(len(x)) if weights is None else weights / weights.mean()
-    root = np.sqrt(weights)
-    jacobian = fit.shape.gradient(x, fit.free)
-    inverse = np.linalg.pinv(jacobian.T @ (weights[:, None] * jacobian))
-    apart = np.eye(len(x)) - jacobian @ inverse @ (jacobian.T * weights)
-    products = apart.T @ (weights[:, None] * apart)
-    freedom = float(np.trace(products) ** 2 / (products**2).sum())
-    spread_of_runs = fit.squares / float(np.trace(products))
-    meat = inverse @ (jacobian.T @ (weights[:, None] ** 2 * jacobian)) @ inverse
-    limit = float(student.ppf(0.5 + confidence / 2, freedom)) ** 2
-    spread = max(0.0 if math.isnan(error) else error, 1e-4)  # a constraint is an observation with hardly any error
-    low, high = ([fit.shape.bounds[i][side] for i in fit.shape.free] for side in (0, 1))
-
-    def variance(at: float) -> float:
-        there = fit.shape.gradient(np.array([at]), fit.free)[0]
-        plain = float(there @ inverse @ there)
-        return spread_of_runs * (float(there @ meat @ there) / plain if plain > 0 else 1.0)
-
-    def residuals(at: float, of: float, free: Array) -> Array:
-        ours = root * (fit.shape.at(x, free) - y) / math.sqrt(of)
-        return np.append(ours, (fit.shape.at(np.array([at]), free) - people) / spread)
-
-    def gradient(at: float, of: float, free: Array) -> Array:
-        ours = root[:, None] * fit.shape.gradient(x, free) / math.sqrt(of)
-        return np.vstack([ours, fit.shape.gradient(np.array([at]), free) / spread])
-
-    def excess(at: float) -> float:
-        costs, of = [], variance(at)
-        for start in (fit.free, last["free"]):
-            fitted = least_squares(
-                partial(residuals, at, of), np.clip(start, low, high), jac=partial(gradient, at, of),
-                bounds=(low, high), max_nfev=200,
-            )  # fmt: skip
-            costs.append(2 * fitted.cost)
-            if costs[-1] == min(costs):
-                last["free"] = fitted.x
-        return min(costs) - fit.squares / of - limit
-
-    last = {"free": fit.free}
+    x, profile = fit.points.x, Profile(fit, people, error, confidence)
     furthest = math.log2(BEYOND)
     reach = fit.shape.reaches(people, fit.free)
     grid = np.unique(np.append(np.linspace(2 * x.min() - x.max(), furthest, 25), x))
     if math.isfinite(reach) and grid[0] < reach < furthest:
         grid = np.unique(np.append(grid, reach))
-    values = np.array([excess(at) for at in grid])
+    values = np.array([profile.excess(at) for at in grid])
     (possible,) = np.nonzero(values <= 0)
     if not len(possible):
         return (math.inf, math.inf) if not reach < furthest else (reach, reach)
+    on_grid = dict(zip(grid.tolist(), values.tolist(), strict=True))
+
+    def excess(at: float) -> float:
+        """Return the excess, with the sign that it has on the grid: another start may lead to another minimum."""
+        value = profile.excess(at)
+        return value if value * on_grid.get(at, value) > 0 else on_grid.get(at, value)
+
     ends = []
     for edge, step in ((possible[0], -1), (possible[-1], 1)):
         if not 0 <= edge + step < len(grid):
@@ -346,6 +298,61 @@ def profile_limits(
             inner, outer = sorted((float(grid[edge]), float(grid[edge + step])))
             ends.append(brentq(excess, inner, outer, xtol=1e-3))
     return ends[0], ends[1]
+
+
+class Profile:
+    """The profile of a fit over the x at which its curve reaches people.
+
+    At each x the shape is fitted again, with people's accuracy as a further observation of the curve there, with its
+    own error; x is possible while the sum of squares over the residual variance grows by less than the square of
+    Student's quantile (Bates and Watts 1988, section 6.1). For a line that is Fieller's set.
+
+    Weights make sizes weigh equally and say nothing of the runs' variance, which is taken to be the same for all: the
+    sum of squares is divided by what makes the variance of the curve at x that of the weighted fit (a sandwich), as for
+    composite likelihoods (Varin, Reid and Firth 2011, section 2.3), with the degrees of freedom of Bell and McCaffrey
+    2002. With equal weights that is the residual variance.
+    """
+
+    def __init__(self, fit: Fit, people: float, error: float, confidence: float) -> None:
+        self.fit, self.people = fit, people
+        self.error = max(0.0 if math.isnan(error) else error, 1e-4)  # a constraint is an observation with hardly any
+        self.low, self.high = ([fit.shape.bounds[i][side] for i in fit.shape.free] for side in (0, 1))
+        self.start = fit.free
+        weights = fit.points.weights
+        jacobian = fit.shape.gradient(fit.points.x, fit.free)
+        self.inverse = np.linalg.pinv(jacobian.T @ (weights[:, None] * jacobian))
+        self.meat = self.inverse @ (jacobian.T @ (weights[:, None] ** 2 * jacobian)) @ self.inverse
+        apart = np.eye(len(weights)) - jacobian @ self.inverse @ (jacobian.T * weights)
+        products = apart.T @ (weights[:, None] * apart)
+        self.run_variance = fit.squares / float(np.trace(products))
+        freedom = float(np.trace(products) ** 2 / (products**2).sum())
+        self.limit = float(student.ppf(0.5 + confidence / 2, freedom)) ** 2
+
+    def variance(self, at: float) -> float:
+        """Return the variance by which squares are divided for the curve at an x."""
+        gradient = self.fit.shape.gradient(np.array([at]), self.fit.free)[0]
+        plain = float(gradient @ self.inverse @ gradient)
+        return self.run_variance * (float(gradient @ self.meat @ gradient) / plain if plain > 0 else 1.0)
+
+    def excess(self, at: float) -> float:
+        """Return by how much the sum of squares grows beyond its limit where the curve reaches people at an x.
+
+        The search starts from the fit, and from the best parameters of the last x.
+        """
+        shape, points, variance = self.fit.shape, self.fit.points, self.variance(at)
+        there, scale = np.array([at]), math.sqrt(variance)
+
+        def residuals(free: Array) -> Array:
+            return np.append(points.residuals(shape, free) / scale, (shape.at(there, free) - self.people) / self.error)
+
+        def gradient(free: Array) -> Array:
+            return np.vstack([points.gradient(shape, free) / scale, shape.gradient(there, free) / self.error])
+
+        starts = [np.clip(start, self.low, self.high) for start in (self.start, self.fit.free)]
+        fits = [least_squares(residuals, start, gradient, (self.low, self.high), max_nfev=200) for start in starts]
+        best = min(fits, key=lambda fitted: fitted.cost)
+        self.start = best.x
+        return float(2 * best.cost - self.fit.squares / variance - self.limit)
 
 
 def words_at(x: float) -> float:
