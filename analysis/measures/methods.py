@@ -1,21 +1,22 @@
 """Judgement methods compared: accuracy over templates, bias towards A and towards short sentences.
 
-The analyses of Ide et al. 2024 and, for the prefix methods, of Warstadt et al. 2020, section 6.4. Score files are
-counted by Polars run by run, so that memory holds one method of one run at a time; the rest works on the counts.
+The analyses of Ide et al. 2024 and, for the prefix methods, of Warstadt et al. 2020, section 6.4. Polars counts score
+files run by run, so that memory holds one method of one run at a time; the rest works on the counts.
 
 Columns of counts by paradigm: run, method, repeat (template or trial; "" for a method without either), paradigm, pairs,
 right (sum of outcomes), ties, decided and chose_a (judgements of an A/B prompt that are no ties, and those for A),
-difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN where not known).
+difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN if unknown).
 By difference: run, method, repeat, difference, pairs, right.
 
-Methods judge the same pairs by the same runs, so what they differ by is paired by both. Its variance is that over runs
-plus that over pairs within paradigms minus chance in single judgements, which both hold (analysis/curves/variance.py).
+Methods judge the same pairs by the same runs, so their differences are paired by both. The variance of a difference is
+that over runs plus that over pairs within paradigms minus chance in single judgements, which both hold
+(analysis/curves/variance.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -26,8 +27,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.curves.fit import inverse_trials, wilson_limits
-from analysis.curves.intervals import SAME_TEXT
-from analysis.curves.p_values import holm
+from analysis.curves.intervals import SAME_TEXT, t_limits
+from analysis.curves.p_values import holm, two_sided
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.curves.variance import (
     Array,
@@ -45,10 +46,15 @@ from eval.diagnostics.diagnostic import is_diagnostic
 from eval.scores.accuracy import TIE_WORTH, wilson
 from eval.scores.files import read_score_table, score_path
 
-OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # whose counts of tokens are of the sentences alone
-_KEY = ["paradigm", "pair_id"]
-_JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
+CONFIDENCE = 0.95
+OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # methods that count the tokens of the sentences alone
 PREFIX_METHODS = ("one_prefix", "two_prefix")
+COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
+_KEY = ["paradigm", "pair_id"]
+_RUN = ["run", "method"]
+_JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
+_BY_PARADIGM = [*_RUN, "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
+_BY_DIFFERENCE = [*_RUN, "repeat", "difference", "pairs", "right"]
 
 
 def score_files(study: Study, label: str) -> pd.DataFrame:
@@ -62,9 +68,7 @@ def score_files(study: Study, label: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["run", "method", "path"])
 
 
-def count_judgements(
-    files: pd.DataFrame, ties: str, progress: Callable[[str], None] = lambda run: None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def count_judgements(files: pd.DataFrame, ties: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return counts by paradigm and by difference of lengths (columns: see the module); `files` of `score_files`.
 
     Raises RunError for a damaged file.
@@ -74,29 +78,18 @@ def count_judgements(
         paths = dict(zip(of_run["method"], of_run["path"], strict=True))
         lengths = _lengths(paths)
         for method, path in paths.items():
-            rows = _outcomes(path, ties)
-            if lengths is not None:
-                rows = rows.join(lengths, on=_KEY, how="left")
-                of_lengths = rows.drop_nulls("difference").group_by("repeat", "difference", maintain_order=True)
-                counts = of_lengths.agg(pairs=pl.len(), right=pl.col("outcome").sum())
-                by_difference.append(counts.with_columns(run=pl.lit(run), method=pl.lit(method)))
-            else:
+            rows = _outcomes(path, ties).with_columns(run=pl.lit(run), method=pl.lit(method))
+            if lengths is None:
                 rows = rows.with_columns(difference=pl.lit(None, dtype=pl.Int32))
-            counted = rows.group_by("repeat", "paradigm", maintain_order=True).agg(
-                pairs=pl.len(),
-                right=pl.col("outcome").sum(),
-                ties=pl.col("tie").sum(),
-                decided=pl.col("decided").sum(),
-                chose_a=pl.col("chose_a").sum(),
-                difference=pl.col("difference").mean(),
-            )
-            by_paradigm.append(counted.with_columns(run=pl.lit(run), method=pl.lit(method)))
-        progress(str(run))
+            else:
+                rows = rows.join(lengths, on=_KEY, how="left")
+                by = rows.drop_nulls("difference").group_by(*_RUN, "repeat", "difference", maintain_order=True)
+                by_difference.append(by.agg(pairs=pl.len(), right=pl.col("outcome").sum()))
+            by = rows.group_by(*_RUN, "repeat", "paradigm", maintain_order=True)
+            sums = pl.col("ties", "decided", "chose_a").sum()
+            difference = pl.col("difference").mean()
+            by_paradigm.append(by.agg(sums, difference, pairs=pl.len(), right=pl.col("outcome").sum()))
     return _joined(by_paradigm, _BY_PARADIGM), _joined(by_difference, _BY_DIFFERENCE)
-
-
-_BY_PARADIGM = ["run", "method", "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
-_BY_DIFFERENCE = ["run", "method", "repeat", "difference", "pairs", "right"]
 
 
 def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
@@ -107,7 +100,7 @@ def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 
 def _outcomes(path: Path, ties: str) -> pl.DataFrame:
-    """Return one row per judgement: paradigm, pair_id, repeat, outcome, tie, decided, chose_a."""
+    """Return one row per judgement: paradigm, pair_id, repeat, outcome, ties, decided, chose_a."""
     good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
     better, tie = known & (good > bad), ~known | (good == bad)  # as eval.scores.accuracy.tied
@@ -116,7 +109,7 @@ def _outcomes(path: Path, ties: str) -> pl.DataFrame:
         *_KEY,
         repeat=pl.coalesce(pl.col("template"), pl.col("trial").cast(pl.String), pl.lit("")),
         outcome=better.cast(pl.Float64) + tie.cast(pl.Float64) * TIE_WORTH[ties],
-        tie=tie,
+        ties=tie,
         decided=decided,
         chose_a=decided & ((pl.col("order") == "A") == better),
     )
@@ -170,13 +163,8 @@ def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0)
     return estimate, float(np.sqrt(variances.sum())), float(satterthwaite(variances, degrees)[0]), over
 
 
-COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
-
-
-def accuracy_limits(
-    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Return overall accuracy of each group by each method, with Wilson's limits of the variance of `crossed_mean`.
+def accuracy_limits(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None) -> pd.DataFrame:
+    """Return overall accuracy of each group by each method, with 95% Wilson limits of the variance of `crossed_mean`.
 
     As of analysis.curves.fit.spread_limits: with Student's quantile, of as many trials as would vary as much (Korn and
     Graubard 1998), and no closer than chance in single judgements of new pairs gives, so that they have a width where
@@ -188,34 +176,29 @@ def accuracy_limits(
         for method, values in of.items():
             judged = values.dropna(axis=1)
             paradigms = judged.columns.get_level_values(0)
-            accuracy, error, degrees, over = crossed_mean(
-                judged.to_numpy(), list(paradigms), _overlap(judged.index, overlaps)
-            )
+            overlap = _overlap(judged.index, overlaps)
+            accuracy, error, degrees, over = crossed_mean(judged.to_numpy(), list(paradigms), overlap)
             pairs = pd.DataFrame({"phenomenon": "", "paradigm": paradigms})
-            # Pairs are what is new: one outcome each, the mean over runs.
+            # New pairs have one outcome each, the mean over runs.
             per_trial = inverse_trials(judged.to_numpy().mean(axis=0)[None], np.zeros(1, np.intp), units_of(pairs))
             binomial = accuracy * (1 - accuracy)
-            varied = student.ppf(0.5 + confidence / 2, degrees) ** 2 * error**2 / (binomial if binomial > 0 else np.inf)
-            square = np.maximum(varied, norm.ppf(0.5 + confidence / 2) ** 2 * per_trial[0, 0])
+            varied = student.ppf(0.5 + CONFIDENCE / 2, degrees) ** 2 * error**2 / (binomial if binomial > 0 else np.inf)
+            square = np.maximum(varied, norm.ppf(0.5 + CONFIDENCE / 2) ** 2 * per_trial[0, 0])
             low, high = (float(limit) for limit in wilson_limits(np.asarray(accuracy), square))
-            rows.append(
-                {"group": group, "method": method, "accuracy": accuracy, "low": low, "high": high, "over": over}
-            )
+            rows.append((group, method, accuracy, low, high, over))
     return pd.DataFrame(rows, columns=["group", "method", "accuracy", "low", "high", "over"])
 
 
 def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
-    """Return share of text that samples of these runs have in common."""
+    """Return the share of text that samples of these runs have in common."""
     return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
 
 
-def compare_methods(
-    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Return what every two methods of a group differ by, over the pairs that both judge: COMPARED.
+def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None) -> pd.DataFrame:
+    """Compare every two methods of a group over the pairs that both judge: COMPARED.
 
-    Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high and p by
-    Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
+    Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high (95%) and p
+    by Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
     all groups (Holm 1979).
     """
     rows = []
@@ -227,19 +210,17 @@ def compare_methods(
                 continue
             paradigms = list(change.columns.get_level_values(0))
             difference, error, degrees, over = crossed_mean(change.to_numpy(), paradigms, _overlap(runs, overlaps))
-            error = error if error > 0 else float("nan")
-            half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-            p = float(2 * student.sf(abs(difference) / error, degrees))
-            rows.append(
-                {"group": group, "method": method, "other": other, "paradigms": len(set(paradigms)), "runs": len(runs),
-                 "difference": difference, "low": difference - half, "high": difference + half, "p": p, "over": over}
-            )  # fmt: skip
-    table = pd.DataFrame(rows).reindex(columns=COMPARED)
+            spread = np.asarray(error if error > 0 else np.nan), np.asarray(degrees)
+            low, high = t_limits(np.asarray(difference), *spread, CONFIDENCE)
+            p = float(two_sided(np.asarray(difference), *spread))
+            counts = len(set(paradigms)), len(runs)
+            rows.append((group, method, other, *counts, difference, float(low), float(high), p, np.nan, over))
+    table = pd.DataFrame(rows, columns=COMPARED)
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 
 
 def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:
-    """Return each group, and by method its runs x pairs."""
+    """Yield each group with its runs x pairs by method."""
     methods = dict.fromkeys(outcomes.columns.get_level_values("method"))
     for group in groups.unique():
         runs = set(groups.index[groups == group])
@@ -250,10 +231,10 @@ def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, 
 
 def _lengths(paths: dict[str, Path]) -> pl.DataFrame | None:
     """Return paradigm, pair_id, difference: tokens of the good sentence less those of the bad one; None if unknown."""
-    known = [paths[method] for method in OF_SENTENCES if method in paths]
-    if not known:
+    path = next((paths[method] for method in OF_SENTENCES if method in paths), None)
+    if path is None:
         return None
-    table = _read(known[0], [*_KEY, "good_tokens", "bad_tokens"])
+    table = _read(path, [*_KEY, "good_tokens", "bad_tokens"])
     return table.select(*_KEY, difference=pl.col("good_tokens") - pl.col("bad_tokens"))
 
 
@@ -270,39 +251,40 @@ def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
     repeats; best, best_accuracy: the repeat with the highest accuracy (their oracle); ties: share of judgements;
     share_of_a: of judgements that are no ties, NaN for a method that does not ask for A or B.
     """
-    accuracy = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
-    overall = accuracy.groupby(["run", "method", "repeat"], sort=False)["accuracy"].mean().reset_index()
-    keys = ["run", "method"]
-    best = overall.loc[overall.groupby(keys, sort=False)["accuracy"].idxmax()].set_index(keys)
-    rows = overall.groupby(keys, sort=False)["accuracy"].agg(accuracy="mean", sd="std", repeats="size")
+    overall = _accuracy(by_paradigm).groupby([*_RUN, "repeat"], sort=False)["accuracy"].mean().reset_index()
+    best = overall.loc[overall.groupby(_RUN, sort=False)["accuracy"].idxmax()].set_index(_RUN)
+    rows = overall.groupby(_RUN, sort=False)["accuracy"].agg(accuracy="mean", sd="std", repeats="size")
     rows = rows.assign(best=best["repeat"], best_accuracy=best["accuracy"])
-    totals = by_paradigm.groupby(keys, sort=False)[["pairs", "ties", "decided", "chose_a"]].sum()
+    totals = by_paradigm.groupby(_RUN, sort=False)[["pairs", "ties", "decided", "chose_a"]].sum()
     rows["ties"] = totals["ties"] / totals["pairs"]
     rows["share_of_a"] = totals["chose_a"] / totals["decided"].where(totals["decided"] > 0)
     table: pd.DataFrame = rows.reset_index()
     return table
 
 
+def _accuracy(counts: pd.DataFrame) -> pd.DataFrame:
+    return counts.assign(accuracy=counts["right"] / counts["pairs"])
+
+
 def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
     """Correlate success with the difference of lengths (point-biserial; Ide et al. 2024, section 6, table 4).
 
-    One row per run and method: r, its mean over repeats; NaN where all sentences of pairs are equally long, or all
-    judgements alike. It is Pearson's r of outcomes (0, 1; a half for a tie that counts half) and differences. low,
-    high: Fisher's 95% interval over pairs, each of which counts once however many repeats judge it.
+    One row per run and method: r, the mean over repeats of Pearson's r of outcomes and differences; NaN where all
+    sentences of pairs are equally long, or all judgements alike. low, high: Fisher's 95% interval over pairs, each of
+    which counts once however many repeats judge it (scipy gives that of one correlation only).
     """
     rows = []
-    for (run, method), of_method in by_difference.groupby(["run", "method"], sort=False):
+    for (run, method), of_method in by_difference.groupby(_RUN, sort=False):
         repeats = of_method.groupby("repeat", sort=False)
         r = float(np.mean([_point_biserial(repeat) for _, repeat in repeats]))
         pairs = float(repeats["pairs"].sum().max())
         half = norm.ppf(0.975) / np.sqrt(pairs - 3) if pairs > 3 else np.nan
-        low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
-        rows.append({"run": run, "method": method, "r": r, "low": float(low), "high": float(high)})
+        rows.append((run, method, r, *np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])))
     return pd.DataFrame(rows, columns=["run", "method", "r", "low", "high"])
 
 
 def _point_biserial(counts: pd.DataFrame) -> float:
-    """Return of rows difference, pairs, right, whose outcomes are 0 or 1."""
+    """Return Pearson's r of outcomes (0, 1) and differences from their counts, which no library reads."""
     x, n, right = (counts[name].to_numpy(dtype=np.float64) for name in ("difference", "pairs", "right"))
     mean_x, mean_y = n @ x / n.sum(), right.sum() / n.sum()
     covariance = right @ x / n.sum() - mean_x * mean_y
@@ -321,17 +303,16 @@ def accuracy_by_difference(by_difference: pd.DataFrame, largest: int = 5) -> pd.
     judged = by_difference.groupby("method").apply(lambda rows: len(rows[["run", "repeat"]].drop_duplicates()))
     rows = []
     for method, difference, pairs, right in summed.itertuples(index=False):
-        low, high = wilson(right / pairs, pairs / judged[method])
-        rows.append({"method": method, "difference": int(difference), "judgements": int(pairs),
-                     "accuracy": right / pairs, "low": low, "high": high})  # fmt: skip
+        share = right / pairs
+        rows.append((method, int(difference), int(pairs), share, *wilson(share, pairs / judged[method])))
     return pd.DataFrame(rows, columns=["method", "difference", "judgements", "accuracy", "low", "high"])
 
 
 def shuffled_paradigms(items: pd.DataFrame) -> pd.Series:
-    """Return paradigm -> whether it shuffles words: both sentences of all its pairs have the same words, case aside.
+    """Return paradigm -> True if it shuffles words: both sentences of all its pairs have the same words, case aside.
 
     Ide et al. 2024, section 6, whose numbers of people (83.1% and 89.7%) come out where punctuation marks are words.
-    `items`: paradigm, good, bad. A pair of one and the same sentence tells nothing.
+    `items`: paradigm, good, bad. Pairs of equal sentences do not count.
     """
     differing = items[items["good"] != items["bad"]]
     same = [_bag(good) == _bag(bad) for good, bad in zip(differing["good"], differing["bad"], strict=True)]
@@ -348,15 +329,20 @@ def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
     One row per run, method and condition of accuracies.ATTRACTOR: run, method, condition, accuracy, of the template (or
     trial) with the highest overall accuracy, as there. Empty where a paradigm of them is missing.
     """
-    best = method_accuracies(by_paradigm)[["run", "method", "best"]].rename(columns={"best": "repeat"})
-    chosen = by_paradigm.merge(best, on=["run", "method", "repeat"])
-    rows = []
-    for method, part in chosen.groupby("method", sort=False):
-        shares = pd.DataFrame({"level": "paradigm", "name": part["paradigm"], "model": part["run"],
-                               "accuracy": part["right"] / part["pairs"]})  # fmt: skip
-        rows.append(by_condition(shares, ATTRACTOR).rename(columns={"model": "run"}).assign(method=method))
-    columns = ["run", "method", "condition", "accuracy"]
-    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+    best = method_accuracies(by_paradigm)[[*_RUN, "best"]].rename(columns={"best": "repeat"})
+    chosen = _accuracy(by_paradigm.merge(best, on=[*_RUN, "repeat"])).assign(level="paradigm")
+    parts = [
+        by_condition(part.rename(columns={"paradigm": "name", "run": "model"}), ATTRACTOR).assign(method=method)
+        for method, part in chosen.groupby("method", sort=False)
+    ]
+    return _stacked(parts, ["run", "method", "condition", "accuracy"])
+
+
+def _stacked(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """Return the rows of all parts; `model` of a part is its run."""
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(parts, ignore_index=True).rename(columns={"model": "run"})[columns]
 
 
 def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
@@ -364,8 +350,7 @@ def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd
 
     Columns run, paradigm, accuracy_difference, length_difference; over the paradigms that both judge.
     """
-    known = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
-    mean = known.groupby(["run", "method", "paradigm"], sort=False)[["accuracy", "difference"]].mean()
+    mean = _accuracy(by_paradigm).groupby([*_RUN, "paradigm"], sort=False)[["accuracy", "difference"]].mean()
     wide = mean["accuracy"].unstack("method")
     if one not in wide or other not in wide:
         return pd.DataFrame(columns=["run", "paradigm", "accuracy_difference", "length_difference"])
@@ -380,18 +365,16 @@ def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd
     `phenomena`: paradigm -> phenomenon. One row per run, prefix method, level and name: paradigms, accuracy, full (lp
     on the same paradigms). Empty where a study has no prefix method, or no lp.
     """
-    known = by_paradigm.assign(accuracy=by_paradigm["right"] / by_paradigm["pairs"])
-    wide = known.pivot_table(index=["run", "paradigm"], columns="method", values="accuracy")
-    rows = []
+    wide = _accuracy(by_paradigm).pivot_table(index=["run", "paradigm"], columns="method", values="accuracy")
+    parts = []
     for method in [name for name in PREFIX_METHODS if name in wide and "lp" in wide]:
         both = wide[["lp", method]].dropna().reset_index()
-        both["phenomenon"] = both["paradigm"].map(phenomena)
-        parts = [("overall", ["run"]), ("phenomenon", ["run", "phenomenon"])]
-        for level, by in parts:
-            mean = both.groupby(by, sort=True).agg(
-                paradigms=("paradigm", "size"), accuracy=(method, "mean"), full=("lp", "mean")
-            )
-            mean = mean.reset_index().assign(method=method, level=level)
-            rows.append(mean.assign(name=mean["phenomenon"] if level == "phenomenon" else "overall"))
-    columns = ["run", "method", "level", "name", "paradigms", "accuracy", "full"]
-    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+        named = {
+            "overall": both.assign(name="overall"),
+            "phenomenon": both.assign(name=both["paradigm"].map(phenomena)),
+        }
+        for level, rows in named.items():
+            by = rows.groupby(["run", "name"], sort=True)
+            mean = by.agg(paradigms=("paradigm", "size"), accuracy=(method, "mean"), full=("lp", "mean"))
+            parts.append(mean.reset_index().assign(method=method, level=level))
+    return _stacked(parts, ["run", "method", "level", "name", "paradigms", "accuracy", "full"])
