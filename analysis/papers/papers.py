@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,16 @@ from analysis.exhibits.figures.accuracies import matrix_chart
 from analysis.exhibits.figures.curves import perplexity_chart
 from analysis.exhibits.figures.style import Chart
 from analysis.exhibits.tables.text import count, decimal_text, slope_text
-from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, OVERALL, PEOPLE, REGULARITY
-from analysis.papers.blimp import (
+from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, OVERALL, PEOPLE, REGULARITY, phenomenon_table
+from analysis.papers.exhibits import (
     conditions_exhibit,
     correlation_exhibit,
+    model_table,
     paradigms_exhibit,
     people_exhibit,
-    phenomena_exhibit,
+    sizes_exhibit,
+    units_exhibit,
 )
-from analysis.papers.climp import model_table, sizes_exhibit, units_exhibit
 from analysis.papers.statements import (
     blimp_measures,
     check,
@@ -33,7 +35,35 @@ from analysis.published import published_file, published_perplexity, published_s
 from eval.published import read_published
 
 _SENTENCES = ("0.4M", "2M", "21.5M")  # sizes of Xiang et al. 2021, in sentences
-_MEASURES = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
+_TITLES = {"blimp": "BLiMP", "climp": "CLiMP"}
+_DIAGNOSTICS = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
+# Warstadt et al. 2020, figures 3 and 4: name, heading, text and panels.
+_FIGURES = [
+    (
+        "blimp-figure3-adjective",
+        "Figure 3, above: agreement across an adjective",
+        "Determiner-noun agreement without and with an adjective between the two, means over four paradigms each "
+        "(numbered 1 and 2, regular and irregular); loss: how far the second lies below the first. The paper does not "
+        "name its paradigms: these were chosen because the losses that it states follow from them.",
+        ADJECTIVE,
+    ),
+    (
+        "blimp-figure3-attractor",
+        "Figure 3, below: agreement across an attractor",
+        "Subject-verb agreement with no attractor (regular_plural_subject_verb_agreement_1), with one as a relational "
+        "noun, and with one in a relative clause; loss: how far the mean of the last two lies below the first. The "
+        "paper does not name its paradigms: this one was chosen, as of all choices among the four without an attractor "
+        "it alone gives the losses that are stated of the LSTM and of Transformer-XL.",
+        ATTRACTOR,
+    ),
+    (
+        "blimp-figure4",
+        "Figure 4: regular against irregular",
+        "Nouns with a regular and with an irregular plural: means over four paradigms of determiner-noun agreement "
+        "each, and over two of subject-verb agreement each.",
+        REGULARITY,
+    ),
+]
 
 
 @dataclass
@@ -83,7 +113,7 @@ def reproduce() -> list[Paper]:
             "Diagnostics",
             "Ettinger 2020, What BERT Is Not: Lessons from a New Suite of Psycholinguistic Diagnostics for Language "
             "Models, TACL 8.",
-            [_diagnostic(benchmark, named) for benchmark, named in _MEASURES.items()],
+            [_diagnostic(benchmark, named) for benchmark, named in _DIAGNOSTICS.items()],
             check("diagnostics", {}),
         ),
     ]
@@ -95,48 +125,19 @@ def _people_last(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 def _blimp(accuracies: pd.DataFrame) -> list[Exhibit]:
     figures = [
-        conditions_exhibit(
-            "blimp-figure3-adjective",
-            "Figure 3, above: agreement across an adjective",
-            "Determiner-noun agreement without and with an adjective between the two, means over four paradigms each "
-            "(numbered 1 and 2, regular and irregular); loss: how far the second lies below the first. The paper does "
-            "not name its paradigms: these were chosen because the losses that it states follow from them.",
-            accuracies,
-            ADJECTIVE,
-        ),
-        conditions_exhibit(
-            "blimp-figure3-attractor",
-            "Figure 3, below: agreement across an attractor",
-            "Subject-verb agreement with no attractor (regular_plural_subject_verb_agreement_1), with one as a "
-            "relational noun, and with one in a relative clause; loss: how far the mean of the last two lies below the "
-            "first. The paper does not name its paradigms: this one was chosen, as of all choices among the four "
-            "without an attractor it alone gives the losses that are stated of the LSTM and of Transformer-XL.",
-            accuracies,
-            ATTRACTOR,
-        ),
-        conditions_exhibit(
-            "blimp-figure4",
-            "Figure 4: regular against irregular",
-            "Nouns with a regular and with an irregular plural: means over four paradigms of determiner-noun agreement "
-            "each, and over two of subject-verb agreement each.",
-            accuracies,
-            REGULARITY,
-        ),
+        conditions_exhibit(name, heading, about, accuracies, panels) for name, heading, about, panels in _FIGURES
     ]
+    known = published_file("blimp_paradigms")
     return [
-        phenomena_exhibit(
+        Exhibit(
             "blimp-table3",
             "Table 3: phenomena",
             "Accuracy by phenomenon, means over its paradigms; overall the mean over all 67. People are single persons "
             "who chose one of two sentences.",
-            accuracies,
+            phenomenon_table(accuracies),
+            strong=(0,),
         ),
-        people_exhibit(
-            "blimp-people",
-            "Models and people",
-            "How far each model lies above people (+) or below, by phenomenon.",
-            accuracies,
-        ),
+        people_exhibit(accuracies),
         correlation_exhibit(
             "blimp-figure1",
             "Figure 1: who finds the same paradigms hard",
@@ -149,7 +150,7 @@ def _blimp(accuracies: pd.DataFrame) -> list[Exhibit]:
             "Table 4: paradigms",
             "Accuracy on each of the 67 paradigms, and which of them the prefix methods can judge.",
             accuracies,
-            published_file("blimp_paradigms"),
+            known,
         ),
         _slopes(),
         _perplexity(),
@@ -176,15 +177,9 @@ def _perplexity() -> Exhibit:
         "Note 16: average perplexity on the test text at four sizes of the text that was trained on. By a line through "
         f"them, each doubling multiplies it by {factor:.3f}."
     )
-    runs = pd.DataFrame(
-        {
-            "group": "Warstadt et al. 2020, average",
-            "size": rows["words"].map(str),
-            "seed": "",
-            "sample_words": rows["words"],
-            "valid_ppl": rows["perplexity"],
-            "valid_oov_rate": np.nan,
-        }
+    runs = rows[["words", "perplexity"]].set_axis(["sample_words", "valid_ppl"], axis=1)
+    runs = runs.assign(
+        group="Warstadt et al. 2020, average", size=rows["words"].map(str), seed="", valid_oov_rate=np.nan
     )
     charts = {"perplexity": lambda width: perplexity_chart(runs.rename_axis("run"), width=width)}
     cells = {"words": count, "perplexity": decimal_text}
@@ -223,27 +218,27 @@ def _climp(accuracies: pd.DataFrame) -> list[Exhibit]:
 
 
 def _methods(rows: pd.DataFrame) -> list[Exhibit]:
-    single = rows[~rows["method"].str.startswith("vote_")]
-    ensembles = rows[rows["method"].str.startswith("vote_")]
+    votes = rows["method"].str.startswith("vote_")
+    single = {str(measure): of for measure, of in rows[~votes].groupby("measure", sort=False)}
     return [
         _by_model(
             "methods-table3",
             "Table 3: methods and models",
             "Accuracy by method and model, means over five templates where there are templates.",
-            single[single["measure"] == "accuracy"],
+            single["accuracy"],
         ),
         _by_model(
             "methods-deviation",
             "Table 3: deviation over templates",
             "Standard deviation of the accuracies of the five templates.",
-            single[single["measure"] == "sd"],
+            single["sd"],
             drawn=False,
         ),
         _by_model(
             "methods-table9",
             "Table 9: best template",
             "The highest accuracy of a template.",
-            single[single["measure"] == "best"],
+            single["best"],
             drawn=False,
         ),
         _by_model(
@@ -251,16 +246,16 @@ def _methods(rows: pd.DataFrame) -> list[Exhibit]:
             "Table 5: ensembles",
             "Majority votes of five predictions: of yes_no alone (vote_p), of both methods (vote_mix_p3: three of "
             "yes_no; vote_mix_l3: three of in_template_lp), and of in_template_lp alone (vote_l).",
-            ensembles,
+            rows[votes],
         ),
         _by_model(
             "methods-table10",
             "Table 10: share of A answers",
             "How often ab_prompt answers A, where A is right half of the time.",
-            single[single["measure"] == "share of A"],
+            single["share of A"],
             drawn=False,
         ),
-        _lengths(single[single["measure"] == "correlation"]),
+        _lengths(single["correlation"]),
     ]
 
 
@@ -271,19 +266,19 @@ def _by_model(name: str, heading: str, about: str, rows: pd.DataFrame, *, drawn:
     table = named.pivot(index="method", columns="of", values="value").loc[order, columns]
     shown = table.rename_axis(None, axis=1).reset_index()
 
-    def draw(width: int | str, benchmark: str) -> Chart:
+    def draw(benchmark: str, width: int | str) -> Chart:
         part = named[named["benchmark"] == benchmark]
         chart = matrix_chart(part, "method", "model", "value", domain=(0.5, 1.0), width=width, legend="accuracy")
-        return chart.properties(title={"blimp": "BLiMP", "climp": "CLiMP"}[benchmark])
+        return chart.properties(title=_TITLES[benchmark])
 
-    charts = {benchmark: lambda width, of=benchmark: draw(width, of) for benchmark in ("blimp", "climp")}
+    charts = {benchmark: partial(draw, benchmark) for benchmark in _TITLES}
     return Exhibit(name, heading, about, shown, charts=charts if drawn else {})
 
 
 def _lengths(rows: pd.DataFrame) -> Exhibit:
     order = list(dict.fromkeys(rows["method"]))
     table = rows.pivot(index="method", columns="benchmark", values="value").loc[order].rename_axis(None, axis=1)
-    shown = table.rename(columns={"blimp": "BLiMP", "climp": "CLiMP"}).reset_index()
+    shown = table.rename(columns=_TITLES).reset_index()
     about = (
         "Point-biserial correlation of being right with how many tokens the good sentence is longer than the bad one, "
         "averaged over models."

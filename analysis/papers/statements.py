@@ -1,14 +1,14 @@
 """Statements and printed tables of the papers, checked against the published accuracies.
 
-`measures` of a benchmark are numbers by name; analysis/published/statements.csv says which name a statement is about.
-A statement that does not follow is shown with both numbers. Those of BLiMP's figure 3 are about paradigms that the
-paper does not name: ours were chosen so that they follow (analysis/measures/accuracies.py), and the column `chosen`
-says so.
+`measures` of a benchmark are numbers by name; analysis/published/statements.csv names the measure of each statement.
+Those of BLiMP's figure 3 are about paradigms that the paper does not name: ours were chosen so that they follow
+(analysis/measures/accuracies.py), which the column `chosen` records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,6 @@ from analysis.measures.accuracies import (
 from analysis.published import published_file, published_slopes
 
 NEURAL = ("LSTM", "TXL", "GPT-2")  # of Warstadt et al. 2020; the fourth model is the 5-gram
-Values = dict[tuple[str, str], float]
 COLUMNS = ["place", "statement", "relation", "value", "tolerance", "ours", "agrees", "chosen", "note"]
 _TRAINED_ON = {"LSTM": 83e6, "TXL": 103e6}  # words; Warstadt et al. 2020, section 4
 _SLOPES = {"LSTM": "LSTM", "TXL": "Transformer-XL"}  # published_slopes names them so
@@ -66,32 +65,20 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
     rows["value"] = rows["percent"] / 100
     rows["tolerance"] = np.where(rows["place"] == "table 4", 0.005, 0.0005)  # whole per cent there, else tenths
     rows["agrees"] = (rows["accuracy"] - rows["value"]).abs() <= rows["tolerance"] + 1e-9
-    rows_of_places = []
+    checks = []
     for place, part in rows.groupby("place", sort=True):
-        read = " that our copy of the paper's text has in one piece" if place == "table 4" else ""
-        slips = [
-            f"{name} {model}: {percent:g} printed, {100 * ours:.2f} follows"
-            for name, model, percent, ours in part.loc[
-                ~part["agrees"], ["name", "model", "percent", "accuracy"]
-            ].to_numpy()
-        ]
-        rows_of_places.append(
-            {
-                "place": place,
-                "statement": f"cells that are the rounded accuracies or means of them, of {len(part)}{read}",
-                "relation": "=",
-                "value": float(len(part)),
-                "tolerance": 0.0,
-                "ours": float(part["agrees"].sum()),
-                "agrees": not slips,
-                "chosen": False,
-                "note": "; ".join(slips),
-            }
+        legible = " that our copy of the paper's text has in one piece" if place == "table 4" else ""
+        statement = f"cells that are the rounded accuracies or means of them, of {len(part)}{legible}"
+        slips = part.loc[~part["agrees"], ["name", "model", "percent", "accuracy"]].to_numpy()
+        note = "; ".join(
+            f"{name} {model}: {cell:g} printed, {100 * ours:.2f} follows" for name, model, cell, ours in slips
         )
-    return pd.DataFrame(rows_of_places, columns=COLUMNS)
+        agree = int(part["agrees"].sum())
+        checks.append((place, statement, "=", float(len(part)), 0.0, float(agree), not len(slips), False, note))
+    return pd.DataFrame(checks, columns=COLUMNS)
 
 
-def _values(accuracies: pd.DataFrame) -> Values:
+def _values(accuracies: pd.DataFrame) -> dict[tuple[str, str], float]:
     """Return accuracies of phenomena and of the whole by (name, model)."""
     rows = accuracies[accuracies["level"] != "paradigm"]
     return {(name, model): float(value) for name, model, value in rows[["name", "model", "accuracy"]].to_numpy()}
@@ -116,11 +103,9 @@ def blimp_measures(accuracies: pd.DataFrame) -> dict[str, float]:
     hardest = [min(phenomena, key=lambda name: values[name, model]) for model in models]
     measures["models whose hardest phenomenon is island_effects"] = float(hardest.count("island_effects"))
     paradigms = wide(accuracies, "paradigm")
-    without, gapped = (
-        paradigms.loc[[f"wh_vs_that_{kind}", f"wh_vs_that_{kind}_long_distance"], models].to_numpy()
-        for kind in ("no_gap", "with_gap")
-    )
-    measures["filler-gap margin"] = float(without.min() - gapped.max())
+    without = paradigms.loc[["wh_vs_that_no_gap", "wh_vs_that_no_gap_long_distance"], models]
+    gapped = paradigms.loc[["wh_vs_that_with_gap", "wh_vs_that_with_gap_long_distance"], models]
+    measures["filler-gap margin"] = float(without.to_numpy().min() - gapped.to_numpy().max())
     measures |= _correlations(accuracies) | _losses(accuracies) | _words_to_people(values)
     shuffled = published_file("blimp_paradigms").set_index("paradigm")["word_shuffling"].reindex(paradigms.index) == 1
     measures["people on word-shuffling paradigms"] = float(paradigms.loc[shuffled, PEOPLE].mean())
@@ -158,7 +143,7 @@ def _losses(accuracies: pd.DataFrame) -> dict[str, float]:
     return measures
 
 
-def _words_to_people(values: Values) -> dict[str, float]:
+def _words_to_people(values: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Return the words at which the published slope reaches people, from the accuracy of the fully trained model."""
     rows = published_slopes()[["model", "phenomenon", "slope"]].to_numpy()
     slopes = {(model, name): float(slope) for model, name, slope in rows}
@@ -181,14 +166,12 @@ def climp_measures(accuracies: pd.DataFrame, people_of_blimp: float) -> dict[str
     """Return numbers of Xiang et al. 2021 from table 2 (eval.published: climp)."""
     values, (phenomena, models) = _values(accuracies), _names(accuracies)
     total = sum(CLIMP_PARADIGMS.values())
-    means = {
-        model: sum(CLIMP_PARADIGMS[name] * values[name, model] for name in phenomena) / total
-        for model in (*models, PEOPLE)
-    }
+    sums = {m: sum(CLIMP_PARADIGMS[name] * values[name, m] for name in phenomena) for m in (*models, PEOPLE)}
+    means = {model: value / total for model, value in sums.items()}
     measures = {f"mean {model}": value for model, value in means.items()} | _gaps(accuracies)
     # Both the cells and the overall accuracy are rounded to a thousandth.
-    as_told = [model for model, mean in means.items() if abs(mean - values[OVERALL, model]) <= 0.001 + 1e-9]
-    measures["overall rows that are means over paradigms"] = float(len(as_told))
+    equal = [model for model, mean in means.items() if abs(mean - values[OVERALL, model]) <= 0.001 + 1e-9]
+    measures["overall rows that are means over paradigms"] = float(len(equal))
     measures["people above those of BLiMP"] = values[OVERALL, PEOPLE] - people_of_blimp
     order = sorted(phenomena, key=lambda name: sum(values[name, model] for model in models))
     measures["easiest two"] = float(len({"classifier", "verb_complement"}.intersection(order[-2:])))
@@ -202,20 +185,14 @@ def climp_measures(accuracies: pd.DataFrame, people_of_blimp: float) -> dict[str
     rows = known.assign(accuracy=[values[OVERALL, model] for model in known["model"]]).drop(columns="model")
     by_kind = against(rows, "kind")
     measures["LSTM above 5-gram"] = float(np.sum(by_kind["LSTM"] > by_kind["5-gram"]))
-    by_unit = against(rows, "unit")
-    gain = {(kind, size): float(gained) for kind, size, gained in _gains(by_unit)}
+    by_unit = against(rows, "unit").set_index(["kind", "size"])
+    gain: dict[Any, float] = (by_unit["characters"] - by_unit["words"]).to_dict()
     for kind in ("LSTM", "5-gram"):
         measures[f"{kind}s better on characters"] = float(sum(of == kind and gain[of, n] > 0 for of, n in gain))
     measures["LSTM-0.4M characters over words"] = gain["LSTM", "0.4M"]
     by_size = against(rows[rows["kind"] == "5-gram"], "size")
     measures["5-grams better on more text"] = float(np.sum(by_size["2M"] > by_size["0.4M"]))
     return measures
-
-
-def _gains(by_unit: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Return kind, size, and what characters gain over words."""
-    gained = by_unit["characters"] - by_unit["words"]
-    return list(zip(by_unit["kind"], by_unit["size"], gained, strict=True))
 
 
 def methods_measures(table: pd.DataFrame, blimp: Mapping[str, float]) -> dict[str, float]:
@@ -246,6 +223,5 @@ def methods_measures(table: pd.DataFrame, blimp: Mapping[str, float]) -> dict[st
     ensembles = [row(mean, method, "blimp") for method in mean.index if str(method).startswith("vote_")]
     measures["best ensemble over people"] = float(np.max(ensembles)) - people
     measures["least preference"] = float(np.abs(2 * row(share, "ab_prompt") - 1).min())
-    return measures | {
-        name: blimp[name] for name in ("people on word-shuffling paradigms", "people on other paradigms")
-    }
+    shared = ("people on word-shuffling paradigms", "people on other paradigms")
+    return measures | {name: blimp[name] for name in shared}

@@ -10,8 +10,13 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit
 from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, PEOPLE, REGULARITY, at_largest_size
-from analysis.papers.blimp import conditions_exhibit, correlation_exhibit, paradigms_exhibit
-from analysis.papers.climp import sizes_exhibit, units_exhibit
+from analysis.papers.exhibits import (
+    conditions_exhibit,
+    correlation_exhibit,
+    paradigms_exhibit,
+    sizes_exhibit,
+    units_exhibit,
+)
 from analysis.published import published_file
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements

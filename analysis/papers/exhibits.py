@@ -1,8 +1,9 @@
-"""BLiMP's tables and figures as exhibits, of the published models and of a study's groups."""
+"""The papers' tables and figures as exhibits, of published models and of a study's groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -12,29 +13,27 @@ from analysis.exhibits.figures.accuracies import axis_start, condition_chart, ga
 from analysis.exhibits.figures.style import Chart
 from analysis.exhibits.tables.text import as_it_is, count, signed_text, yes
 from analysis.measures.accuracies import (
+    OVERALL,
     Conditions,
+    against,
     by_condition,
     correlations,
     gaps,
     losses,
     paradigm_table,
-    phenomenon_table,
+    wide,
 )
 
 
 def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame, known: pd.DataFrame) -> Exhibit:
-    """Return table 4; `known`: the published list of paradigms (accuracies.paradigm_table)."""
+    """Return BLiMP's table 4; `known`: the published list of paradigms (accuracies.paradigm_table)."""
     table = paradigm_table(accuracies, known)
     return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes}, folded=True)
 
 
-def phenomena_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Return table 3."""
-    return Exhibit(name, heading, about, phenomenon_table(accuracies), strong=(0,))
-
-
-def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
+def people_exhibit(accuracies: pd.DataFrame) -> Exhibit:
     """Return models above and below people."""
+    about = "How far each model lies above people (+) or below, by phenomenon."
     rows = gaps(accuracies)
     table = rows.pivot(index=["level", "name"], columns="model", values="gap")[list(dict.fromkeys(rows["model"]))]
     order = sorted(table.index, key=lambda key: (key[0] != "overall", -table.loc[key].mean()))
@@ -43,11 +42,11 @@ def people_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame
     signed = dict.fromkeys(shown.columns[1:], signed_text)
     phenomena = rows[rows["level"] == "phenomenon"]
     charts = {"gaps": lambda width: gap_chart(phenomena, width=width)}
-    return Exhibit(name, heading, about, shown, cells=signed, charts=charts, strong=(0,))
+    return Exhibit("blimp-people", "Models and people", about, shown, cells=signed, charts=charts, strong=(0,))
 
 
 def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Return figure 1, and a row for each two models with the interval of their correlation."""
+    """Return BLiMP's figure 1, and a row for each two models with the interval of their correlation."""
     rows = correlations(accuracies)
     models = list(dict.fromkeys(rows["model"]))
     first = rows["model"].map(models.index) < rows["other"].map(models.index)
@@ -55,12 +54,8 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
     domain = (min(0.0, float(rows["r"].min())), 1.0)
     draw = partial(matrix_chart, rows, "model", "other", "r", domain=domain, legend="Pearson's r")
     about = f"{about} Limits: 95%, by Fisher's transformation, over paradigms like these."
-    cells = {
-        "model": as_it_is,
-        "other": as_it_is,
-        "paradigms": count,
-        **dict.fromkeys(("r", "low", "high"), signed_text),
-    }
+    cells = {"model": as_it_is, "other": as_it_is, "paradigms": count}
+    cells |= dict.fromkeys(("r", "low", "high"), signed_text)
     charts = {"matrix": lambda width: draw(width=width)}
     return Exhibit(name, heading, about, table, cells=cells, charts=charts, folded=True)
 
@@ -68,7 +63,7 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
 def conditions_exhibit(
     name: str, heading: str, about: str, accuracies: pd.DataFrame, panels: Mapping[str, Conditions]
 ) -> Exhibit | None:
-    """Return figures 3 and 4, panels with the same conditions; None where no model has all paradigms of a panel."""
+    """Return BLiMP's figure 3 or 4, panels with the same conditions; None if no model has all paradigms of a panel."""
     rows = by_condition(accuracies, panels)
     if rows.empty:
         return None
@@ -84,3 +79,40 @@ def conditions_exhibit(
 
 def _panel(rows: pd.DataFrame, panel: str, low: float, width: int | str) -> Chart:
     return condition_chart(rows[rows["panel"] == panel], width=width, heading=panel, domain=(low, 1.0))
+
+
+def model_table(accuracies: pd.DataFrame) -> pd.DataFrame:
+    """Return CLiMP's table 2: a row per model, the overall accuracy and a column per phenomenon."""
+    table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon")]).T
+    return table.rename_axis("model", axis=0).rename_axis(None, axis=1).reset_index()
+
+
+def units_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame) -> Exhibit | None:
+    """Compare words with characters; `rows`: kind, size, unit (words, characters), accuracy. None without a pair.
+
+    Sizes keep the order of the rows.
+    """
+    rows = rows.sort_values("unit", key=lambda column: column != "words", kind="stable")
+    table = against(rows, "unit")
+    if table.empty:
+        return None
+    table["gain"] = table["characters"] - table["words"]
+    charts = {"units": _chart(rows.merge(table[["kind", "size"]], on=["kind", "size"]), "size", "unit")}
+    return Exhibit(name, heading, about, table, cells={"gain": signed_text}, charts=charts)
+
+
+def sizes_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame, sizes: Sequence[str]) -> Exhibit | None:
+    """Compare the same models on more text, from the smallest of `sizes` up; None where no model has two."""
+    rows = rows.sort_values("size", key=lambda column: column.map(list(sizes).index), kind="stable")
+    table = against(rows, "size")
+    if table.empty:
+        return None
+    charts = {"sizes": _chart(rows.sort_values(["kind", "unit"], kind="stable"), "unit", "size")}
+    return Exhibit(name, heading, about, table, charts=charts)
+
+
+def _chart(rows: pd.DataFrame, part: str, condition: str) -> Callable[[int | str], Chart]:
+    """Return a chart of kinds and `part` by `condition`; its axis leaves room above the marks, in whole tenths."""
+    drawn = rows.assign(model=rows["kind"] + " · " + rows[part], condition=rows[condition])
+    above = min(1.0, math.ceil(float(rows["accuracy"].max()) * 10 + 0.2) / 10)
+    return lambda width: condition_chart(drawn, width=width, domain=(axis_start(rows["accuracy"]), above))
