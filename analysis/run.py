@@ -48,10 +48,10 @@ def analyse(config: AnalysisConfig) -> None:
     if config.published:
         _published(config)
         return
-    study, names = _tracked(config) if config.source == "wandb" else _from_files(config)
+    studies = _tracked(config) if config.source == "wandb" else _from_files(config)
+    study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False))
-    overrides = HydraConfig.get().overrides.task
-    chosen = any(override.partition("=")[0] == "benchmark" for override in overrides)
+    chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
     commands = [command for name in names for command in asked_commands(config.paths.runs, name)]
     report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
@@ -114,9 +114,8 @@ class Analysis:
         with self.quiet.status(f"{escape(label)}: reading scores"):
             judged = self.judge(self.study, label, config.method, self.config.ties)
             judged.notes += notes
-        with self.quiet.status(
-            f"{escape(label)}: fitting curves to {len(judged.runs)} runs on {judged.n_pairs:,} pairs"
-        ):
+        extent_text = f"{len(judged.runs)} runs on {judged.n_pairs:,} pairs"
+        with self.quiet.status(f"{escape(label)}: fitting curves to {extent_text}"):
             untrained = untrained_judgements(self.study, judged, self.judge, self.config.ties)
             curves = fit_curves(judged, config, untrained)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
@@ -180,25 +179,19 @@ class Analysis:
             self.quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
 
 
-def _from_files(config: AnalysisConfig) -> tuple[Study, list[str]]:
+def _from_files(config: AnalysisConfig) -> list[Study]:
     if config.study is None:
         folder = Path(config.paths.runs)
-        known = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-        raise ConfigError(f"study=null: name a study; available in {folder}: {', '.join(known) or 'none'}")
+        names = sorted(path.name for path in folder.glob("*") if path.is_dir())
+        raise ConfigError(f"study=null: name a study; available in {folder}: {', '.join(names) or 'none'}")
     names = names_of(config.study, config.paths.runs)
-    return _as_one([collect(config.paths.runs, name, _expected(config, name)) for name in names])
+    return [collect(config.paths.runs, name, _expected(config, name)) for name in names]
 
 
-def _tracked(config: AnalysisConfig) -> tuple[Study, list[str]]:
+def _tracked(config: AnalysisConfig) -> list[Study]:
     names: list[str | None] = [None] if config.study is None else [*names_of(config.study)]
     projects = [project_runs(config.project, name) for name in names]
-    studies = [collect_tracked(name, runs, str(config.project), _expected(config, name)) for name, runs in projects]
-    return _as_one(studies)
-
-
-def _as_one(studies: list[Study]) -> tuple[Study, list[str]]:
-    """Return the study to analyse, and the names of those that it combines."""
-    return studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
+    return [collect_tracked(name, runs, str(config.project), _expected(config, name)) for name, runs in projects]
 
 
 def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
@@ -208,11 +201,10 @@ def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
 def _published(config: AnalysisConfig) -> None:
     """Write the papers' tables and figures from the published numbers: no study, no runs."""
     overrides = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
-    useless = [override for override in overrides if not override.startswith(("published=", "paths."))]
-    if useless:
-        raise ConfigError(f"published=true: takes paths.reports only; leave out {', '.join(useless)}")
-    papers = reproduce()
-    console = Console()
+    unused = [override for override in overrides if not override.startswith(("published=", "paths."))]
+    if unused:
+        raise ConfigError(f"published=true: takes paths.reports only; leave out {', '.join(unused)}")
+    papers, console = reproduce(), Console()
     print_reproduction(console, papers)
     with Console(stderr=True, highlight=False).status("writing the report"):
         path = write_reproduction(Path(config.paths.reports) / FOLDER, papers)

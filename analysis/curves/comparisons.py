@@ -1,8 +1,8 @@
 """Tests of differences: between groups in slope, and between two ways of scoring the same runs in accuracy.
 
 Groups are whatever differs within a study: models, tokenizers, any ablation. P values of one family are corrected for
-multiple comparisons (Holm 1979); the whole is a family of its own, apart from its parts. That two slopes do not differ
-is shown by a test of equivalence; it never follows from a large p value.
+multiple comparisons (Holm 1979); overall, phenomena and paradigms are three families. Only a test of equivalence shows
+that two slopes do not differ, never a large p value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, design_of, sample_digests
+from analysis.curves.designs import Design, design_of, sample_digests, sizes_of
 from analysis.curves.groups import GroupFit, fit_group
 from analysis.curves.intervals import (
     SAME_TEXT,
@@ -44,6 +44,9 @@ SLOPE_COLUMNS = [
     "p_new_pairs", "p_new_pairs_holm", "margin", "p_tost", "p_equivalent", "sizes", "from_size", "to_size", "runs",
     "paired", "pairs", "family", "method", "note",
 ]  # fmt: skip
+POLICY_COLUMNS = [
+    "group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm", "note",
+]  # fmt: skip
 
 
 def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
@@ -62,35 +65,29 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     Satterthwaite 1946. A pair is judged by both groups: its slopes are subtracted before their variance is taken.
     """
     units = units_of(judged.pairs)
-    studies = judged.runs.groupby("group")["study"].agg(frozenset)
+    studies = judged.runs.groupby("group", sort=False)["study"].agg(frozenset)
     several = len(frozenset().union(*studies)) > 1
-    groups = list(judged.runs["group"].unique())
-    parts = []
-    for a, b in combinations(groups, 2):
-        if several and studies[a] == studies[b]:
-            continue  # a study's own report compares its groups, corrected for its own number of tests
-        parts.append(compare_groups(judged, (str(a), str(b)), units, config))
-    if not parts:
+    # A study's own report compares its groups, corrected for its own number of tests.
+    chosen = [(a, b) for a, b in combinations(studies.index, 2) if not several or studies[a] != studies[b]]
+    if not chosen:
         return pd.DataFrame(columns=SLOPE_COLUMNS)
+    parts = [compare_groups(judged, (str(a), str(b)), units, config) for a, b in chosen]
     return _corrected(pd.concat(parts, ignore_index=True))[SLOPE_COLUMNS]
 
 
 def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, config: CurvesConfig) -> pd.DataFrame:
     """Return the rows of `compare_slopes` for two groups, p values not corrected."""
     runs = judged.runs
-    of_size = [runs[runs["group"] == group].groupby("size")["sample_words"].mean() for group in groups]
-    common = of_size[0][of_size[0].index.isin(of_size[1].index)].sort_values().index
+    sizes = [sizes_of(runs[runs["group"] == group]) for group in groups]
+    common = [size for size in sizes[0] if size in sizes[1]]
     rows = [np.flatnonzero((runs["group"] == group) & runs["size"].isin(common)) for group in groups]
-    ends = {"from_size": common[0], "to_size": common[-1]} if len(common) else {"from_size": "", "to_size": ""}
     named = units.table.assign(
-        group=groups[0], other=groups[1], sizes=len(common), **ends, runs=len(rows[0]) + len(rows[1]),
-        margin=config.equivalence_margin,
+        group=groups[0], other=groups[1], sizes=len(common), from_size=common[0] if common else "",
+        to_size=common[-1] if common else "", runs=len(rows[0]) + len(rows[1]), margin=config.equivalence_margin,
     )  # fmt: skip
     if len(common) < 2:
-        shared_sizes = f"only {common[0]} is a size of both" if len(common) else "no size of both"
-        lone = [
-            f"{group}: one size only: no slope" for group, sizes in zip(groups, of_size, strict=True) if len(sizes) < 2
-        ]
+        shared_sizes = f"only {common[0]} is a size of both" if common else "no size of both"
+        lone = [f"{group}: one size only: no slope" for group, of in zip(groups, sizes, strict=True) if len(of) < 2]
         none = dict.fromkeys(["difference", *P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], np.nan)
         note = "; ".join(lone) or f"{shared_sizes}: no slopes to compare"
         return named.assign(**none, paired=False, pairs=0, method=Interval.NONE.value, note=note)
@@ -118,13 +115,13 @@ def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFi
     """
     keys = [_draws(runs) for runs in (first, second)]
     partner = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
+    if fits[0].design.nested != fits[1].design.nested:
+        return partner
     of_first = {key: int(cluster) for key, cluster in zip(keys[0], fits[0].design.cluster, strict=True) if key}
     for j in range(len(partner)):
         of_cluster = [keys[1][r] for r in np.flatnonzero(fits[1].design.cluster == j)]
         clusters = {of_first[key] for key in of_cluster if key in of_first}
         partner[j] = clusters.pop() if len(clusters) == 1 else -1
-    if fits[0].design.nested != fits[1].design.nested:
-        partner[:] = -1
     return partner
 
 
@@ -196,28 +193,29 @@ def compare_policies(
     """Compare two scoring policies (such as two values of `context`) on the same runs.
 
     One row per group (of `first`; with by=("group", "size") per group and size, smallest first) and unit: group, size
-    ("all" where runs of all sizes are taken together), level, name, runs, first, second (mean accuracies), difference
+    ("all" for runs of all sizes together), level, name, runs, first, second (mean accuracies), difference
     (second minus first), low, high, p, p_holm (over these rows of one level), note. Sizes weigh equally, however many
     runs each has. The variance of the difference over new runs is that of a mean of the sizes' changes, estimated as
     that of a slope is (analysis.curves.intervals.contrast_variance): at one size it is the paired t test over runs;
-    nested seeds are one draw each; text that samples share is in it. Raises RunError where the two judge other pairs,
-    or have no run in common.
+    nested seeds are one draw each; text that samples share is in it. Raises RunError if the two judge other pairs or
+    have no run in common.
     """
-    common = [run for run in first.runs.index if run in second.runs.index]
-    if not common:
+    common = first.runs.index[first.runs.index.isin(second.runs.index)]
+    if common.empty:
         raise RunError(f"{first.label} and {second.label}: no run was scored under both")
     keys = ["phenomenon", "paradigm", "pair_id"]
     if not first.pairs[keys].equals(second.pairs[keys]):
         raise RunError(f"{first.label} and {second.label}: not the same pairs, so they cannot be compared run by run")
     units = units_of(first.pairs)
-    outcomes = [judged.outcome[judged.runs.index.get_indexer(pd.Index(common))] for judged in (first, second)]
-    described = first.runs.loc[common].sort_values("sample_words", kind="stable")
-    place = {group: number for number, group in enumerate(first.runs["group"].unique())}
+    runs = first.runs.loc[common].sort_values("sample_words", kind="stable")
+    groups = list(first.runs["group"].unique())
     rows = []
-    for cell, of_cell in sorted(described.groupby(list(by), sort=False), key=lambda item: place[item[0][0]]):
-        at = pd.Index(common).get_indexer(of_cell.index)
+    for cell, of_cell in sorted(runs.groupby(list(by), sort=False), key=lambda item: groups.index(item[0][0])):
         design = design_of(of_cell)
-        before, after = (outcome[at].astype(np.float64) for outcome in outcomes)
+        before, after = (
+            judged.outcome[judged.runs.index.get_indexer(of_cell.index)].astype(np.float64)
+            for judged in (first, second)
+        )
         weights = design.mean_weights
         means = {
             name: weights @ paradigm_accuracies(outcome, units.bounds) @ units.weights
@@ -227,10 +225,8 @@ def compare_policies(
         low, high = t_limits(means["difference"], error, degrees, confidence)
         p = two_sided(means["difference"], error, degrees)
         named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
-        rows.append(units.table.assign(**named, runs=len(at), **means, low=low, high=high, p=p, note=note))
-    columns = ["group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm"]
-    columns.append("note")
-    return _corrected(pd.concat(rows, ignore_index=True))[columns]
+        rows.append(units.table.assign(**named, runs=len(of_cell), **means, low=low, high=high, p=p, note=note))
+    return _corrected(pd.concat(rows, ignore_index=True))[POLICY_COLUMNS]
 
 
 def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:

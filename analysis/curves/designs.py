@@ -77,8 +77,7 @@ def design_of(runs: pd.DataFrame) -> Design:
     Runs of a size with the same sample (a fixed sample.seed) have all of their text in common, whatever the share that
     two samples drawn apart would have.
     """
-    words = runs.groupby("size")["sample_words"].mean().sort_values()
-    size = pd.Series(range(len(words)), index=words.index)
+    size = runs["size"].map({size: number for number, size in enumerate(sizes_of(runs))})
     seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
     x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
     overlap = runs["overlap"].fillna(0).to_numpy(dtype=np.float64) if "overlap" in runs else None
@@ -86,8 +85,12 @@ def design_of(runs: pd.DataFrame) -> Design:
     same = (sample.notna() & pd.DataFrame({"size": runs["size"], "sample": sample}).duplicated(keep=False)).to_numpy()
     if same.any():
         overlap = np.where(same, 1.0, 0.0 if overlap is None else overlap)
-    numbers = np.asarray(size[runs["size"]], dtype=np.intp)
-    return Design(x, numbers, seeds, bool(runs["nested"].all()), is_trajectory(runs), overlap)
+    return Design(x, np.asarray(size, dtype=np.intp), seeds, bool(runs["nested"].all()), is_trajectory(runs), overlap)
+
+
+def sizes_of(runs: pd.DataFrame) -> list[str]:
+    """Return the sizes of runs (rows of Study.runs), smallest first."""
+    return list(runs.groupby("size")["sample_words"].mean().sort_values().index)
 
 
 def is_trajectory(runs: pd.DataFrame) -> bool:

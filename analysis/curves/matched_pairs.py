@@ -1,12 +1,13 @@
 """Two sets of pairs of the same paradigms, judged by the same runs.
 
 Frozen pairs beside generated ones, or pairs of any words beside pairs of words that the training text of every run
-contains. Both are first cut to the paradigms that they share, and to equal numbers of pairs of each length. Then both
-get curves, and since the runs are the same the difference of their slopes is that of the runs' differences.
+contains. Both are cut to the paradigms that they share, and to equal numbers of pairs of each length, before curves are
+fitted; as the runs are the same, the difference of slopes is the slope of the differences.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
+from analysis.curves.designs import sizes_of
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.curves.groups import GroupFit, fit_groups, slope_tables
 from analysis.curves.intervals import Interval, run_terms
@@ -69,7 +71,7 @@ def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Mat
     of one length (words of both sentences) in a paradigm, a random part of the larger set is left out.
     """
     runs = [run for run in first.runs.index if run in second.runs.index]
-    common = sorted(set(first.pairs["paradigm"]) & set(second.pairs["paradigm"]))
+    common = sorted({*first.pairs["paradigm"]} & {*second.pairs["paradigm"]})
     alike = all(first.policies[group] == second.policies[group] for group in first.policies if group in second.policies)
     if not runs or not common or not alike or first.of_paradigms or second.of_paradigms:
         return None
@@ -81,24 +83,22 @@ def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Mat
         parts = [pairs[pairs["paradigm"] == paradigm] for pairs in both]
         lengths = [part["words"].value_counts() for part in parts]
         number = pd.concat(lengths, axis=1, keys=("first", "second")).fillna(0).min(axis=1).astype(int)
-        matched = int(number.sum())
+        matched = int(number.sum()) if number.sum() >= MIN_PAIRS else 0
         row = {"paradigm": paradigm, "phenomenon": parts[0]["phenomenon"].iloc[0]}
         rows.append({**row, "first": len(parts[0]), "second": len(parts[1]), "matched": matched})
-        if matched < MIN_PAIRS:
-            rows[-1]["matched"] = 0
+        if not matched:
             continue
         for part, mask in zip(parts, chosen, strict=True):
             for words, of_length in part.groupby("words"):
                 mask[rng.choice(of_length.index.to_numpy(), number[words], replace=False)] = True
     if not chosen[0].any():
         return None
-    phenomenon = {row["paradigm"]: row["phenomenon"] for row in rows}
+    paradigms = pd.DataFrame(rows)
     first, second = (_of_runs(judged, runs).select(mask) for judged, mask in zip((first, second), chosen, strict=True))
-    named = second.pairs.assign(phenomenon=second.pairs["paradigm"].map(phenomenon))
-    order = named.sort_values(["phenomenon", "paradigm"], kind="stable").index.to_numpy()
-    second = replace(second, pairs=named.loc[order].reset_index(drop=True), outcome=second.outcome[:, order],
-                     tie=second.tie[:, order], unk=second.unk[:, order])  # fmt: skip
-    return Matched(first, second, pd.DataFrame(rows))
+    phenomenon = second.pairs["paradigm"].map(paradigms.set_index("paradigm")["phenomenon"])
+    pairs = second.pairs.assign(phenomenon=phenomenon).sort_values(["phenomenon", "paradigm"], kind="stable")
+    arrays = {name: getattr(second, name)[:, pairs.index] for name in ("outcome", "tie", "unk")}
+    return Matched(first, replace(second, pairs=pairs.reset_index(drop=True), **arrays), paradigms)
 
 
 def _with_lengths(study: Study, judged: Judgements, run: str) -> pd.DataFrame:
@@ -110,8 +110,8 @@ def _with_lengths(study: Study, judged: Judgements, run: str) -> pd.DataFrame:
 
 def _of_runs(judged: Judgements, runs: Sequence[str]) -> Judgements:
     rows = judged.runs.index.get_indexer(pd.Index(runs))
-    cut = {name: getattr(judged, name)[rows] for name in ("outcome", "tie", "unk")}
-    return replace(judged, runs=judged.runs.loc[list(runs)], **cut)
+    arrays = {name: getattr(judged, name)[rows] for name in ("outcome", "tie", "unk")}
+    return replace(judged, runs=judged.runs.iloc[rows], **arrays)
 
 
 def _change(a: Judgements, b: Judgements) -> Judgements:
@@ -166,21 +166,17 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     rows = []
     for of_any, of_known, change_fit in zip(*fits, strict=True):
         words = any_words.runs.loc[any_words.runs["group"] == of_any.group, "sample_words"]
-        variances = [fit.errors.runs**2 for fit in (change_fit, of_any)]
-        covariance = slope_covariance(change_fit, of_any)
+        change, slope = change_fit.line.slope, of_any.line.slope
+        variances = change_fit.errors.runs**2, of_any.errors.runs**2, slope_covariance(change_fit, of_any)
         quantile = np.asarray(student.ppf(0.5 + config.confidence / 2, change_fit.errors.degrees))
-        slopes = change_fit.line.slope, of_any.line.slope
-        low, high, bounded = fieller(*slopes, (variances[0], variances[1], covariance), quantile)
-        rows.append(
-            units.table.assign(
-                group=of_any.group, from_words=words.min(), to_words=words.max(), runs=len(words), slope_any=slopes[1],
-                slope_known=of_known.line.slope, share=slopes[0] / np.where(slopes[1] == 0, np.nan, slopes[1]),
-                low=np.where(bounded, low, np.nan), high=np.where(bounded, high, np.nan), bounded=bounded,
-            )
+        low, high, bounded = fieller(change, slope, variances, quantile)
+        table = units.table.assign(
+            group=of_any.group, from_words=words.min(), to_words=words.max(), runs=len(words), slope_any=slope,
+            slope_known=of_known.line.slope, share=change / np.where(slope == 0, np.nan, slope),
+            low=np.where(bounded, low, np.nan), high=np.where(bounded, high, np.nan), bounded=bounded,
         )  # fmt: skip
-    table = pd.concat(rows, ignore_index=True)
-    table = table[table["level"] != "paradigm"].reset_index(drop=True)
-    return table[SHARES]
+        rows.append(table[table["level"] != "paradigm"])
+    return pd.concat(rows, ignore_index=True)[SHARES]
 
 
 def slope_covariance(first: GroupFit, second: GroupFit) -> Array:
@@ -194,5 +190,5 @@ def slope_covariance(first: GroupFit, second: GroupFit) -> Array:
 
 
 def _smaller_half(runs: pd.DataFrame) -> pd.DataFrame:
-    sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
-    return runs[runs["size"].isin(sizes[: max(2, -(-len(sizes) // 2))])]
+    sizes = sizes_of(runs)
+    return runs[runs["size"].isin(sizes[: max(2, math.ceil(len(sizes) / 2))])]
