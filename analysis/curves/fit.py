@@ -24,9 +24,7 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves.groups import fit_groups, slope_tables
-from analysis.curves.intervals import (
-    single_judgements,
-)
+from analysis.curves.intervals import single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
 from analysis.study.judgements import Judgements
@@ -45,7 +43,7 @@ class Curves:
       n_pairs, runs, sizes, slope (accuracy per doubling of the words), intercept (at log2(words) = 0), r2, low, high
       (these pairs), low_new_pairs, high_new_pairs, method (of the interval), lack_of_fit (p value: below .05 the curve
       is not a line), onset (words), onset_baseline (what it exceeds), rank (1 = steepest phenomenon of its group),
-      rank_low, rank_high (analysis.curves.ranks), note. Two sizes are a difference: no r2, lack_of_fit or ranks;
+      rank_low, rank_high (groups.rank_limits), note. Two sizes are a difference: no r2, lack_of_fit or ranks;
       checkpoints of one training have no ranks.
     accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.

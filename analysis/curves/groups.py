@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
@@ -17,15 +19,18 @@ from analysis.curves.intervals import (
     at_least,
     bootstrap_limits,
     fit_lines,
+    floored,
+    hidden_variance,
     interval_method,
     judgement_floor,
     lack_of_fit,
     resampled_accuracies,
     resampled_runs,
+    run_terms,
     slope_errors,
     t_limits,
 )
-from analysis.curves.ranks import rank_limits
+from analysis.curves.p_values import holm, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
@@ -35,8 +40,8 @@ from analysis.study.judgements import Judgements
 class GroupFit:
     """Least-squares lines of a group's runs, one for each unit, with the errors of their slopes.
 
-    outcome: (R, P) of the group's runs; y: (R, U) their accuracies. method: how the intervals are estimated; note: what
-    a reader has to know about that.
+    outcome: (R, P) of the group's runs; y: (R, U) their accuracies. method: how the intervals are estimated, with a note
+    on it.
     """
 
     group: str
@@ -83,8 +88,8 @@ def rows_of(judged: Judgements, group: str) -> Numbers:
 def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = None) -> list[Array]:
     """Return low and high for these pairs, then low and high for new pairs too, each (U,); NaN without an interval.
 
-    `new_pairs` (B, R, K) are this group's part of `resampled_accuracies`, which only the bootstrap reads; None where
-    judgements of single pairs are not known.
+    `new_pairs` (B, R, K): this group's part of `resampled_accuracies`, for the bootstrap; None if judgements of single
+    pairs are not known.
     """
     slope, errors = fit.line.slope, fit.errors
     closest = t_limits(slope, np.sqrt(errors.floor), np.full(len(slope), np.inf), config.confidence)
@@ -92,7 +97,7 @@ def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = 
         these = at_least(t_limits(slope, errors.runs, errors.degrees, config.confidence), closest)
         both = t_limits(slope, errors.both, errors.degrees_both, config.confidence)
         return [*these, *at_least(both, these)]
-    # One generator a purpose: a further group leaves the draws of the others as they are.
+    # One generator a purpose: another group leaves the draws of the others as they are.
     drawn = resampled_runs(fit.design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
     c = slope_weights(fit.design.x, drawn[:, fit.design.cluster] * fit.design.weights)
     these = bootstrap_limits(slope, errors.runs, c @ fit.y, errors.degrees, config.confidence, errors.floor)
@@ -136,9 +141,29 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     if sizes > 2 and not design.trajectory:
         table.loc[phenomena, "rank"] = table.loc[phenomena, "slope"].rank(ascending=False, method="min")
         if fit.method != Interval.NONE:
-            ends = rank_limits(
-                fit.method, design, line.slope[phenomena], fit.errors.floor[phenomena], fit.y[:, phenomena],
-                config.confidence,
-            )  # fmt: skip
+            ends = rank_limits(fit, phenomena, config.confidence)
             table.loc[phenomena, ["rank_low", "rank_high"]] = ends.T.astype(float)
     return table
+
+
+def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) -> Numbers:
+    """Return the least and the greatest rank of the slopes of some units, (2, units), simultaneously; 1 is the steepest.
+
+    Every two slopes are compared, paired by run, and p values corrected by Holm's method over all pairs. A slope's
+    least rank is 1 more than the number of slopes that are steeper by these tests; its greatest is the number of slopes
+    less those that are shallower (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3; Klein, Wright and Wieczorek
+    2020). With the probability `confidence` all ranks lie within their limits.
+    """
+    slope, floor, y, design = fit.line.slope[units], fit.errors.floor[units], fit.y[:, units], fit.design
+    count = len(slope)
+    first, second = np.array(list(combinations(range(count), 2)), dtype=np.intp).reshape(-1, 2).T
+    difference, apart = slope[first] - slope[second], y[:, first] - y[:, second]
+    terms = run_terms(fit.method, design, design.contrast)
+    degrees = terms.degrees(apart)
+    variance = floored(terms.variance(apart), degrees, floor[first] + floor[second], confidence)
+    variance = variance + hidden_variance(design, design.contrast, apart)
+    significant = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
+    steeper, shallower = (np.zeros(count, dtype=np.intp) for _ in range(2))
+    np.add.at(steeper, np.where(difference > 0, second, first)[significant], 1)
+    np.add.at(shallower, np.where(difference > 0, first, second)[significant], 1)
+    return np.stack([1 + steeper, count - shallower])

@@ -27,8 +27,8 @@ _IRREGULAR = (f"{_DETERMINER}_irregular_1", f"{_DETERMINER}_irregular_2")
 _REGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adjective_1", f"{_DETERMINER}_with_adj_2")
 _IRREGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adj_irregular_1", f"{_DETERMINER}_with_adj_irregular_2")
 
-# Warstadt et al. 2020, figure 3. Which paradigms are its bars is nowhere said; these were chosen because the losses
-# that section 6.1 states follow from them, so that these statements check nothing.
+# Warstadt et al. 2020, figure 3, whose paradigms the paper does not name; these were chosen because the losses that
+# section 6.1 states follow from them, so that these statements check nothing.
 ADJECTIVE: dict[str, Conditions] = {
     "Determiner-noun agreement": {
         "no adjective": (*_REGULAR, *_IRREGULAR),
@@ -66,9 +66,9 @@ def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
 
 
 def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Return levels paradigm, phenomenon and overall, made of the rows of level paradigm: means over paradigms.
+    """Return the rows of level paradigm, and their means over phenomena and overall.
 
-    `phenomena` names the phenomenon of each paradigm. Raises KeyError for a paradigm that it lacks.
+    `phenomena`: paradigm -> phenomenon. Raises KeyError for a paradigm without one.
     """
     rows = accuracies.loc[accuracies["level"] == "paradigm", ["level", "name", "model", "accuracy"]]
     named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]])
@@ -105,7 +105,7 @@ def paradigm_table(accuracies: pd.DataFrame, paradigms: pd.DataFrame) -> pd.Data
 
 
 def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
-    """Return figure 1: Pearson's r of each two models' accuracies over the paradigms that both have.
+    """Return figure 1: Pearson's r of every two models' accuracies over the paradigms that both have.
 
     One row per ordered pair: model, other, r, low, high, paradigms; limits of 95% by Fisher's transformation, over
     paradigms like these. NaN below three paradigms (limits: below four), or where one of them does not vary.
@@ -116,8 +116,7 @@ def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
         both = table[[model, other]].dropna() if model != other else table[[model]].dropna()
         x, y = both[model].to_numpy(), both[other].to_numpy()
         varied = len(both) > 2 and x.std() > 0 and y.std() > 0
-        r, low, high = correlation(x, y) if varied else (np.nan, np.nan, np.nan)
-        rows.append({"model": model, "other": other, "r": r, "low": low, "high": high, "paradigms": len(both)})
+        rows.append((model, other, *(correlation(x, y) if varied else [np.nan] * 3), len(both)))
     return pd.DataFrame(rows, columns=["model", "other", "r", "low", "high", "paradigms"])
 
 
@@ -134,15 +133,15 @@ def correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float
 def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:
     """Return figures 3 and 4: mean accuracy over the paradigms of each condition.
 
-    One row per panel, model and condition: panel, model, condition, accuracy, paradigms. Of a panel, models are left
-    out that lack a paradigm of it.
+    One row per panel, model and condition: panel, model, condition, accuracy, paradigms; none for a model without some
+    paradigm of the panel.
     """
     table = wide(accuracies, "paradigm")
     rows = []
     for panel, conditions in panels.items():
-        wanted = [paradigm for paradigms in conditions.values() for paradigm in paradigms]
+        of_panel = [paradigm for paradigms in conditions.values() for paradigm in paradigms]
         for model, (condition, paradigms) in product(table, conditions.items()):
-            if not table[model].reindex(wanted).isna().any():
+            if not table[model].reindex(of_panel).isna().any():
                 mean = float(table[model].reindex(list(paradigms)).mean())
                 rows.append((panel, model, condition, mean, len(paradigms)))
     columns = ["panel", "model", "condition", "accuracy", "paradigms"]
@@ -151,10 +150,8 @@ def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> 
 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:
     """Return, per panel and model, how far the mean of the other conditions lies below the first one."""
-    rows = []
-    for (panel, model), part in conditions.groupby(["panel", "model"], sort=False):
-        values = part["accuracy"].to_numpy()
-        rows.append({"panel": panel, "model": model, "loss": float(values[0] - values[1:].mean())})
+    by_model = conditions.groupby(["panel", "model"], sort=False)["accuracy"]
+    rows = [(*key, values.iloc[0] - values.iloc[1:].mean()) for key, values in by_model]
     return pd.DataFrame(rows, columns=["panel", "model", "loss"])
 
 
@@ -184,10 +181,6 @@ def against(rows: pd.DataFrame, field: str) -> pd.DataFrame:
     """
     keys = [column for column in rows if column not in (field, "accuracy")]
     table = rows.pivot(index=keys, columns=field, values="accuracy")
-    table = table.reindex(columns=list(dict.fromkeys(rows[field])))
-    order = (
-        pd.MultiIndex.from_frame(rows[keys].drop_duplicates()) if len(keys) > 1 else pd.Index(rows[keys[0]].unique())
-    )
-    table = table.reindex(order)
-    table.index.names = keys
-    return table[table.notna().sum(axis=1) > 1].rename_axis(None, axis=1).reset_index()
+    table = table[rows[field].unique()].rename_axis(None, axis=1).reset_index()
+    table = rows[keys].drop_duplicates().merge(table, on=keys)
+    return table[table[rows[field].unique()].notna().sum(axis=1) > 1].reset_index(drop=True)

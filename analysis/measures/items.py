@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.curves.designs import sizes_of
 from analysis.study.judgements import Judgements
 from eval.scores.files import read_scores, read_tokens
 
@@ -19,7 +20,7 @@ _BETWEEN = " .,;:?!"  # words
 
 
 def largest_size(runs: pd.DataFrame) -> pd.Series:
-    """Return (R,) which runs are of the largest size of their group; a model of unknown size is one."""
+    """Return (R,) True for runs of the largest size of their group; a model of unknown size is one."""
     words = runs["sample_words"].fillna(0)
     largest = runs.loc[words.groupby(runs["group"]).idxmax()].set_index("group")["size"]
     return runs["size"] == runs["group"].map(largest)
@@ -59,24 +60,28 @@ def mean_margins(paths: Sequence[Path], pairs: pd.DataFrame) -> Array:
     return total / len(paths)
 
 
+def stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    """Return `columns` of the rows of all parts; no rows without parts."""
+    return pd.concat(parts, ignore_index=True)[list(columns)] if parts else pd.DataFrame(columns=list(columns))
+
+
 def learned_and_lost(judged: Judgements) -> pd.DataFrame:
-    """Return pairs that most runs of a group judge differently at its largest size than at its smallest, by paradigm.
+    """Return the shares of pairs that most runs judge differently at the largest size than at the smallest.
 
     One row per group and paradigm: phenomenon, pairs, learned and lost (shares of pairs whose mean outcome crosses .5
     upwards and downwards; one at .5 has crossed neither way). Groups of one size are left out.
     """
-    rows = []
+    parts = []
     for group, runs in judged.runs.groupby("group", sort=False):
-        sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
+        sizes = sizes_of(runs)
         if len(sizes) < 2:
             continue
-        first, last = (pair_accuracies(judged, str(group), str(size)) for size in (sizes[0], sizes[-1]))
+        first, last = (pair_accuracies(judged, str(group), size) for size in (sizes[0], sizes[-1]))
         table = judged.pairs.assign(learned=(first < 0.5) & (last > 0.5), lost=(first > 0.5) & (last < 0.5))
         by = table.groupby(["phenomenon", "paradigm"], as_index=False, sort=True)
         shares = by.agg(pairs=("pair_id", "size"), learned=("learned", "mean"), lost=("lost", "mean"))
-        rows.append(shares.assign(group=group, smallest=sizes[0], largest=sizes[-1]))
-    columns = ["group", "phenomenon", "paradigm", "pairs", "smallest", "largest", "learned", "lost"]
-    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+        parts.append(shares.assign(group=group, smallest=sizes[0], largest=sizes[-1]))
+    return stacked(parts, ["group", "phenomenon", "paradigm", "pairs", "smallest", "largest", "learned", "lost"])
 
 
 def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
@@ -88,37 +93,33 @@ def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
     where runs agree, 1 where they are halved), and shares, a dictionary size -> s. Most flips come first, then the most
     split. Groups of one run are left out.
     """
-    rows = []
+    parts = []
     for group, runs in judged.runs.groupby("group", sort=False):
         if len(runs) < 2:
             continue
-        sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
-        shares = np.stack([pair_accuracies(judged, str(group), str(size)) for size in sizes])  # (S, P)
+        sizes = sizes_of(runs)
+        shares = np.stack([pair_accuracies(judged, str(group), size) for size in sizes])  # (S, P)
         flips, side = np.zeros(shares.shape[1], dtype=np.int64), np.sign(shares[0] - 0.5)
         for share in shares[1:]:
             now = np.sign(share - 0.5)
             flips += (now * side) < 0
             side = np.where(now == 0, side, now)
-        table = judged.pairs.assign(flips=flips, split=(4 * shares * (1 - shares)).mean(axis=0))
-        table["row"] = np.arange(len(table))
-        order = table.sort_values(["flips", "split"], ascending=False, kind="stable")
-        flipping = (
-            order.groupby("paradigm", sort=False).head(each).sort_values(["phenomenon", "paradigm"], kind="stable")
-        )
-        of_row = [dict(zip(map(str, sizes), shares[:, row].tolist(), strict=True)) for row in flipping["row"]]
-        rows.append(flipping.drop(columns="row").assign(group=group, shares=pd.Series(of_row, index=flipping.index)))
-    columns = ["group", "phenomenon", "paradigm", "pair_id", "flips", "split", "shares"]
-    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+        of_pair = pd.Series([dict(zip(sizes, column, strict=True)) for column in shares.T.tolist()])
+        split = (4 * shares * (1 - shares)).mean(axis=0)
+        table = judged.pairs.assign(group=group, flips=flips, split=split, shares=of_pair)
+        most = table.sort_values(["flips", "split"], ascending=False, kind="stable").groupby("paradigm").head(each)
+        parts.append(most.sort_values(["phenomenon", "paradigm"], kind="stable"))
+    return stacked(parts, ["group", "phenomenon", "paradigm", "pair_id", "flips", "split", "shares"])
 
 
 def seed_disagreement(judged: Judgements) -> pd.DataFrame:
-    """Return how often two runs that differ in their seed alone judge a pair differently.
+    """Return how often two runs that differ only in their seed judge a pair differently.
 
     One row per group, size and phenomenon, overall among them (level, name): runs, disagreement: the mean over
     paradigms, pairs and pairs of runs of |difference of outcomes|; of n runs with k outcomes of 1 it is
     2 k (n - k) / (n (n - 1)). Sizes with one run are left out. Two coins disagree half of the time.
     """
-    rows = []
+    parts = []
     for (group, size), runs in judged.runs.groupby(["group", "size"], sort=False):
         n = len(runs)
         if n < 2:
@@ -132,12 +133,9 @@ def seed_disagreement(judged: Judgements) -> pd.DataFrame:
         by_phenomenon = by_paradigm.groupby("phenomenon", as_index=False)["disagreement"].mean()
         by_phenomenon = by_phenomenon.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
         whole = {"name": "overall", "level": "overall", "disagreement": by_paradigm["disagreement"].mean()}
-        words = float(runs["sample_words"].mean())
-        rows.append(
-            pd.concat([pd.DataFrame([whole]), by_phenomenon]).assign(group=group, size=size, words=words, runs=n)
-        )
-    columns = ["group", "size", "words", "runs", "level", "name", "disagreement"]
-    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+        both = pd.concat([pd.DataFrame([whole]), by_phenomenon])
+        parts.append(both.assign(group=group, size=size, words=float(runs["sample_words"].mean()), runs=n))
+    return stacked(parts, ["group", "size", "words", "runs", "level", "name", "disagreement"])
 
 
 def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
@@ -151,12 +149,10 @@ def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
     tokens, _ = read_tokens(folder)
     key, sentences = ["paradigm", "pair_id"], _sentences(items)
     pairs = list(tokens[key].drop_duplicates().itertuples(index=False, name=None))
-    limits = pd.DataFrame(
-        [(*pair, side, *span) for pair in pairs
-         for side, span in zip(("good", "bad"), differing_spans(*sentences[pair]), strict=True)],
-        columns=[*key, "side", "first", "last"],
-    )  # fmt: skip
-    rows = tokens.merge(limits, on=[*key, "side"], how="left")
+    spans = {pair: zip(("good", "bad"), differing_spans(*sentences[pair]), strict=True) for pair in pairs}
+    limits = [(*pair, side, *span) for pair, sides in spans.items() for side, span in sides]
+    limits_table = pd.DataFrame(limits, columns=[*key, "side", "first", "last"])
+    rows = tokens.merge(limits_table, on=[*key, "side"], how="left")
     signed = rows["logprob"].where(rows["side"] == "good", -rows["logprob"])
     inside = {"before": rows["start"] < rows["first"], "after": rows["start"] >= rows["last"]}
     inside["differing"] = ~(inside["before"] | inside["after"])
@@ -187,7 +183,7 @@ def differing_spans(good: str, bad: str) -> tuple[tuple[int, int], tuple[int, in
 
 
 def _within_word(sentence: str, at: int) -> bool:
-    """Return whether a word goes on at a place; a text without spaces has no words."""
+    """True if a word goes on at a place; a text without spaces has no words."""
     inside = 0 < at < len(sentence) and " " in sentence
     return inside and sentence[at - 1] not in _BETWEEN and sentence[at] not in _BETWEEN
 
@@ -215,13 +211,8 @@ def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: i
             part = of_pair[paradigm, pair]
             of_side = part[part["side"] == side].sort_values("position")
             entry[side] = [
-                {
-                    "text": sentence[start:end] or "<eos>",
-                    "logprob": logprob,
-                    "unk": unk,
-                    "differs": first <= start < last,
-                }
-                for start, end, logprob, unk in of_side[["start", "end", "logprob", "unk"]].itertuples(index=False)
+                {"text": sentence[start:end] or "<eos>", "logprob": value, "unk": unk, "differs": first <= start < last}
+                for start, end, value, unk in of_side[["start", "end", "logprob", "unk"]].itertuples(index=False)
             ]
         entries.append(entry)
     return entries

@@ -40,6 +40,7 @@ from analysis.curves.variance import (
     stratum_products,
 )
 from analysis.measures.accuracies import ATTRACTOR, by_condition
+from analysis.measures.items import stacked
 from analysis.study.collect import Study
 from analysis.study.judgements import methods_of
 from eval.diagnostics.diagnostic import is_diagnostic
@@ -335,14 +336,7 @@ def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
         by_condition(part.rename(columns={"paradigm": "name", "run": "model"}), ATTRACTOR).assign(method=method)
         for method, part in chosen.groupby("method", sort=False)
     ]
-    return _stacked(parts, ["run", "method", "condition", "accuracy"])
-
-
-def _stacked(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    """Return the rows of all parts; `model` of a part is its run."""
-    if not parts:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(parts, ignore_index=True).rename(columns={"model": "run"})[columns]
+    return stacked(parts, ["model", "method", "condition", "accuracy"]).rename(columns={"model": "run"})
 
 
 def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
@@ -377,4 +371,4 @@ def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd
             by = rows.groupby(["run", "name"], sort=True)
             mean = by.agg(paradigms=("paradigm", "size"), accuracy=(method, "mean"), full=("lp", "mean"))
             parts.append(mean.reset_index().assign(method=method, level=level))
-    return _stacked(parts, ["run", "method", "level", "name", "paradigms", "accuracy", "full"])
+    return stacked(parts, ["run", "method", "level", "name", "paradigms", "accuracy", "full"])

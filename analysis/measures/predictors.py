@@ -82,11 +82,9 @@ def accuracy_in_bins(
             accuracy = float(level.mean() + (cells["mean"] - level[cells.index]).mean())
             equally = np.full((len(cells), 1), 1 / len(cells))
             trials = float(stratified_trials(cells["mean"], cells["size"] / runs, equally)[0])
-            low, high = wilson(min(max(accuracy, 0.0), 1.0), trials)
-            rows.append(
-                {"group": group, "predictor": predictor, "x": float(part[predictor].median()),
-                 "judgements": len(part), "runs": runs, "accuracy": accuracy, "low": low, "high": high}
-            )  # fmt: skip
+            limits = wilson(min(max(accuracy, 0.0), 1.0), trials)
+            row = (group, predictor, float(part[predictor].median()), len(part), runs, accuracy, *limits)
+            rows.append(dict(zip(BINS, row, strict=True)))
     return rows
 
 

@@ -1,12 +1,12 @@
 """Several studies combined into one: their runs side by side, each known by its study's name.
 
-What a group is stays what it is within a study: runs that differ in nothing but size and seed. Where two studies have
-runs of one configuration, the study is what tells them apart, and is in the name of the group.
+A group is what it is within a study: runs that differ in nothing but size and seed. Where two studies have runs of one
+configuration, the study distinguishes them, and is in the name of the group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +22,7 @@ SHARED = "shared"
 def names_of(study: str, runs: str | Path | None = None) -> list[str]:
     """Split `study` into names: "a+b" is two, unless `runs` has one study of just that name.
 
-    Raises ConfigError where a name is empty or given twice.
+    Raises ConfigError if a name is empty or repeated.
     """
     if runs is not None and (Path(runs) / study).is_dir():
         return [study]
@@ -36,15 +36,19 @@ def combine(studies: Sequence[Study]) -> Study:
     """Combine studies into one, whose runs are called <study>/<run id>.
 
     A run that several studies hold is counted once, in the first, and listed as a problem of the others: studies with
-    runs in common have one curve of them. Raises RunError where one has curves over words and another over tokens seen,
-    and where one has no run of its own.
+    runs in common have one curve of them. Raises RunError if one has curves over words and another over tokens seen,
+    and if one has no run of its own.
     """
+
+    def renamed(tables: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
+        return pd.concat([table.rename(index=f"{name}/{{}}".format) for name, table in tables])
+
     on_curves = [study for study in studies if len(study.runs)]
     counted = {study.name: study.runs["reference"].eq("tokens").all() for study in on_curves}
     if len(set(counted.values())) > 1:
         axes = "; ".join(f"{name} over {'tokens seen' if tokens else 'words'}" for name, tokens in counted.items())
         raise RunError(f"studies have curves over different units, which cannot share an axis: {axes}")
-    table = pd.concat([study.runs.rename(index=f"{study.name}/{{}}".format) for study in on_curves or studies])
+    table = renamed((study.name, study.runs) for study in on_curves or studies)
     configs = {f"{study.name}/{run}": config for study in studies for run, config in study.config.items()}
     first = _first(table)
     shared = [run for run, other in first.items() if run != other]
@@ -54,34 +58,29 @@ def combine(studies: Sequence[Study]) -> Study:
             raise RunError(f"study={study.name}: each of its runs is one of {', '.join(sorted(held))} too")
     table["group"], notes = group_names(table, configs)
     table["group"] = _apart(table, shared)
-    for study in studies:  # what a study says of its own names may not hold of these
+    for study in studies:  # a study's notes on its own names may not hold for these
         notes += [note for note in study.notes if note not in group_names(study.runs, study.config)[1]]
     problems = [study.problems.assign(run=study.name + "/" + study.problems["run"]) for study in studies]
     twice = [{"run": run, "status": SHARED, "reason": f"the same as {first[run]}, which is counted"} for run in shared]
-    runs = by_group(table.drop(index=shared))
     return Study(
-        SEPARATOR.join(study.name for study in studies),
-        runs,
-        pd.concat([*problems, pd.DataFrame(twice, columns=list(PROBLEMS))], ignore_index=True),
-        list(dict.fromkeys(notes)),
-        configs,
-        {f"{study.name}/{run}": folder for study in studies for run, folder in study.folders.items()},
-        {f"{study.name}/{run}": scores for study in studies for run, scores in study.scores.items()},
-        *(
-            pd.concat([getattr(study, which).rename(index=f"{study.name}/{{}}".format) for study in studies])
-            for which in ("unplaced", "untrained")
-        ),
+        name=SEPARATOR.join(study.name for study in studies),
+        runs=by_group(table.drop(index=shared)),
+        problems=pd.concat([*problems, pd.DataFrame(twice, columns=list(PROBLEMS))], ignore_index=True),
+        notes=list(dict.fromkeys(notes)),
+        config=configs,
+        folders={f"{study.name}/{run}": folder for study in studies for run, folder in study.folders.items()},
+        scores={f"{study.name}/{run}": scores for study in studies for run, scores in study.scores.items()},
+        unplaced=renamed((study.name, study.unplaced) for study in studies),
+        untrained=renamed((study.name, study.untrained) for study in studies),
     )
 
 
 def _first(table: pd.DataFrame) -> dict[str, str]:
     """Return, for each run, the first one that it is a copy of: copies share an id and a start time."""
-    seen: dict[tuple[str, str], str] = {}
-    first = {}
-    for run, manifest in table["manifest"].items():
-        key = (str(run).partition("/")[2], manifest.get("started") or str(run))
-        first[str(run)] = seen.setdefault(key, str(run))
-    return first
+    firsts: dict[tuple[str, str], str] = {}
+    manifests = {str(run): manifest for run, manifest in table["manifest"].items()}
+    keys = {run: (run.partition("/")[2], manifest.get("started") or run) for run, manifest in manifests.items()}
+    return {run: firsts.setdefault(key, run) for run, key in keys.items()}
 
 
 def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
@@ -97,8 +96,8 @@ def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
 def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> tuple[list[str], list[str]]:
     """Return the labels of scores (`score_labels`) that all combined studies have, and notes on the others.
 
-    Raises RunError where there are none: under another policy, or on another part of a benchmark, scores have another
-    label, and so this names the difference.
+    Raises RunError if there are none. Under another policy, or on another part of a benchmark, scores have another
+    label, so that the message names the difference.
     """
     if len(names) == 1:
         return score_labels(study, benchmark), []
@@ -106,10 +105,8 @@ def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> 
     everywhere = [label for label in of[names[0]] if all(label in labels for labels in of.values())]
     if not everywhere:
         scored = "; ".join(f"{name} on {', '.join(labels)}" for name, labels in of.items())
-        raise RunError(
-            f"study={study.name}: no benchmark was scored in the same way in all of them ({scored}); score one of them "
-            "as the other was"
-        )
+        problem = f"no benchmark was scored in the same way in all of them ({scored})"
+        raise RunError(f"study={study.name}: {problem}; score one of them as the other was")
     alone = {name: [label for label in labels if label not in everywhere] for name, labels in of.items()}
     return everywhere, [
         f"Not compared, as not all studies were scored on it: {', '.join(labels)} of {name}."

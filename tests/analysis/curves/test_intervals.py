@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,16 +16,16 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, slope_weights
-from analysis.curves.groups import fit_group, slope_limits
+from analysis.curves.groups import fit_group, rank_limits, slope_limits
 from analysis.curves.intervals import (
     Interval,
     at_least,
+    fit_lines,
     resampled_accuracies,
     resampled_runs,
     run_terms,
     single_judgements,
 )
-from analysis.curves.ranks import rank_limits
 from analysis.curves.variance import (
     cluster_weights,
     judgement_variance,
@@ -270,8 +271,9 @@ def test_ranks_have_limits():
     design = Design(1.0 * size, size, np.tile(np.arange(5), 4), False)
     noise = np.random.default_rng(3).normal(0, 0.01, (20, 4))
     y = design.x[:, None] * np.array([0.3, 0.1, 0.101, -0.2]) + noise
-    slope = design.contrast @ y
-    low, high = rank_limits(Interval.T_SIZES, design, slope, np.zeros(4), y, 0.95)
+    line, errors = fit_lines(design.x, y, design.weights), SimpleNamespace(floor=np.zeros(4))
+    fit = SimpleNamespace(method=Interval.T_SIZES, design=design, line=line, errors=errors, y=y)
+    low, high = rank_limits(fit, np.ones(4, dtype=bool), 0.95)
     assert (low.tolist(), high.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
     changes = [np.polyfit(design.x, y[:, 1] - y[:, k], 1)[0] for k in (0, 2, 3)]
     assert changes[0] < 0 < changes[2]
