@@ -195,7 +195,7 @@ def _tracked(config: AnalysisConfig) -> list[Study]:
 
 
 def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
-    return {run: asked.point for run, asked in asked_runs(config.paths.runs, study).items()}
+    return {run: request.point for run, request in asked_runs(config.paths.runs, study).items()}
 
 
 def _published(config: AnalysisConfig) -> None:

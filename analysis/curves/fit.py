@@ -8,8 +8,8 @@ Two questions have two intervals, of which the first is the primary one:
   two are crossed, not nested. Paradigms are fixed in both.
 
 Sizes weigh equally, however many runs of each are finished. With five runs or more at each size the interval is a
-crossed bootstrap; with fewer a t interval that lets the spread between runs differ by size
-(analysis/curves/intervals.py). Each row names its own. What the runs cannot support is NaN, and `note` says why.
+crossed bootstrap; with fewer a t interval that lets the spread between runs differ by size (intervals.py). Each row
+names its own. A statistic that the runs cannot support is NaN, and `note` says why.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def spread_limits(
 def wilson_limits(mean: Array, square: Array) -> tuple[Array, Array]:
     """Return Wilson's limits of shares (Brown, Cai and DasGupta 2001, equation 4).
 
-    `square`: quantile^2 / number of trials.
+    `square`: quantile^2 / number of trials. statsmodels' `proportion_confint` takes the normal quantile only.
     """
     centre = (mean + square / 2) / (1 + square)
     half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)

@@ -40,8 +40,7 @@ from analysis.study.judgements import Judgements
 class GroupFit:
     """Least-squares lines of a group's runs, one for each unit, with the errors of their slopes.
 
-    outcome: (R, P) of the group's runs; y: (R, U) their accuracies. method: how the intervals are estimated, with a note
-    on it.
+    outcome: (R, P) of the group's runs; y: (R, U) their accuracies. method: of the intervals, with a note on it.
     """
 
     group: str
@@ -147,7 +146,7 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
 
 
 def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) -> Numbers:
-    """Return the least and the greatest rank of the slopes of some units, (2, units), simultaneously; 1 is the steepest.
+    """Return simultaneous limits of the ranks of slopes, (2, units); 1 is the steepest. `units`: a (U,) mask.
 
     Every two slopes are compared, paired by run, and p values corrected by Holm's method over all pairs. A slope's
     least rank is 1 more than the number of slopes that are steeper by these tests; its greatest is the number of slopes

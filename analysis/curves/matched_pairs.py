@@ -31,7 +31,7 @@ from eval.scores.files import read_scores, score_path
 
 GENERATED = "generated"
 FROZEN = ("blimp", "climp")
-_VOCABULARY = re.compile(r"(study|run)-k\d+|words-.+")  # the part of a label that says what words its pairs are made of
+_VOCABULARY = re.compile(r"(study|run)-k\d+|words-.+")  # the part of a label that names the words of its pairs
 SHARES = ["group", "level", "name", "from_words", "to_words", "runs", "slope_any", "slope_known", "share", "low",
           "high", "bounded"]  # fmt: skip
 MIN_PAIRS = 50  # of a paradigm, matched, for it to be compared

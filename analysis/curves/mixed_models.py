@@ -1,9 +1,9 @@
 """A binomial model of runs x paradigms: gain in log-odds per doubling of the words.
 
-Near the ceiling an accuracy has little room left, and so has a line; log-odds have. The likelihood is binomial, with
-counts of right and wrong pairs: empirical logits, log((right + .5) / (wrong + .5)), lie too near to 0 where few pairs
-are wrong, and flatten a slope. Unlike everywhere else paradigms are random here: the slope is one over paradigms like
-these, so its interval answers another question than those of curves.
+Near the ceiling an accuracy has little room left; log-odds have. The likelihood is binomial, with counts of right and
+wrong pairs: empirical logits, log((right + .5) / (wrong + .5)), lie too near to 0 where few pairs are wrong, and
+flatten a slope. Unlike everywhere else paradigms are random here: the interval is over paradigms like these, and
+answers another question than those of curves.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
     exog = np.column_stack([x, np.eye(paradigms)[of_paradigm]])
     counts = np.column_stack([right.ravel(), (pairs - right).ravel()])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PerfectSeparationWarning)  # told by the size of the error
+        warnings.simplefilter("ignore", PerfectSeparationWarning)  # the size of the error shows it
         model = GLM(counts, exog, family=Binomial()).fit()
     slope = float(model.params[0])
     if not model.converged or not model.bse[0] < LARGEST_ERROR:
@@ -90,10 +90,8 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
         degrees, over = min(degrees, paradigms - 1), f"{over} and paradigms"
     error = float(np.sqrt(variance))
     half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-    return row | {
-        "slope": slope, "low": slope - half, "high": slope + half, "error": error, "degrees": degrees, "over": over,
-        "note": "",
-    }  # fmt: skip
+    limits = {"low": slope - half, "high": slope + half}
+    return row | {"slope": slope, **limits, "error": error, "degrees": degrees, "over": over, "note": ""}
 
 
 def _no_model(design: Design, paradigms: int) -> str:
@@ -114,7 +112,8 @@ def _jackknife(exog: Array, information: Array, residuals: Array, clusters: Numb
     """Return the variance of a binomial model's first coefficient, leaving out whole clusters of rows in turn.
 
     (N, C) `exog`, (N,) binomial variances and residuals (of counts) at the fit, (N,) numbers of clusters. The estimate
-    without a cluster is that of one step of scoring from the estimate with all (Pregibon 1981).
+    without a cluster is that of one step of scoring from the estimate with all (Pregibon 1981); statsmodels' influence
+    measures leave out single rows only.
     """
     numbers = np.unique(clusters)
     total = exog.T @ (exog * information[:, None])

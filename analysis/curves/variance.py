@@ -2,8 +2,8 @@
 
 A slope is a sum over runs c @ y. Its variance over new runs holds the chance in single judgements, and so does that
 over new pairs; in their sum it is counted twice (in a bootstrap of crossed factors three times: Owen 2007, section 3).
-The residual of the two-way layout of runs x pairs estimates it, and is taken off once, as in the variance components of
-a crossed random-effects design (Searle, Casella and McCulloch 1992, section 4.3).
+The residual of the two-way layout of runs x pairs estimates it, and is subtracted once, as in the variance components
+of a crossed random-effects design (Searle, Casella and McCulloch 1992, section 4.3).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
 class RunTerms:
     """Contributions of clusters of runs to a contrast c @ y: their squares add up to its variance over new runs.
 
-    weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,) clusters
-    of one stratum have a spread in common, and each stratum has its own.
+    weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,), of each
+    cluster; each stratum has a spread of its own.
     """
 
     weights: Array
@@ -77,13 +77,13 @@ class RunTerms:
         `shared`: (J of other,) the cluster here that each cluster there is one draw with, or -1. Strata that share no
         cluster stay apart (Welch 1947).
         """
-        own, there = len(self.weights), len(other.weights)
-        row = np.where(shared >= 0, shared, own + np.arange(there))
-        weights = np.zeros((own + there, self.weights.shape[1] + other.weights.shape[1]))
+        own, others = len(self.weights), len(other.weights)
+        row = np.where(shared >= 0, shared, own + np.arange(others))
+        weights = np.zeros((own + others, self.weights.shape[1] + other.weights.shape[1]))
         weights[:own, : self.weights.shape[1]] = self.weights
         weights[row, self.weights.shape[1] :] = -other.weights
         apart = other.stratum + self.stratum.max() + 1
-        joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(there) if shared[j] >= 0}
+        joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(others) if shared[j] >= 0}
         strata = np.asarray([joined.get(int(s), int(s)) for s in apart])
         return RunTerms(weights, np.append(self.stratum, strata))
 
@@ -95,11 +95,11 @@ def robust_terms(
 
     c (R,) such that c @ y is a coefficient of the regression on `model` (R, M) with `run_weights` (R,), which make
     sizes weigh equally and say nothing about the spread. With M = I - X (X'WX)^-1 X'W, residuals of a cluster are
-    multiplied by B^-1/2, B being its block of M M': their covariance if runs are independent and of one spread. So
-    power 1/2 is CR2 with the identity as working covariance (Pustejovsky and Tipton 2018, section 2.1), of single runs
-    HC2: unbiased at equal spread whatever the weights. `jackknife` leaves a cluster out altogether: by M^-1 of its
-    block: HC3 of single runs (MacKinnon and White 1985), never below HC2. NaN where a cluster alone determines a
-    coefficient.
+    multiplied by B^-1/2, B being its block of M M', their covariance if runs are independent and of one spread: CR2
+    with the identity as working covariance (Pustejovsky and Tipton 2018, section 2.1), HC2 for single runs, unbiased at
+    equal spread whatever the weights. `jackknife` multiplies by M^-1 of the block instead: HC3 for single runs
+    (MacKinnon and White 1985), never below HC2. NaN where a cluster alone determines a coefficient. statsmodels has HC2
+    and HC3, but neither CR2 nor the terms, which paired differences subtract.
     """
     weighted = model * run_weights[:, None]
     residual = np.eye(len(c)) - model @ np.linalg.pinv(model.T @ weighted) @ weighted.T  # (R, R) M
@@ -138,14 +138,11 @@ def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
 def satterthwaite(variances: Array, degrees: Array) -> Array:
     """Return the (U,) degrees of freedom of a sum of (S, U) independent variances; degrees (S, 1) or (S, U).
 
-    Satterthwaite 1946, equation 17. Infinite where nothing varies.
+    Satterthwaite 1946, equation 17 (statsmodels has that of two means only). Infinite where nothing varies.
     """
-    total = variances.sum(axis=0)
     parts = (variances**2 / degrees).sum(axis=0)
-    total_degrees: Array = np.where(
-        parts > 0, total**2 / np.where(parts > 0, parts, 1), np.where(parts == 0, np.inf, np.nan)
-    )
-    return total_degrees
+    ratio = variances.sum(axis=0) ** 2 / np.where(parts > 0, parts, 1)
+    return np.asarray(np.where(parts > 0, ratio, np.where(parts == 0, np.inf, np.nan)))
 
 
 def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds: Numbers, units: Array) -> Array:
@@ -191,9 +188,9 @@ def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
     """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text_variance`."""
     counts = np.bincount(size)
     known = counts > 1
-    if not known.any():
-        return np.zeros((len(counts), y.shape[1]))
     spread = np.zeros((len(counts), y.shape[1]))
+    if not known.any():
+        return spread
     for s in np.flatnonzero(known):
         spread[s] = y[size == s].var(axis=0, ddof=1)
     spread[~known] = spread[known].mean(axis=0)
@@ -206,8 +203,8 @@ def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:
     """Return the (U,) variance of the slope over new draws of pairs within paradigms; `slope_of_pair` is (P,).
 
     The slope of a unit is a mean over paradigms of means over pairs of each pair's own slope, so its variance over
-    pairs is sum over paradigms of weight^2 s^2 / n, s^2 being the variance of pairs' slopes. NaN where a
-    paradigm has one pair.
+    pairs is the sum over paradigms of weight^2 s^2 / n, s^2 being the variance of pairs' slopes. NaN where a paradigm
+    has one pair.
     """
     sizes = np.diff(bounds)
     means = np.add.reduceat(slope_of_pair, bounds[:-1]) / sizes

@@ -1,7 +1,7 @@
 """The words at which curves reach people's accuracy: from the line by Fieller's theorem, from other shapes by profile.
 
-Everything is on the scale of log2(words), and nothing says that a curve goes on as it began. People judged few pairs,
-and judgements of one pair are correlated: the sampling error of their accuracy includes that clustering
+Everything is on the scale of log2(words); whether a curve goes on as it began is unknown. People judged few pairs, and
+judgements of one pair are correlated: the sampling error of their accuracy includes that clustering
 (`PublishedPeople`).
 """
 

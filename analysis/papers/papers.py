@@ -163,7 +163,7 @@ def _slopes() -> Exhibit:
     table = rows.pivot(index="phenomenon", columns="model", values="slope").loc[order].rename_axis(None, axis=1)
     about = (
         "Section 6.3: accuracy gained per doubling of the text, from 1/8M to 64M words, five samples at each size. "
-        "Only the steepest and the shallowest are told; the accuracies that they were fitted to are not published."
+        "Only the steepest and the shallowest are published, and not the accuracies that they were fitted to."
     )
     cells = dict.fromkeys(table.columns, slope_text)
     return Exhibit("blimp-slopes", "Slopes of learning curves", about, table.reset_index(), cells=cells)

@@ -261,12 +261,12 @@ def _rounded(count: int) -> str:
     return str(count)
 
 
-def _missing(expected: Mapping[str, str], there: Sequence[str]) -> list[dict[str, str]]:
+def _missing(expected: Mapping[str, str], known: Sequence[str]) -> list[dict[str, str]]:
     """List the runs of the declared grid without a folder, and similar ones under another configuration."""
     problems = []
     for run, point in expected.items():
-        if run not in there:
-            like = [other for other in there if other.rpartition("-")[0] == run.rpartition("-")[0]]
+        if run not in known:
+            like = [other for other in known if other.rpartition("-")[0] == run.rpartition("-")[0]]
             reason = f"{', '.join(like)} has another configuration than requested" if like else ""
             problems.append({"run": point, "status": MISSING, "reason": reason})
     return problems
