@@ -8,6 +8,7 @@ judgements of one pair are correlated: the sampling error of their accuracy incl
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,22 +174,22 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     below 0, or the profile holds no text of up to 1e20 words), none (no interval, or no slope).
     """
     units = units_of(judged.pairs)
-    wanted = people[people["level"] != "paradigm"]
-    known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in wanted.to_dict("records")}
+    rows_of_people = people[people["level"] != "paradigm"].to_dict("records")
+    known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in rows_of_people}
     rows = []
     for fit in fit_groups(judged, units, config.interval):
-        has_shapes = len(np.unique(fit.design.size)) >= MIN_SIZES and not fit.design.trajectory
+        design = fit.design
+        has_shapes = len(design.counts) >= MIN_SIZES and not design.trajectory
         for u, row in _from_lines(fit, known, config).items():
             rows.append({"group": fit.group, **row})
-            if has_shapes:
-                at = row["people"]
-                shapes = [shape for shape in shapes_for(fit.design.x, None) if shape.can_reach(at)]
-                fits = [fit_shape(shape, fit.design.x, fit.y[:, u], fit.design.weights) for shape in shapes]
-                best = preferred(fits)
-                if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
-                    other = _from_shape(best, at, row["people_error"], config.confidence, fit.design.nested)
-                    same = ("level", "name", "people", "people_error", "last_words")
-                    rows.append({"group": fit.group, **{key: row[key] for key in same}, **other})
+            if not has_shapes:
+                continue
+            at, error = row["people"], row["people_error"]
+            shapes = [shape for shape in shapes_for(design.x, None) if shape.can_reach(at)]
+            fits = [fit_shape(shape, design.x, fit.y[:, u], design.weights) for shape in shapes]
+            best = preferred(fits)
+            if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
+                rows.append({**rows[-1], **_from_shape(best, at, error, config.confidence, design.nested)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -230,15 +231,18 @@ def _from_lines(
             status, limits = UNBOUNDED, [limits[1] if low[u] < x.mean() < high[u] else math.nan, math.inf]
         else:
             status = ESTIMATED
-        words = dict(zip(("words", "low", "high"), map(words_at, (reach, *limits)), strict=True))
         if status == REACHED and not slope[u] > 0:
-            words["words"] = math.nan
-        row = {
-            "level": key[0], "name": key[1], "fit": LINE, "people": accuracy[u], "people_error": error[u],
-            "last_words": words_at(last), "last_accuracy": fitted, **words, "status": status, "note": "; ".join(note),
-        }  # fmt: skip
-        rows[u] = {**row, "text": described(row)}
+            reach = math.nan
+        unit = {"level": key[0], "name": key[1], "people": accuracy[u], "people_error": error[u]}
+        rows[u] = {**unit, "last_words": words_at(last), **_row(LINE, fitted, (reach, *limits), status, note)}
     return rows
+
+
+def _row(fit: str, last_accuracy: float, reach: Sequence[float], status: str, note: list[str]) -> dict[str, Any]:
+    """Return the columns that a fit gives; `reach`: log2(words) at which it reaches people, and their limits."""
+    words = dict(zip(("words", "low", "high"), map(words_at, reach), strict=True))
+    row = {"fit": fit, "last_accuracy": last_accuracy, **words, "status": status, "note": "; ".join(note)}
+    return {**row, "text": described(row)}
 
 
 def _from_shape(fit: Fit, people: float, error: float, confidence: float, nested: bool) -> dict[str, Any]:
@@ -262,9 +266,7 @@ def _from_shape(fit: Fit, people: float, error: float, confidence: float, nested
             note.append("the ceiling lies below people")
         else:
             status = ESTIMATED if math.isfinite(high) else UNBOUNDED
-    limits = dict(zip(("words", "low", "high"), map(words_at, (reach, low, high)), strict=True))
-    row = {"fit": fit.shape.name, "last_accuracy": fitted, **limits, "status": status, "note": "; ".join(note)}
-    return {**row, "text": described(row)}
+    return _row(fit.shape.name, fitted, (reach, low, high), status, note)
 
 
 def profile_limits(fit: Fit, people: float, error: float, confidence: float) -> tuple[float, float]:

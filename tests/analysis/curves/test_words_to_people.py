@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.curves.groups import fit_group
-from analysis.curves.shapes import fit_shape, fit_shapes, line, sigmoid
+from analysis.curves.shapes import fit_shape, fit_shapes, line, power_law, sigmoid
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import (
     COLUMNS,
@@ -143,6 +143,16 @@ def test_the_profile_of_a_sigmoid():
     assert wider[0] < low
     assert high < wider[1]
     assert profile_limits(fit, 0.999, 0.0, 0.95) == (math.inf, math.inf)
+
+
+def test_limits_where_a_second_start_leads_to_a_lower_minimum():
+    """A power law without a trend: its excess at one place depends on the start, which must not end the search."""
+    x = np.repeat(np.linspace(0, 9, 8) + np.log2(125_000), 3)
+    right = [33, 27, 25, 21, 25, 27, 16, 19, 21, 26, 17, 22, 27, 24, 21, 22, 26, 27, 24, 24, 27, 27, 19, 27]
+    fit = fit_shape(power_law(x), x, np.array(right) / 40)
+    low, high = profile_limits(fit, 0.7, math.nan, 0.95)
+    assert low < high
+    assert math.isfinite(low)
 
 
 def test_mean_and_slope_vary_as_runs_within_sizes_do():
