@@ -31,7 +31,7 @@ from analysis.papers.statements import (
     climp_models,
     methods_measures,
 )
-from analysis.published import published_file, published_perplexity, published_slopes
+from analysis.published import published_file
 from eval.published import read_published
 
 _SENTENCES = ("0.4M", "2M", "21.5M")  # sizes of Xiang et al. 2021, in sentences
@@ -158,7 +158,7 @@ def _blimp(accuracies: pd.DataFrame) -> list[Exhibit]:
 
 
 def _slopes() -> Exhibit:
-    rows = published_slopes()
+    rows = published_file("slopes")
     order = list(dict.fromkeys(rows["phenomenon"]))
     table = rows.pivot(index="phenomenon", columns="model", values="slope").loc[order].rename_axis(None, axis=1)
     about = (
@@ -170,7 +170,7 @@ def _slopes() -> Exhibit:
 
 
 def _perplexity() -> Exhibit:
-    rows = published_perplexity()
+    rows = published_file("perplexity")
     x, y = np.log2(rows["words"].to_numpy(dtype=float)), np.log2(rows["perplexity"].to_numpy(dtype=float))
     factor = float(2 ** np.polyfit(x, y, 1)[0])
     about = (
@@ -232,15 +232,8 @@ def _methods(rows: pd.DataFrame) -> list[Exhibit]:
             "Table 3: deviation over templates",
             "Standard deviation of the accuracies of the five templates.",
             single["sd"],
-            drawn=False,
         ),
-        _by_model(
-            "methods-table9",
-            "Table 9: best template",
-            "The highest accuracy of a template.",
-            single["best"],
-            drawn=False,
-        ),
+        _by_model("methods-table9", "Table 9: best template", "The highest accuracy of a template.", single["best"]),
         _by_model(
             "methods-table5",
             "Table 5: ensembles",
@@ -253,14 +246,13 @@ def _methods(rows: pd.DataFrame) -> list[Exhibit]:
             "Table 10: share of A answers",
             "How often ab_prompt answers A, where A is right half of the time.",
             single["share of A"],
-            drawn=False,
         ),
         _lengths(single["correlation"]),
     ]
 
 
-def _by_model(name: str, heading: str, about: str, rows: pd.DataFrame, *, drawn: bool = True) -> Exhibit:
-    """Return a row per method, a column per benchmark and model."""
+def _by_model(name: str, heading: str, about: str, rows: pd.DataFrame) -> Exhibit:
+    """Return one measure: a row per method, a column per benchmark and model; accuracies are drawn too."""
     named = rows.assign(of=rows["benchmark"].map({"blimp": "", "climp": "CLiMP "}) + rows["model"])
     order, columns = list(dict.fromkeys(named["method"])), list(dict.fromkeys(named["of"]))
     table = named.pivot(index="method", columns="of", values="value").loc[order, columns]
@@ -271,8 +263,8 @@ def _by_model(name: str, heading: str, about: str, rows: pd.DataFrame, *, drawn:
         chart = matrix_chart(part, "method", "model", "value", domain=(0.5, 1.0), width=width, legend="accuracy")
         return chart.properties(title=_TITLES[benchmark])
 
-    charts = {benchmark: partial(draw, benchmark) for benchmark in _TITLES}
-    return Exhibit(name, heading, about, shown, charts=charts if drawn else {})
+    drawn = _TITLES if (rows["measure"] == "accuracy").all() else {}
+    return Exhibit(name, heading, about, shown, charts={benchmark: partial(draw, benchmark) for benchmark in drawn})
 
 
 def _lengths(rows: pd.DataFrame) -> Exhibit:

@@ -28,12 +28,12 @@ from analysis.measures.accuracies import (
     pooled_loss,
     wide,
 )
-from analysis.published import published_file, published_slopes
+from analysis.published import published_file
 
 NEURAL = ("LSTM", "TXL", "GPT-2")  # of Warstadt et al. 2020; the fourth model is the 5-gram
 COLUMNS = ["place", "statement", "relation", "value", "tolerance", "ours", "agrees", "chosen", "note"]
 _TRAINED_ON = {"LSTM": 83e6, "TXL": 103e6}  # words; Warstadt et al. 2020, section 4
-_SLOPES = {"LSTM": "LSTM", "TXL": "Transformer-XL"}  # published_slopes names them so
+_SLOPES = {"LSTM": "LSTM", "TXL": "Transformer-XL"}  # as slopes.csv names them
 # Paradigms of each phenomenon of CLiMP (Xiang et al. 2021, table 1; its coverb and classifier are swapped there).
 CLIMP_PARADIGMS = {
     "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
@@ -145,7 +145,7 @@ def _losses(accuracies: pd.DataFrame) -> dict[str, float]:
 
 def _words_to_people(values: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Return the words at which the published slope reaches people, from the accuracy of the fully trained model."""
-    rows = published_slopes()[["model", "phenomenon", "slope"]].to_numpy()
+    rows = published_file("slopes")[["model", "phenomenon", "slope"]].to_numpy()
     slopes = {(model, name): float(slope) for model, name, slope in rows}
     measures = {}
     for model, words in _TRAINED_ON.items():

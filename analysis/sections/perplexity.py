@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import perplexity_chart
 from analysis.measures.perplexity import perplexity_curves
-from analysis.published import published_perplexity
+from analysis.published import published_file
 from analysis.sections.section import Report, Section, contributes
 
 
@@ -35,7 +35,7 @@ def perplexity_exhibits(section: Section, confidence: float) -> list[Exhibit]:
         "Validation text of the corpus, total nats per reference word with the end of sentences included; " + unknown,
     ]
     if section.label == "blimp":
-        published = published_perplexity()
+        published = published_file("perplexity")
         averages = ", ".join(f"{row.perplexity:,.4g} at {row.words:,.0f} words" for row in published.itertuples())
         source = published["source"].iloc[-1]
         about.append(f"Published averages on another text and vocabulary, for orientation only: {averages} ({source}).")

@@ -21,7 +21,7 @@ from analysis.exhibits.tables.text import (
     table_digits,
     title,
 )
-from analysis.published import published_slopes
+from analysis.published import published_file
 from pairscale.files import write_text
 
 # The published model whose architecture a model has, by the first part of its name.
@@ -38,7 +38,7 @@ def architecture(model: str) -> str | None:
 def with_published(slopes: pd.DataFrame, runs: pd.DataFrame, benchmark: str) -> pd.DataFrame:
     """Add the columns published_model and published_slope, of the same architecture (BLiMP only)."""
     models = runs.drop_duplicates("group").set_index("group")["model"]
-    published = published_slopes().rename(columns={"model": "published_model", "slope": "published_slope"})
+    published = published_file("slopes").rename(columns={"model": "published_model", "slope": "published_slope"})
     if benchmark != "blimp":
         published = published.iloc[:0]
     named = slopes.assign(published_model=slopes["group"].map(models).map(architecture), level_name=slopes["name"])

@@ -15,7 +15,7 @@ from analysis.curves.fit import fit_curves
 from analysis.exhibits.tables.latex import latex_escape, write_csv
 from analysis.exhibits.tables.slopes import architecture, slope_table, terminal_table, with_published, write_latex
 from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, title
-from analysis.published import published_perplexity, published_slopes
+from analysis.published import published_file
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.questionnaire.agreement import agreement_table
@@ -38,11 +38,11 @@ def curves(tmp_path_factory):
 
 
 def test_published_numbers_are_the_papers():
-    slopes = published_slopes().set_index(["model", "phenomenon"])["slope"]
+    slopes = published_file("slopes").set_index(["model", "phenomenon"])["slope"]
     assert slopes["LSTM", "anaphor_agreement"] == 0.0623
     assert slopes["Transformer-XL", "island_effects"] == 0.0039
     assert len(slopes) == 9
-    assert published_perplexity().set_index("words")["perplexity"].to_dict() == {
+    assert published_file("perplexity").set_index("words")["perplexity"].to_dict() == {
         125_000: 595, 1_000_000: 212, 8_000_000: 92.8, 64_000_000: 53,
     }  # fmt: skip
 
