@@ -26,7 +26,7 @@ from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_pu
 from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
-from analysis.report.wandb import track_analysis
+from analysis.report.tracking import track_analysis
 from analysis.sections.diagnostics import diagnostic_section
 from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside

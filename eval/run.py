@@ -18,14 +18,14 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, PretrainedConfig, score_label
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.run import ClozeWork
+from eval.grid import is_requested
 from eval.pairs import PairsWork
 from eval.scores.table import WIDTH
-from eval.wandb import track_scores
+from eval.tracking import track_scores
 from pairscale.command.line import search_path
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
 from train.runs.folder import DONE, RunFolder, config_digest, study_runs
-from train.runs.grid import is_asked_by_a_sweep
 from train.runs.provenance import versions
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _noted(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
         yield attempt
     except Exception as error:
         of_input = isinstance(error, (ConfigError, InputError)) and not attempt.began
-        if not of_input or is_asked_by_a_sweep(run, config.benchmark.name):
+        if not of_input or is_requested(run, config.benchmark.name):
             reasons = others | {label: f"{type(error).__name__}: {error}"}
             with suppress(WriteError):  # where the disk is full, the manifest cannot say so either
                 run.update_manifest(scoring_failed=reasons, scoring_commands=other_commands | _command(label))

@@ -20,6 +20,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from eval.config import EvalConfig
+from eval.grid import RequestedRun, read_grid, write_grid
 from eval.jobs import job_of, memory_of
 from pairscale.command.compose import REFUSALS, composed, to_config
 from pairscale.command.launchers.jobs import Job
@@ -28,7 +29,6 @@ from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, check_name
 from train.config import RunConfig
 from train.runs.folder import NO_STUDY, RunFolder, run_id
-from train.runs.grid import Asked, keep_grid, read_grid
 
 
 def output_folder(kind: str, *, _root_: DictConfig) -> str:
@@ -156,9 +156,9 @@ def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, s
     return {run_id(config): point for point, config in expected_points(experiment, overrides)}
 
 
-def asked_runs(runs: str | Path, study: str) -> dict[str, Asked]:
+def asked_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
     """The runs that there should be of a study, by run id: what its sweeps asked for, as they kept it
-    (train/runs/grid.py).
+    (eval/grid.py).
 
     Where none did, those of the experiment of the study's name; {} where there is none either.
     """
@@ -167,10 +167,12 @@ def asked_runs(runs: str | Path, study: str) -> dict[str, Asked]:
         return kept
     command = f"python -m eval -m experiment={study}"
     expected = expected_points(study)
-    return {run_id(config): Asked.of(point, config, config.benchmark.name, command) for point, config in expected}
+    return {
+        run_id(config): RequestedRun.of(point, config, config.benchmark.name, command) for point, config in expected
+    }
 
 
-def commands_of(asked: Iterable[Asked]) -> list[str]:
+def commands_of(asked: Iterable[RequestedRun]) -> list[str]:
     """The commands that asked for runs, each once, in their order."""
     return list(dict.fromkeys(command for one in asked for command in one.commands))
 
@@ -200,7 +202,7 @@ def keep_points(found: Iterable[tuple[list[str], DictConfig, EvalConfig]], comma
         if config.study:
             grids.setdefault(key, {})[shlex.join(named)] = config
     for (study, benchmark), runs in grids.items():
-        keep_grid(study, runs, benchmark, typed)
+        write_grid(study, runs, benchmark, typed)
 
 
 __all__ = ["jobs", "keep_points", "memory_of", "points"]  # of pairscale.command.rooms.Runs

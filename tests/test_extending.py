@@ -51,6 +51,8 @@ def test_the_plugin_of_the_page_works(plugin):
     assert folders == ["gru_tiny", "gru_tiny"]
     scores = list(plugin.glob("runs/mine/gru*/scores/slashes/*.parquet"))
     assert {path.stem for path in scores} >= {"lp", "per_token_squared"}
+    (points, _) = plugin.glob("runs/mine/gru*/points.jsonl")
+    assert "valid_ppl" in points.read_text()
     code = f"from eval import load_scorer; load_scorer({str(scores[0].parents[2])!r}).score(['The cats sleep .'])"
     subprocess.run([sys.executable, "-c", code], cwd=plugin, env=variables, check=True, timeout=200)
     assert "Runs of each size" in (plugin / "reports" / "mine" / "report.html").read_text()

@@ -1,14 +1,14 @@
-"""The types of the configuration groups `recipe`, `logger` and `trainer` (values: conf/)."""
+"""The types of the configuration of a run and of its group `trainer` (values: conf/)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST, CorporaConfig
-from pairscale.command.schemas import store_schemas
 from pairscale.errors import (
     ConfigError,
     check_between,
@@ -18,32 +18,13 @@ from pairscale.errors import (
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
 from train.recipes import CountedConfig, RecipeConfig
+from train.trackers.tracker import LoggerConfig
 
 ACCELERATORS = ("auto", "cpu", "gpu")
 PRECISIONS = ("fp32", "bf16")
-LOGGERS = ("csv", "wandb", "tensorboard")
-WANDB_MODES = ("online", "offline", "disabled")
-ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; last.ckpt, each time that it is written
 MAX_SNAPSHOTS = 1_000
-
-
-@dataclass
-class LoggerConfig:
-    """Where metrics go besides metrics.csv."""
-
-    name: str = MISSING
-    project: str | None = None
-    entity: str | None = None
-    mode: str | None = None  # wandb: online, offline or disabled; null: online where there is a key and a network
-    tags: list[str] = field(default_factory=list)  # wandb
-    artifacts: list[str] = field(default_factory=list)  # wandb: which of ARTIFACTS to keep there
-
-    def __post_init__(self) -> None:
-        check_choice("logger.name", self.name, LOGGERS)
-        if self.mode is not None:
-            check_choice("logger.mode", self.mode, WANDB_MODES)
-        for artifact in self.artifacts:
-            check_choice("logger.artifacts", artifact, ARTIFACTS)
+# The parts of a configuration that say what a run is; the rest is about this machine or one command.
+DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "tokenizer", "model", "recipe")
 
 
 @dataclass
@@ -115,4 +96,6 @@ class RunConfig(CorporaConfig):
             raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
 
 
-store_schemas("logger", logger_schema=LoggerConfig)
+def described(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a run's resolved configuration that says what the run is."""
+    return {key: config[key] for key in DESCRIBED if key in config}

@@ -13,12 +13,13 @@ from corpora.prepare import corpus_folder
 from corpora.text import text_manifest
 from pairscale.errors import RunError
 from pairscale.sizes import written
-from train.config import RunConfig
+from train.config import RunConfig, described
 from train.lightning_import import import_lightning
 from train.runs.attempt import Attempt
 from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
-from train.runs.wandb import Tracker, described, track_trained, tracked
+from train.runs.metrics import MetricsFile, exported_validation, numbers
+from train.trackers.tracker import Job, Tracker, tracked
 
 console = Console(stderr=True, highlight=False)
 
@@ -48,16 +49,33 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
                 check()
             plain: Any = OmegaConf.to_container(OmegaConf.structured(config))
             facts = described(plain)
-            with tracked(config.logger, "train", folder.path.name, config.study, folder.path, facts) as tracker:
-                if tracker is not None:
-                    tracker.catch_up(folder.metrics)
+            with tracked(config.logger, Job("train", folder.path.name, config.study, folder.path, facts)) as tracker:
+                track_points(tracker, folder)  # a killed process takes the latest ones with it
                 _train(config, folder, tracker, command)
-                if tracker is not None:
-                    track_trained(tracker, config, folder)
+                _track_result(tracker, config, folder)
     return folder
 
 
-def _train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, command: bool) -> None:
+def track_points(tracker: Tracker, folder: RunFolder) -> None:
+    """Track the points of metrics.csv that the tracker does not have."""
+    for row in MetricsFile(folder.metrics).rows:
+        tracker.log(numbers(row))
+
+
+def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> None:
+    """Track the results of a training run that is done and, if asked for, its model."""
+    manifest = folder.read_manifest()
+    names = ("sample_words", "words_seen", "tokens", "vocabulary", "parameters", "words_per_s", "wall_s", "attempts")
+    exported = exported_validation(folder.metrics, config.recipe.export)
+    track_points(tracker, folder)
+    tracker.summarise({name: manifest[name] for name in names if manifest.get(name) is not None})
+    tracker.summarise({f"exported/{name}": value for name, value in exported.items() if value is not None})
+    if "model" in config.logger.artifacts:
+        files = (folder.weights, folder.ngrams, folder.model, folder.tokenizer)
+        tracker.artifact(f"{folder.path.name}-model", "model", [file for file in files if file.exists()])
+
+
+def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool) -> None:
     # Imported here so that a command that trains nothing starts at once.
     if config.model.counted:
         from train.ngram import train_ngram

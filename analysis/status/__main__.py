@@ -10,11 +10,11 @@ from analysis.config import AnalysisConfig
 from analysis.status.removal import STUDY, confirmed, described, remove_runs, selected
 from analysis.status.report import report
 from analysis.status.states import SCORED, TRAINED, RunState, run_states
+from eval.grid import RequestedRun
 from eval.sweeps import asked_runs, commands_of
 from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
-from train.runs.grid import Asked
 
 
 def run(config: AnalysisConfig) -> None:
@@ -53,11 +53,11 @@ def run(config: AnalysisConfig) -> None:
         console.print(f"to go on: {as_typed(command)}", soft_wrap=True, markup=False)
 
 
-def _is_complete(state: RunState, requested: Asked) -> bool:
+def _is_complete(state: RunState, requested: RequestedRun) -> bool:
     return state.state == SCORED or (state.state == TRAINED and not requested.benchmarks)
 
 
-def _scored_by(state: RunState, requested: Asked | None) -> list[str]:
+def _scored_by(state: RunState, requested: RequestedRun | None) -> list[str]:
     """Return the sweeps that score a run again on the benchmarks that failed, if sweeps requested them all."""
     failed = {label.partition("+")[0] for label, _ in state.failed_on}
     if requested is None or not failed <= requested.benchmarks:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from analysis.status.states import BROKEN, MISSING, RUNNING, STOPPED, UNSCORED, RunState, scored_on
+from eval.grid import forget_runs, read_grid
 from pairscale.errors import ConfigError, RunError, RunInUse
-from train.runs.folder import FAILED, RunFolder
-from train.runs.grid import GRID_FOLDER, forget_runs, read_grid
+from train.runs.folder import FAILED, GRID, RunFolder
 
 ALL_FAILED, ALL_MISSING, STUDY = "failed", "missing", "study"
-OTHERS = (GRID_FOLDER, "local", "slurm", "multirun.yaml")  # what commands leave in a study's folder beside runs
+OTHERS = (GRID, "local", "slurm", "multirun.yaml")  # what commands leave in a study's folder beside runs
 
 
 def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunState]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from eval.grid import RequestedRun
 from pairscale.errors import RunError
 from pairscale.sizes import format_size, parse_size
 from train.runs.axes import labels
 from train.runs.folder import DONE, FAILED, RunFolder, TrainingState
-from train.runs.grid import Asked
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
 UNSCORED = "scoring failed"  # of a run whose training is done
@@ -53,7 +53,7 @@ class RunState:
     trained: bool = False
 
 
-def run_states(folder: Path, requested: Mapping[str, Asked]) -> list[RunState]:
+def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunState]:
     """Return all runs in a study's `folder` and those `requested`, by run id.
 
     A run has to be scored on the benchmarks that were asked of it, or of others where it was not asked for; on any

@@ -14,10 +14,10 @@ import pandas as pd
 
 from analysis.study.collect import UNSCORED, RunRecord, Study, assemble
 from analysis.study.judgements import Judgements, judged_by, no_such_scores, one_digest, paradigm_scores
-from eval.scores.record import PARADIGM_COLUMNS, read_record
+from eval.scores.record import PARADIGM_COLUMNS, RECORD, read_record
 from pairscale.errors import ConfigError, RunError
 from train.runs.folder import FAILED, UNFINISHED
-from train.runs.wandb import RECORD, answers, base_url, has_key
+from train.trackers.wandb import answers, base_url, has_key
 
 TIMEOUT = 30  # seconds that one request may take
 _STATES = {"running": UNFINISHED, "pending": UNFINISHED, "preempting": UNFINISHED, "finished": UNSCORED}

@@ -1,6 +1,6 @@
 """The record of a scored run: all of it that learning curves need, as one JSON text that a tracker can keep.
 
-    {"version", "run", "study", "config" (train.runs.wandb.DESCRIBED), "manifest", "validation",
+    {"version", "run", "study", "config" (train.config.DESCRIBED), "manifest", "validation",
      "scores": {label: {method: {"digest", "policy", "parameters", "over", "paradigms"}}}}
 
 `paradigms` are rows [phenomenon, paradigm, pairs, right, tie, unk], the last three as shares of the pairs: those whose
@@ -21,11 +21,12 @@ from eval.scores.accuracy import outcome, repeats_of, repeats_text, tied, unk_fr
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
 from pairscale.errors import RunError
 from pairscale.schema import FolderName, Positive, Share, parse_json
+from train.config import described
 from train.runs.folder import Manifest, RunFolder, StoredConfig
 from train.runs.metrics import exported_validation
-from train.runs.wandb import described
 
 RECORD_VERSION = 1
+RECORD = "record"  # name under which a tracker keeps it
 SHARES = ("right", "tie", "unk")
 PARADIGM_COLUMNS = ("phenomenon", "paradigm", "pairs", *SHARES)
 

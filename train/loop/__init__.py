@@ -2,5 +2,5 @@
 
 training.py reads from top to bottom; module.py has the steps, state.py what is carried between them, data.py and
 batches.py the order of the text, checkpoints.py and snapshots.py what is saved, preemption.py signals, ranks.py several
-devices, perplexity.py validation, device.py threads and precision, progress.py and loggers.py what is shown.
+devices, perplexity.py validation, device.py threads and precision, progress.py the progress bar.
 """

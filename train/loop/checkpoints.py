@@ -24,7 +24,7 @@ from rich.text import Text
 
 from pairscale.files import sha256_file, write_bytes
 from train.runs.folder import FIRST_CHECKPOINT, RunFolder
-from train.runs.wandb import Tracker
+from train.trackers.tracker import Tracker
 
 KEPT = 2
 UNREADABLE = (EOFError, RuntimeError, KeyError, ValueError, pickle.UnpicklingError)  # what torch.load raises

@@ -20,6 +20,7 @@ from train.loop.state import TrainState
 from train.models.base import LanguageModel
 from train.recipes import RecipeConfig
 from train.runs.export import save_model
+from train.trackers.tracker import Tracker
 
 LOG_POINTS = 200  # of the training loss over a run
 
@@ -32,7 +33,13 @@ class LanguageModelling(L.LightningModule):
     """
 
     def __init__(
-        self, config: RunConfig, model: LanguageModel, data: TrainingData, state: TrainState, preemption: Preemption
+        self,
+        config: RunConfig,
+        model: LanguageModel,
+        data: TrainingData,
+        state: TrainState,
+        preemption: Preemption,
+        tracker: Tracker | None,
     ):
         super().__init__()
         self.save_hyperparameters({"run": config.model.name, "seed": config.seed})
@@ -42,6 +49,7 @@ class LanguageModelling(L.LightningModule):
         self.batches = data.batches
         self.state = state
         self.preemption = preemption
+        self.tracker = tracker
         self.intervals = step_intervals(config.recipe, data.batches)
         self.checked = 0  # steps up to here were finite
 
@@ -94,7 +102,8 @@ class LanguageModelling(L.LightningModule):
             self._log_training(step)
         if final or step % self.intervals["validate"] == 0:
             self._validate(step)
-        self._publish(step)
+        if self.tracker is not None and (values := self.state.metrics.at(step)):
+            self.tracker.log(values)
         if step in self.state.snapshots.moments:
             self.check_finite()
             if self.state.ranks.first:
@@ -194,13 +203,6 @@ class LanguageModelling(L.LightningModule):
         state.metrics.add(step, {**at, **state.last.metrics()})
         group = self._optimizer.param_groups[0]
         group["lr"] = self.config.recipe.rate_after_validation(group["lr"], improved)
-
-    def _publish(self, step: int) -> None:
-        """Give what a step recorded to the loggers, as one point."""
-        if values := self.state.metrics.at(step):
-            for logger in self.loggers:
-                # words seen, not steps, are what runs of different batch sizes share
-                logger.log_metrics(values, step=self.batches.words_seen(step))
 
     @property
     def _optimizer(self) -> torch.optim.Optimizer:

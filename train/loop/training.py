@@ -22,7 +22,6 @@ from train.config import RunConfig
 from train.loop.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
 from train.loop.data import TrainingData
 from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
-from train.loop.loggers import loggers
 from train.loop.module import LanguageModelling
 from train.loop.perplexity import evaluate
 from train.loop.preemption import Preemption
@@ -35,7 +34,7 @@ from train.models.config import architectures
 from train.runs.export import read_description
 from train.runs.folder import DONE, RunFolder
 from train.runs.provenance import machine
-from train.runs.wandb import Tracker
+from train.trackers.tracker import Tracker
 
 
 def train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
@@ -73,7 +72,7 @@ class Training:
         snapshots = Snapshots(folder, config.trainer.snapshots, self.data.batches)
         self.state = TrainState(folder, self.data.batches, snapshots, ranks)
         self.preemption = Preemption()
-        self.module = LanguageModelling(config, self.model, self.data, self.state, self.preemption)
+        self.module = LanguageModelling(config, self.model, self.data, self.state, self.preemption, tracker)
         progress = TrainingProgress(self.state, show=config.trainer.progress)
         artifacts = tracker if "checkpoint" in config.logger.artifacts else None
         self.trainer = L.Trainer(
@@ -82,7 +81,7 @@ class Training:
             strategy=_strategy(config, ranks),
             precision="bf16-mixed" if config.precision == "bf16" else "32-true",
             max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
-            logger=loggers(config, folder, tracker) if ranks.first else False,
+            logger=False,  # the module writes metrics.csv and calls the tracker
             callbacks=[progress, self.preemption] if ranks.first else [self.preemption],
             enable_checkpointing=False,
             enable_progress_bar=False,

@@ -5,15 +5,22 @@ from __future__ import annotations
 import contextlib
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Any, TypedDict
 
 from omegaconf import OmegaConf
 
-from pairscale.errors import ConfigError, InputError, WriteError
+from pairscale.errors import ConfigError, InputError, RunError, WriteError
 from pairscale.files import write_bytes, write_text
+from pairscale.schema import read_json
 from train.config import RunConfig
-from train.runs.folder import FAILED, UNFINISHED, RunFolder, config_digest
-from train.runs.grid import is_asked_by_a_sweep
+from train.runs.folder import FAILED, GRID, UNFINISHED, RunFolder, config_digest
 from train.runs.provenance import git_state, versions
+
+
+class _Sweep(TypedDict):
+    """Schema of what is read of a file of the study's grid: the runs of a sweep, by id."""
+
+    runs: dict[str, Any]
 
 
 class Attempt:
@@ -55,7 +62,7 @@ class Attempt:
         folder = self.folder
         with contextlib.suppress(WriteError):  # if the disk is full the manifest cannot say so: `error` goes up anyway
             bad_input = isinstance(error, (ConfigError, InputError)) and folder.read_manifest() == self._begun
-            if not bad_input or is_asked_by_a_sweep(folder):
+            if not bad_input or _is_requested(folder):
                 folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
             else:  # nothing was done: a name mistyped, or a text that is not there
                 self._undo()
@@ -76,3 +83,12 @@ class Attempt:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _is_requested(run: RunFolder) -> bool:
+    """Return True if a sweep requested a run, or if the grid of its study cannot be read."""
+    try:
+        sweeps = [read_json(path, _Sweep, RunError, "") for path in run.path.parent.glob(f"{GRID}/*.json")]
+    except RunError:
+        return True
+    return any(run.path.name in sweep["runs"] for sweep in sweeps)

@@ -37,6 +37,7 @@ from train.config import RunConfig
 MANIFEST_VERSION = 1
 DONE = "done"
 NO_STUDY = "single"  # folder of runs without one
+GRID = "grid"  # folder in that of a study: the runs that its sweeps requested
 UNFINISHED = "unfinished"
 FAILED = "failed"
 FIRST_CHECKPOINT = "last.ckpt"  # the only one, before names held step and digest

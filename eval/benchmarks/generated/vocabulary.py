@@ -25,11 +25,11 @@ from corpora.text import text_manifest
 from corpora.word_counts import sample_counts
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
+from eval.grid import read_grid
 from pairscale.errors import ConfigError, InputError, StoreError
 from pairscale.files import only_process, sha256_json, write_text
 from pairscale.sizes import parse_size
 from train.runs.folder import study_runs
-from train.runs.grid import read_grid
 
 REFERENCES = {"en": "treebank", "zh": "jieba"}  # tokenizers of a file that names none
 BALANCE = 2.0  # highest ratio of the frequencies of a balanced pair's critical words

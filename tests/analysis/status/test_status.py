@@ -13,13 +13,13 @@ from analysis.status import __main__ as status_command
 from analysis.status.removal import confirmed
 from analysis.status.report import MARKS, grid, report
 from analysis.status.states import BROKEN, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
+from eval.grid import RequestedRun, read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main
 from pairscale.files import write_json
 from tests.support import ROOT
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import in_order
-from train.runs.grid import Asked, read_grid
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def study(tmp_path):
     folders[4].update_manifest(status="unfinished")
     folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
     blimp = frozenset(["blimp"])
-    asked = {folder.path.name: Asked("", simulated.config(*_cell(folder)), blimp) for folder in folders}
-    asked["gone"] = Asked("model=txl_tiny sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), blimp)
+    asked = {folder.path.name: RequestedRun("", simulated.config(*_cell(folder)), blimp) for folder in folders}
+    asked["gone"] = RequestedRun("model=txl_tiny sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), blimp)
     return simulated, tmp_path / simulated.name, folders, asked
 
 
@@ -109,7 +109,7 @@ def test_a_wide_grid_is_cut_into_blocks_of_80_columns(tmp_path):
     simulated = SimulatedStudy()
     sizes = [f"{125 * 2**n}k" for n in range(10)]
     asked = {
-        f"{model}{size}{seed}": Asked(f"{seed}", simulated.config(model, size, seed))
+        f"{model}{size}{seed}": RequestedRun(f"{seed}", simulated.config(model, size, seed))
         for model in ("lstm_tiny", "a_model_with_a_name_that_is_longer_than_others")
         for size in sizes
         for seed in range(1, 6)

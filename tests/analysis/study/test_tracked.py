@@ -18,8 +18,8 @@ from analysis.study.collect import collect
 from analysis.study.judgements import judgements, score_labels
 from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
 from eval.scores.files import score_path
-from eval.scores.record import read_record
-from eval.wandb import track_scores
+from eval.scores.record import RECORD, read_record
+from eval.tracking import track_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
@@ -27,7 +27,6 @@ from tests.support.commands import completed
 from tests.support.offline_wandb import OfflineApi, OfflineRun, offline_runs, without_account
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
-from train.runs.wandb import RECORD
 
 PROJECT = "someone/pairscale"
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=200, seed=1)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from eval.grid import write_grid
 from eval.run import check_benchmark
 from pairscale.command.compose import compose
 from pairscale.errors import InputError, RunError
@@ -19,7 +20,6 @@ from tests.support.killed import killed_after
 from tests.support.small_runs import overrides
 from train.run import train_run
 from train.runs.folder import RunFolder, run_id
-from train.runs.grid import keep_grid
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
@@ -28,7 +28,7 @@ def test_a_command_imports_nothing_that_training_does_not_use_and_leaves_it_to_o
     code = """
 import sys
 from pairscale.command.compose import compose
-from train.runs.grid import keep_grid
+from eval.grid import write_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]), command=True)
 print({"transformers", "scipy", "pandas"} & set(sys.modules))
@@ -45,7 +45,7 @@ def test_from_python_torchmetrics_is_whole_after_training(tmp_path):
     code = """
 import sys
 from pairscale.command.compose import compose
-from train.runs.grid import keep_grid
+from eval.grid import write_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]))
 from torchmetrics.text import BERTScore
@@ -185,7 +185,7 @@ def test_an_unfinished_run_is_left_as_it_was(tmp_path):
 def test_a_run_that_a_sweep_asked_for_says_why_it_failed(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     folder = RunFolder.of(config)
-    keep_grid(folder.path.parent, {"seed=1": config}, None, "python -m train -m ...")
+    write_grid(folder.path.parent, {"seed=1": config}, None, "python -m train -m ...")
     assert undone(tmp_path).read_manifest()["status"] == "failed"
 
 

@@ -1,4 +1,4 @@
-"""Tracking of an analysis in W&B: figures of learning curves and tables of slopes."""
+"""Tracking of an analysis: figures of learning curves and tables of slopes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from pathlib import Path
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.tables.slopes import slope_table
 from analysis.sections.section import Report
-from train.runs.wandb import tracked
+from train.trackers.tracker import Job, tracked
 
 
 def track_analysis(folder: Path, report: Report) -> None:
-    """Track the analysis whose report is in `folder`, if the configuration has a logger, in place of an earlier one.
-
-    Raises the errors of `tracked`.
-    """
+    """Track the analysis whose report is in `folder`, in place of an earlier one. Raises the errors of `tracked`."""
     study, config = report.study.name, report.config
     chosen = {"study": study, "method": config.analysis.method, "ties": config.ties, "source": config.source}
-    with tracked(config.logger, "analysis", study, study, folder, chosen) as tracker:
-        if tracker is None:
-            return
+    with tracked(config.logger, Job("analysis", study, study, folder, chosen)) as tracker:
         for section in report.sections.values():
             label = report.file_label(section)
             tracker.image(f"curves/{label}", folder / f"{label}-curves.png")

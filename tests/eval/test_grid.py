@@ -9,6 +9,7 @@ import pytest
 
 from analysis.status.states import MISSING, run_states
 from analysis.study.collect import collect
+from eval.grid import RequestedRun, read_grid, write_grid
 from eval.sweeps import asked_commands, asked_runs, expected_runs, names_a_run, points
 from eval.tasks import keep_tasks
 from pairscale.command.compose import compose
@@ -16,7 +17,6 @@ from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder, run_id
-from train.runs.grid import Asked, keep_grid, read_grid
 
 GIVEN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
 
@@ -108,7 +108,7 @@ def test_runs_that_never_began_are_in_the_row_of_those_that_did(tmp_path):
     simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
     simulated.write(tmp_path)
     shown = {f"seed={seed}": simulated.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
-    asked = {name: Asked(name, config) for name, config in shown.items()}
+    asked = {name: RequestedRun(name, config) for name, config in shown.items()}
     states = run_states(tmp_path / "simulated", asked)
     assert len({(state.label, state.size) for state in states}) == 1
 
@@ -142,7 +142,7 @@ def test_another_file_is_told_in_one_line(tmp_path, text, told):
 
 def test_what_is_kept_says_what_a_run_is_and_nothing_of_the_machine(tmp_path):
     config = compose("train", ["study=mine", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}"])
-    keep_grid(RunFolder.of(config).path.parent, {"seed=1": config}, None, "python -m train -m ...")
+    write_grid(RunFolder.of(config).path.parent, {"seed=1": config}, None, "python -m train -m ...")
     (path,) = tmp_path.rglob("grid/*.json")
     (run,) = json.loads(path.read_text())["runs"].values()
     whole = dataclasses.asdict(config)

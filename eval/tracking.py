@@ -1,4 +1,4 @@
-"""What W&B is told of a run's scores, as summary values and tables, and the record that is read back.
+"""Tracking of a run's scores: summary values and tables, and the record that `source=wandb` reads back.
 
     of pairs         accuracy/<label>/<method>/<phenomenon>    table accuracies/<label>/<method>
     of diagnostics   <measure>/<label>/<condition>             table measures/<label>
@@ -18,24 +18,23 @@ from eval.diagnostics.diagnostic import is_diagnostic
 from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.diagnostics.measures import measures
 from eval.scores.accuracy import accuracies
-from eval.scores.record import scored_pairs, write_record
+from eval.scores.record import RECORD, scored_pairs, write_record
+from train.config import described
 from train.runs.folder import RunFolder
-from train.runs.wandb import RECORD, described, tracked
+from train.trackers.tracker import Job, tracked
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
-    """Track all scores that `run` has, of pairs and of diagnostics, where config.logger asks for it.
+    """Track all scores of `run`, of pairs and of diagnostics, unless logger=csv.
 
-    Everything goes into the W&B run's summary, not its history, and all of it each time: scoring again, or tracking
-    again what was scored before, replaces and adds nothing twice. Raises what `tracked` and readers of scores do.
+    They are summary values and tables, all of them each time, so that nothing is there twice after scoring again.
+    Raises the errors of `tracked` and of the readers of scores.
     """
-    if config.logger.name != "wandb":
+    if config.logger.name == "csv":
         return
     scores, diagnostics = list(scored_pairs(run)), dict(_diagnostics(run))
     trained = run.read_config()
-    with tracked(config.logger, "eval", run.path.name, config.study, run.path, described(trained)) as tracker:
-        if tracker is None:
-            return
+    with tracked(config.logger, Job("eval", run.path.name, config.study, run.path, described(trained))) as tracker:
         values: dict[str, Any] = {}
         for scored in scores:
             name = f"{scored.label}/{scored.method}"

@@ -16,7 +16,7 @@ from eval.diagnostics.files import read_cloze
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
-from eval.scores.record import read_record, scored_pairs
+from eval.scores.record import RECORD, read_record, scored_pairs
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
@@ -25,9 +25,10 @@ from tests.support.diagnostics import write_files
 from tests.support.killed import killed_after
 from tests.support.offline_wandb import offline_runs, without_account
 from tests.support.random_models import LSTM, random_model, simulated_run
-from train.run import train_run
+from train.run import track_points, train_run
 from train.runs.folder import RunFolder
-from train.runs.wandb import RECORD, Tracker, _mode, answers, has_key, tracked
+from train.trackers.tracker import Job, tracked
+from train.trackers.wandb import WandbTracker, _mode, answers, has_key
 
 SMALL = [
     "corpus=toy", "corpus.words=60000", "tokenizer=word", "sample.size=8k", "model=lstm_tiny", "model.embedding=16",
@@ -108,14 +109,18 @@ def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     pd.testing.assert_frame_equal(first, written[: len(first)], check_exact=True, check_dtype=False)
 
 
-def test_what_w_and_b_has_already_is_not_logged_again(tmp_path):
-    """Online, a run that goes on brings the summary of what came before."""
-
+def test_what_w_and_b_has_already_is_not_logged_again(tmp_path, monkeypatch):
+    """Online, a resumed run brings the summary of what came before."""
     logged = []
-    known = SimpleNamespace(summary={"words_seen": 200}, log=lambda values: logged.append(values["words_seen"]))
-    tracker = Tracker(known)
+    run = SimpleNamespace(
+        summary={"words_seen": 200}, log=lambda values: logged.append(values["words_seen"]),
+        define_metric=lambda *_, **__: None, finish=lambda exit_code: None, settings=SimpleNamespace(mode="online"),
+    )  # fmt: skip
+    monkeypatch.setattr("wandb.init", lambda **_: run)
+    config = compose("train", asked(tmp_path))
     (tmp_path / "metrics.csv").write_text("step,words_seen,valid_ppl,valid_oov_rate\n1,100,9,0\n2,200,8,0\n3,300,7,0\n")
-    tracker.catch_up(tmp_path / "metrics.csv")
+    tracker = WandbTracker(config.logger, Job("train", "a-run", "s", tmp_path, {}))
+    track_points(tracker, RunFolder(tmp_path))
     for words in (300, 400, 400, 500):
         tracker.log({"words_seen": words})
     assert logged == [300, 400, 500]
@@ -270,7 +275,7 @@ def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
     script.write_text(
         "import sys; from pairscale.command.compose import compose; from train.run import train_run;"
         "from eval.run import score_run;"
-        "import analysis.report.wandb, analysis.study.wandb;"
+        "import analysis.report.tracking, analysis.study.wandb;"
         f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"
     )
@@ -279,8 +284,8 @@ def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
 
 def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
     answered = []
-    monkeypatch.setattr("train.runs.wandb.answers", lambda url: answered.append(url) or False)
-    monkeypatch.setattr("train.runs.wandb._answers", {})
+    monkeypatch.setattr("train.trackers.wandb.answers", lambda url: answered.append(url) or False)
+    monkeypatch.setattr("train.trackers.wandb._answers", {})
     assert _mode(None) == "offline"
     assert not has_key()
     assert not answered, "without a key nothing is asked of a network"
@@ -294,8 +299,8 @@ def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
     assert _mode(None) == "disabled"
     assert _mode("offline") == "offline"
     monkeypatch.delenv("WANDB_MODE")
-    monkeypatch.setattr("train.runs.wandb._answers", {})
-    monkeypatch.setattr("train.runs.wandb.answers", lambda url: True)
+    monkeypatch.setattr("train.trackers.wandb._answers", {})
+    monkeypatch.setattr("train.trackers.wandb.answers", lambda url: True)
     assert _mode(None) == "online"
     monkeypatch.delenv("WANDB_API_KEY")
     (tmp_path / "netrc").write_text(f"machine api.wandb.ai login user password {'k' * 40}\n")
@@ -342,7 +347,7 @@ def test_what_fails_is_a_failed_run(tmp_path):
     config = compose("train", asked(tmp_path))
 
     def fail():
-        with tracked(config.logger, "train", "a-run", "s", tmp_path / "a-run", {}):
+        with tracked(config.logger, Job("train", "a-run", "s", tmp_path / "a-run", {})):
             raise ConfigError("no")
 
     with pytest.raises(ConfigError):

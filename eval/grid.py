@@ -1,0 +1,112 @@
+"""The grid of a study: the runs that its sweeps requested, so that those that never began count as missing.
+
+    runs/<study>/grid/<8 hex digits>.json    of one sweep: its command, and its runs
+
+A sweep of other values adds a file; the same sweep again replaces its own. So no file is read, changed and written back
+while another sweep does the same. Removing a file takes its sweep back. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from pairscale.errors import RunError
+from pairscale.files import sha256_json, write_json
+from pairscale.schema import FolderName, read_json
+from train.config import RunConfig, described
+from train.runs.folder import GRID, RunFolder, StoredConfig, check_stored, run_id
+
+GRID_VERSION = 1
+_REMEDY = "remove it, and sweep again for the missing runs"
+
+
+class _Point(TypedDict):
+    point: str
+    config: StoredConfig
+
+
+class _Grid(TypedDict):
+    """Schema of a file of the grid."""
+
+    command: str
+    benchmark: str | None
+    runs: dict[FolderName, _Point]
+
+
+@dataclasses.dataclass(frozen=True)
+class RequestedRun:
+    """A run that sweeps requested.
+
+    point: the overrides that tell it from the others of its sweep; config: the part of its configuration that says
+    what it is (train.config.DESCRIBED); benchmarks: those that it is to be scored on; commands: the sweeps.
+    """
+
+    point: str
+    config: Mapping[str, Any]
+    benchmarks: frozenset[str] = frozenset()
+    commands: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, point: str, config: RunConfig, benchmark: str | None, command: str) -> RequestedRun:
+        """Return the run of `config`; `benchmark` is None if it is only to be trained."""
+        benchmarks = frozenset([benchmark] if benchmark else [])
+        return cls(point, described(dataclasses.asdict(config)), benchmarks, (command,))
+
+
+def write_grid(study: Path, points: Mapping[str, RunConfig], benchmark: str | None, command: str) -> None:
+    """Write the runs that the sweep `command` requests into a study's folder: point -> configuration.
+
+    Raises WriteError if the folder cannot be written to.
+    """
+    requested = {run_id(config): RequestedRun.of(point, config, benchmark, command) for point, config in points.items()}
+    runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
+    name = sha256_json([sorted(runs), benchmark])[:8]
+    content = {"version": GRID_VERSION, "command": command, "benchmark": benchmark, "runs": runs}
+    write_json(study / GRID / f"{name}.json", content)
+
+
+def forget_runs(study: Path, runs: Collection[str]) -> None:
+    """Take runs out of the grid of a study; a sweep of nothing else is gone. Raises as `read_grid`."""
+    for path, grid in _grids(study):
+        rest = {run: one for run, one in grid["runs"].items() if run not in runs}
+        if not rest:
+            path.unlink()
+        elif len(rest) < len(grid["runs"]):
+            write_json(path, {**grid, "runs": rest})
+
+
+def read_grid(study: Path) -> dict[str, RequestedRun]:
+    """Return all runs that the sweeps of a study requested, by run id.
+
+    Raises RunError for a file that this code did not write.
+    """
+    requested: dict[str, RequestedRun] = {}
+    for path, grid in _grids(study):
+        benchmarks = frozenset([grid["benchmark"]] if grid["benchmark"] else [])
+        for run, one in grid["runs"].items():
+            check_stored(one["config"], path, _REMEDY)
+            before = requested.get(run, RequestedRun(one["point"], cast(dict[str, Any], one["config"])))
+            requested[run] = dataclasses.replace(
+                before, benchmarks=before.benchmarks | benchmarks, commands=(*before.commands, grid["command"])
+            )
+    return requested
+
+
+def is_requested(run: RunFolder, benchmark: str) -> bool:
+    """Return True if a sweep requested scores of a run on `benchmark`, or if the grid cannot be read.
+
+    Such a run keeps the reason why its scoring failed, for python -m analysis.status.
+    """
+    try:
+        requested = read_grid(run.path.parent).get(run.path.name)
+    except RunError:
+        return True
+    return requested is not None and benchmark in requested.benchmarks
+
+
+def _grids(study: Path) -> list[tuple[Path, _Grid]]:
+    paths = sorted((study / GRID).glob("*.json"))
+    return [(path, read_json(path, _Grid, RunError, _REMEDY, GRID_VERSION)) for path in paths]

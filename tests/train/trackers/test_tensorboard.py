@@ -1,0 +1,31 @@
+"""TensorBoard: the curves in its event files, none twice in a run that was resumed."""
+
+import pandas as pd
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from eval.tracking import track_scores
+from pairscale.command.compose import compose
+from tests.support.killed import killed_after
+from train.run import train_run
+
+SMALL = [
+    "corpus=toy", "corpus.words=60000", "sample.size=8k", "model=lstm_tiny", "model.embedding=16", "model.hidden=16",
+    "recipe.validation_words=500", "recipe.budget.epochs=6", "recipe.batch=4", "recipe.checkpoint_every=2k",
+    "trainer.threads=1", "trainer.accelerator=cpu", "trainer.progress=false", "study=s", "logger=tensorboard",
+]  # fmt: skip
+
+
+def test_curves_of_a_resumed_run_are_those_of_metrics_csv(tmp_path):
+    arguments = [*SMALL, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    folder = killed_after(4, arguments)
+    train_run(compose("train", arguments))
+    track_scores(folder, compose("eval", [*arguments, "benchmark=toy"]))  # it has no place for scores
+    metrics = pd.read_csv(folder.metrics)
+    events = EventAccumulator(str(folder.path / "tensorboard"), size_guidance={"scalars": 0}).Reload()
+    assert set(events.Tags()["scalars"]) == set(metrics.columns)
+    for name in metrics.columns:
+        points = {event.step: event.value for event in events.Scalars(name)}
+        assert len(points) == len(events.Scalars(name))
+        rows = metrics[["words_seen", name]].dropna()
+        expected = pd.Series(rows.to_numpy()[:, 1], index=rows.to_numpy()[:, 0]).astype("float32")
+        pd.testing.assert_series_equal(pd.Series(points).astype("float32"), expected, check_index_type=False)
