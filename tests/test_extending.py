@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from eval import load_scorer
 from pairscale import environment
+from pairscale.errors import RunError
 from tests.support import ROOT
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -34,25 +36,39 @@ def plugin(tmp_path):
     return tmp_path
 
 
+def variables(plugin):
+    return environment() | {"PYTHONPATH": f"{environment()['PYTHONPATH']}:{plugin}"}
+
+
+def run(plugin, *words):
+    command = [sys.executable, "-P", "-m", "pairscale", *words]
+    done = subprocess.run(
+        command, cwd=plugin, env=variables(plugin), capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_the_plugin_of_the_page_works(plugin):
     (block,) = re.findall(r"## Together\n\n```sh\n(.*?)```", PAGE, flags=re.DOTALL)
-    variables = environment()
-    variables["PYTHONPATH"] = f"{variables['PYTHONPATH']}:{plugin}"
     for line in block.replace("\\\n", " ").splitlines():
         _, command, *words = shlex.split(line)
-        more = TINY if command == "eval" else []
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "pairscale", command, *words, *more, "analysis.resamples=20"],
-            cwd=plugin, env=variables, capture_output=True, text=True, timeout=500,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        run(plugin, command, *words, *(TINY if command == "eval" else []), "analysis.resamples=20")
     folders = sorted(path.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("gru*"))
     assert folders == ["gru_tiny", "gru_tiny"]
     scores = list(plugin.glob("runs/mine/gru*/scores/slashes/*.parquet"))
     assert {path.stem for path in scores} >= {"lp", "per_token_squared"}
-    (points, _) = plugin.glob("runs/mine/gru*/points.jsonl")
+    points, _ = plugin.glob("runs/mine/gru*/points.jsonl")
     assert "valid_ppl" in points.read_text()
     code = f"from eval import load_scorer; load_scorer({str(scores[0].parents[2])!r}).score(['The cats sleep .'])"
-    subprocess.run([sys.executable, "-c", code], cwd=plugin, env=variables, check=True, timeout=200)
+    subprocess.run([sys.executable, "-c", code], cwd=plugin, env=variables(plugin), check=True, timeout=200)
     assert "Runs of each size" in (plugin / "reports" / "mine" / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_an_architecture_of_a_plugin_trains_on_two_devices_and_its_runs_name_it(plugin):
+    run(plugin, "train", "--config-dir", "my_conf", "corpus=toy", "model=gru_tiny", "sample.size=4k", "study=two",
+        "trainer.devices=2", *TINY)  # fmt: skip
+    (folder,) = plugin.glob("runs/two/gru*")
+    with pytest.raises(RunError, match="no architecture 'gru'; available: lstm, txl; install the plug-in"):
+        load_scorer(folder)

@@ -164,5 +164,8 @@ def read_description(folder: RunFolder, kinds: Collection[str]) -> Description:
         raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first")
     description = read_json(folder.model, Description, RunError, AGAIN, MODEL_VERSION)
     if description["kind"] not in kinds:
-        raise RunError(f"{folder.model}: kind {description['kind']!r:.40}, must be one of {', '.join(kinds)}")
+        raise RunError(
+            f"{folder.model}: no architecture {description['kind']!r:.40}; available: {', '.join(kinds)}; install the "
+            "plug-in that the run was made with"
+        )
     return description
