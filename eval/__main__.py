@@ -20,7 +20,7 @@ from pairscale.command.main import main
 from pairscale.errors import InputError, StoreError
 from train.models.config import ImportedConfig, ModelConfig
 from train.plan import Plan
-from train.runs.folder import run_id
+from train.runs.identity import run_id
 
 
 def run(config: EvalConfig) -> None:

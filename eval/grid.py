@@ -17,7 +17,9 @@ from pairscale.errors import RunError
 from pairscale.files import sha256_json, write_json
 from pairscale.schema import FolderName, read_json
 from train.config import RunConfig, described
-from train.runs.folder import GRID, RunFolder, StoredConfig, check_stored, run_id
+from train.runs.folder import GRID, RunFolder
+from train.runs.identity import run_id
+from train.runs.schemas import StoredConfig, check_stored
 
 GRID_VERSION = 1
 _REMEDY = "remove it, and sweep again for the missing runs"

@@ -25,7 +25,8 @@ from eval.tracking import track_scores
 from pairscale.command.line import search_path
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
-from train.runs.folder import DONE, RunFolder, config_digest, study_runs
+from train.runs.folder import DONE, RunFolder, study_runs
+from train.runs.identity import config_digest
 from train.runs.provenance import versions
 
 if TYPE_CHECKING:

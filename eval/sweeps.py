@@ -28,7 +28,8 @@ from pairscale.command.line import check_whole_sweep
 from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, check_name
 from train.config import RunConfig
-from train.runs.folder import NO_STUDY, RunFolder, run_id
+from train.runs.folder import NO_STUDY, RunFolder
+from train.runs.identity import run_id
 
 
 def output_folder(kind: str, *, _root_: DictConfig) -> str:

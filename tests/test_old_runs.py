@@ -17,7 +17,8 @@ from eval.scores.files import read_items, read_scores, score_path
 from pairscale.command.compose import compose
 from tests.support import ROOT
 from train.run import train_run
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 LABEL = "toy+seed-1+per_paradigm-12+paradigms-1d19f079"
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]

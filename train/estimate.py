@@ -26,7 +26,8 @@ from train.loop.snapshots import moments
 from train.models.build import build_model, parameter_count
 from train.models.config import NgramConfig
 from train.models.loss import chunk_bytes
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 # Used, and said to be guesses, where the corpus is not prepared: of kinds of tokenizers by what a word is, read off the
 # local English (treebank) and the local Chinese, whose words of jieba are 1.73 characters long.

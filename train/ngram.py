@@ -42,7 +42,8 @@ from train.lmplz import VERSION, Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
 from train.runs.export import MODEL_VERSION, check_tokenizer, read_description
-from train.runs.folder import AGAIN, DONE, RunFolder, config_digest
+from train.runs.folder import AGAIN, DONE, RunFolder
+from train.runs.identity import config_digest
 from train.runs.metrics import MetricsFile
 from train.runs.provenance import machine
 

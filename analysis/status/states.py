@@ -14,7 +14,8 @@ from eval.grid import RequestedRun
 from pairscale.errors import RunError
 from pairscale.sizes import format_size, parse_size
 from train.runs.axes import labels
-from train.runs.folder import DONE, FAILED, RunFolder, TrainingState
+from train.runs.folder import DONE, FAILED, RunFolder
+from train.runs.schemas import TrainingState
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
 UNSCORED = "scoring failed"  # of a run whose training is done

@@ -22,8 +22,9 @@ from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomen
 from pairscale.errors import RunError
 from pairscale.schema import FolderName, Positive, Share, parse_json
 from train.config import described
-from train.runs.folder import Manifest, RunFolder, StoredConfig
+from train.runs.folder import RunFolder
 from train.runs.metrics import exported_validation
+from train.runs.schemas import Manifest, StoredConfig
 
 RECORD_VERSION = 1
 RECORD = "record"  # name under which a tracker keeps it

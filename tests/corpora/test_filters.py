@@ -22,7 +22,7 @@ from train.estimate import estimate
 from train.plan import Plan, Planned
 from train.run import train_run
 from train.runs.axes import labels as group_labels
-from train.runs.folder import _numbers, run_id
+from train.runs.identity import _numbers, run_id
 
 SUBJECTS = ["The dog", "A cat", "No fox", "Every bear"]
 VERBS = ["barks", "has ever slept", "never eats", "EVER runs", "saw the lever", "sings for ever and ever"]

@@ -16,7 +16,8 @@ from pairscale.command.compose import compose
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.simulated_study import SimulatedStudy
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 GIVEN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
 

@@ -22,7 +22,7 @@ from pairscale.errors import ConfigError
 from pairscale.sizes import format_size, parse_size, readable_size
 from tests.support import ROOT
 from tests.support.commands import completed
-from train.runs.folder import run_id
+from train.runs.identity import run_id
 
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
 COMMANDS = ("corpora", "train", "eval", "eval.questionnaire", "analysis")

@@ -9,7 +9,7 @@ from eval.sweeps import expected_runs
 from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from tests.support import ROOT
-from train.runs.folder import run_id
+from train.runs.identity import run_id
 
 SWEEP = yaml.safe_load((ROOT / "slurm" / "wandb_sweep.yaml").read_text())
 EXPERIMENT = "blimp_learning_curves"

@@ -30,7 +30,8 @@ from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
 from train.plan import Plan, Planned
 from train.run import train_run
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 WORDS = ["the", "a", "cat", "dog", "bird", "sees", "hears", "near", "that", "sleeps", "barks", "old", "small", "of"]
 

@@ -20,7 +20,8 @@ from train.estimate import PROCESS_BYTES, activation_bytes, estimate
 from train.loop.batches import Batches
 from train.models.build import build_model
 from train.plan import Plan, Planned
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 GIVEN = "dry_run_words_per_s={lstm_tiny:10000,txl_tiny:5000}"
 

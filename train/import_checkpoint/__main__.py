@@ -2,7 +2,7 @@
 
 from pairscale.command.main import main
 from train.config import RunConfig
-from train.runs.folder import run_id
+from train.runs.identity import run_id
 
 
 def run(config: RunConfig) -> None:

@@ -19,7 +19,8 @@ from train.import_checkpoint.vocabulary import read_vocabulary
 from train.models.build import build_model
 from train.models.config import ImportedConfig
 from train.runs.export import save_model
-from train.runs.folder import DONE, RunFolder, config_digest
+from train.runs.folder import DONE, RunFolder
+from train.runs.identity import config_digest
 from train.runs.provenance import git_state, versions
 
 LSTM = "colorlessgreenRNNs"

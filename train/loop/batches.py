@@ -1,4 +1,4 @@
-"""Batches as columns of one token stream, addressed by step, so that a run can go on from any step."""
+"""Batches as columns of one token stream, addressed by step, so that a run can resume at any step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from train.recipes import BudgetConfig, RecipeConfig
 
 @dataclass
 class Batch:
-    """One step: inputs (B, T), the tokens after them (B, T), and whether the state starts anew."""
+    """One step: inputs (B, T), the tokens after them (B, T), and `first`, True if it reads from an initial state."""
 
     inputs: Tensor
     targets: Tensor
@@ -29,25 +29,19 @@ class Batch:
 class Batches:
     """All steps of a run, in order: the sample's stream cut into `batch` columns, walked in steps of `bptt`.
 
-    An epoch walks the same columns in the same order and starts from an initial state, as in the published code of
-    both models; its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted
-    too; where the columns do not come out even, the last one is filled up from the stream's start (fewer than `batch`
-    tokens), so that every token is predicted in every epoch. The sample's own order is random: no seed is needed here.
-    As a data loader it is stateful: `load_state_dict` makes iteration go on at the step that was saved.
+    Each epoch walks the same columns in the same order from an initial state, as in the published code of both models;
+    its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted too, and the
+    last column is filled up from the stream's start (fewer than `batch` tokens), so that every token is predicted in
+    every epoch. The sample's own order is random, so no seed is needed here. `load_state_dict` continues at a step.
     """
 
     def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig, share: tuple[int, int] = (0, 1)):
-        """`tokens`: the sample's stream of ids; `words`: the reference words in it.
+        """Take the sample's stream of ids and the number of reference words in it.
 
-        `share` (rank, ranks): of the columns only the rank's part is read; steps and words are those of all.
-
-        A budget of 0 epochs has no step: the model stays as it was initialised.
-
-        Raises ConfigError when the stream is too short for one step of all columns or a budget above 0 for one word.
+        With `share` (rank, ranks) only the rank's columns are read; steps and words are those of all. A budget of 0
+        epochs has no step. Raises ConfigError if the stream has fewer tokens than columns, or a budget above 0 epochs
+        less than one word.
         """
-        for key, value in (("batch", recipe.batch), ("bptt", recipe.bptt)):
-            if value < 1:
-                raise ConfigError(f"recipe.{key}={value}: must be at least 1")
         if len(tokens) < recipe.batch:
             raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")
         self.bptt = recipe.bptt
@@ -65,7 +59,7 @@ class Batches:
         self.step = 0
 
     def _steps(self, budget: BudgetConfig) -> int:
-        """The fewest steps in which the words of the budget are seen."""
+        """Return the fewest steps in which the words of the budget are seen."""
         if budget.words is not None:
             return self.steps_for(parse_size(budget.words, "recipe.budget.words"))
         assert budget.epochs is not None
@@ -77,7 +71,7 @@ class Batches:
         return self.steps_for(words)
 
     def steps_for(self, words: int) -> int:
-        """The fewest steps in which so many reference words are seen, repeats counted."""
+        """Return the fewest steps in which so many reference words are seen, with repeats."""
         epochs, rest = divmod(words, self.words)
         depth = -(-rest * self.column // self.words)  # of the columns that hold the rest, in tokens
         return epochs * self.steps_per_epoch + -(-depth // self.bptt)
@@ -86,15 +80,15 @@ class Batches:
         return self.steps
 
     def __iter__(self) -> Iterator[Batch]:
-        """From the current step to the end of the run; after it, from the start again."""
+        """Yield the batches from the current step to the end of the run, where the next iteration starts again."""
         while self.step < self.steps:
             batch = self.at(self.step)
-            self.step += 1  # before the batch is used: what is saved after it is used is the next one
+            self.step += 1  # before the batch is used, so that a checkpoint after it continues with the next one
             yield batch
         self.step = 0
 
     def at(self, step: int) -> Batch:
-        """The batch of a step (from 0)."""
+        """Return the batch of a step (from 0)."""
         within = step % self.steps_per_epoch
         part = slice(within * self.bptt, (within + 1) * self.bptt)
         inputs = torch.from_numpy(self.inputs[:, part].astype(np.int64))
@@ -102,7 +96,7 @@ class Batches:
         return Batch(inputs, targets, first=within == 0)
 
     def words_seen(self, step: int) -> int:
-        """Reference words read after `step` steps, repeats counted, to the nearest word."""
+        """Return the reference words read after `step` steps, with repeats, to the nearest word."""
         epochs, within = divmod(step, self.steps_per_epoch)
         share = min(within * self.bptt, self.column) / self.column
         return epochs * self.words + round(share * self.words)

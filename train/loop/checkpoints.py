@@ -2,10 +2,8 @@
 
     checkpoints/<step>-<16 hex digits of its SHA-256>.ckpt
 
-torch.load does not compare the check sums of its format, so that a flipped bit is a wrong weight and no error. The
-digest is in the name, as a file beside could be missing or belong to another. A checkpoint is removed only when two
-newer ones are on the disk: where the newest is damaged, the one before it is used.
-
+torch.load does not compare the checksums of its format, so a flipped bit would be a wrong weight and no error. A
+checkpoint is removed only when two newer ones are on the disk; if the newest is damaged, the one before it is used.
 Reading one executes nothing (`weights_only`).
 """
 
@@ -23,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pairscale.files import sha256_file, write_bytes
-from train.runs.folder import FIRST_CHECKPOINT, RunFolder
+from train.runs.folder import RunFolder
 from train.trackers.tracker import Tracker
 
 KEPT = 2
@@ -33,10 +31,7 @@ console = Console(stderr=True, highlight=False)
 
 
 class CheckpointFiles(CheckpointIO):
-    """Where Lightning's Trainer writes checkpoints to: `save_checkpoint` takes any path, the folder knows its own.
-
-    `tracker` keeps each as an artifact.
-    """
+    """The files of Lightning's Trainer: it may pass any path, the folder knows its own. `tracker` keeps a copy."""
 
     def __init__(self, folder: RunFolder, tracker: Tracker | None = None):
         self.folder = folder
@@ -44,7 +39,7 @@ class CheckpointFiles(CheckpointIO):
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Write a checkpoint in one move, then remove those that two are newer than. Raises WriteError."""
-        buffer = io.BytesIO()  # and not the file: torch hides from its caller that a disk is full
+        buffer = io.BytesIO()  # not the file, as torch hides from its caller that a disk is full
         torch.save(checkpoint, buffer)
         data = buffer.getbuffer()
         write_bytes(self.folder.checkpoint(checkpoint["global_step"], hashlib.sha256(data).hexdigest()), data)
@@ -54,7 +49,7 @@ class CheckpointFiles(CheckpointIO):
             self.tracker.artifact(f"{self.folder.path.name}-checkpoint", "checkpoint", self.folder.checkpoints[:1])
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        """Read a checkpoint as data, onto the CPU, whatever is asked for."""
+        """Read a checkpoint as data onto the CPU, whatever the arguments say."""
         loaded: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return loaded
 
@@ -63,11 +58,11 @@ class CheckpointFiles(CheckpointIO):
 
 
 def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
-    """The newest checkpoint of a run that is whole; None where there is none, and the run begins at its beginning.
+    """Return the newest undamaged checkpoint of a run; None if there is none.
 
-    Damaged ones are renamed to *.damaged, and each is told in a line and in the manifest. Beginning again costs time
-    and changes no number, so a job that nobody watches goes on. Raises OSError for a disk that cannot be read: what is
-    on it may be whole. Without `tell` (of several processes of a run all but one) they are only passed over.
+    Damaged ones are renamed to *.damaged, and reported in a line and in the manifest; without `tell` (all processes of
+    a run but one) they are only skipped. Starting again costs time and changes no number, so a job that nobody watches
+    continues. Raises OSError for a disk that cannot be read, as its files may be undamaged.
     """
     damaged = []
     for path in folder.checkpoints:
@@ -80,25 +75,19 @@ def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
     else:
         path = None
     if damaged and tell:
-        known = folder.read_manifest().get("damaged_checkpoints", [])
-        folder.update_manifest(damaged_checkpoints=[*known, *damaged])
+        earlier = folder.read_manifest().get("damaged_checkpoints", [])
+        folder.update_manifest(damaged_checkpoints=[*earlier, *damaged])
         then = f"going on from {path.name}" if path else "none is left that is whole: starting again from the beginning"
-        told = f"{folder.path}: damaged checkpoint {'; '.join(damaged)} (kept as *.damaged); {then}"
-        console.print(Text("warning", "yellow"), Text(told), soft_wrap=True)
+        message = f"{folder.path}: damaged checkpoint {'; '.join(damaged)} (kept as *.damaged); {then}"
+        console.print(Text("warning", "yellow"), Text(message), soft_wrap=True)
     return path
 
 
 def _damage(path: Path) -> str | None:
-    """What is wrong with the bytes of a checkpoint; None for nothing."""
-    if path.name != FIRST_CHECKPOINT:
-        named = path.stem.partition("-")[2]
-        try:
-            found = sha256_file(path)
-        except FileNotFoundError:
-            return "renamed, as damaged, by another process of this run"
-        return None if found.startswith(named) else f"its SHA-256 begins with {found[: len(named)]}"
-    try:  # of the first version, whose checkpoints have no digest: what torch notices, and no more
-        torch.load(path, map_location="cpu", weights_only=True)
-    except UNREADABLE as error:
-        return f"cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"
-    return None
+    """Return what is wrong with the bytes of a checkpoint; None if nothing."""
+    expected = path.stem.partition("-")[2]
+    try:
+        digest = sha256_file(path)
+    except FileNotFoundError:
+        return "renamed, as damaged, by another process of this run"
+    return None if digest.startswith(expected) else f"its SHA-256 begins with {digest[: len(expected)]}"

@@ -1,4 +1,4 @@
-"""What a run reads: the batches of its sample, and held-out text."""
+"""The text of a run: the batches of its sample, and held-out text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
 from train.config import RunConfig
 from train.loop.batches import Batches
 from train.loop.ranks import Ranks
-from train.runs.folder import config_digest
+from train.runs.identity import config_digest
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The prepared corpus of a run, its sample, and what one rank trains and validates on."""
+    """The prepared corpus of a run, its sample, and the text that one rank trains and validates on."""
 
     config: RunConfig
     corpus: Corpus
@@ -40,7 +40,7 @@ class TrainingData:
 
     @property
     def digests(self) -> dict[str, Any]:
-        """What the manifest and the exported model record of the text that the run was trained on."""
+        """The record of the training text in the manifest and the exported model."""
         return {
             "sample_words": self.sample.words,
             "sample_digest": self.sample.digest,

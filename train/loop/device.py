@@ -1,4 +1,4 @@
-"""Where a process computes, in how many threads and with numbers of how many bits; freed memory that it keeps."""
+"""Device, threads and precision of a process, and the memory that it keeps."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
 
 def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
-    """ "cuda" or "cpu"; no other device has the double precision that sums are made in.
+    """Return "cuda" or "cpu"; no other device has double precision, which sums need.
 
-    Raises ConfigError where GPUs are asked for and there are fewer than `needed`.
+    Raises ConfigError if GPUs are requested and fewer than `needed` are available.
     """
     if trainer.accelerator == "cpu":
         return "cpu"
@@ -32,26 +32,25 @@ def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
     gpus = torch.cuda.device_count()
     if needed > 1 and gpus < needed:
         raise ConfigError(
-            f"trainer.devices={needed}: there are {gpus} GPUs here; trainer.accelerator=cpu takes processes instead"
+            f"trainer.devices={needed}: {gpus} GPUs are available; trainer.accelerator=cpu takes processes instead"
         )
     if trainer.accelerator == "gpu" and not gpus:
-        raise ConfigError("trainer.accelerator=gpu: there is no CUDA GPU here; auto or cpu takes the CPU then")
+        raise ConfigError("trainer.accelerator=gpu: no CUDA GPU is available; auto and cpu take the CPU")
     return "cuda" if gpus else "cpu"
 
 
 def takes_gpu(config: RunConfig) -> bool:
-    """True if a run computes on a GPU where there is one."""
+    """Return True if a run computes on a GPU where there is one."""
     return config.trainer.accelerator != "cpu" and not config.model.counted
 
 
 def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | None = None, processes: int = 1) -> int:
-    """Threads to compute in: `trainer.threads`; else those `recorded` of a run that goes on, whose bits they make.
+    """Return the number of threads to compute in.
 
-    Else one for each PARAMETERS_PER_THREAD of the model (None: unknown, as many as there may be), of the cores that are
-    idle and of what OMP_NUM_THREADS grants. Threads wait for each other in every step, so that one which has to share
-    its core holds up all of them: in two threads a small model nearly stands still beside a busy process, in one it
-    loses a fifth. `processes` that share the work (train/loop/ranks.py) come to one number without looking: they share
-    all cores.
+    It is `trainer.threads`, else that `recorded` of a resumed run, whose bits depend on it, else one for each
+    PARAMETERS_PER_THREAD of the model (None: no limit), within the idle cores and OMP_NUM_THREADS. Threads wait for
+    each other in every step, so one that shares its core delays all: beside a busy process a small model in two
+    threads nearly stands still, in one it loses a fifth. Several `processes` (train/loop/ranks.py) divide all cores.
     """
     if trainer.threads or recorded:
         return int(trainer.threads or recorded or 1)
@@ -66,11 +65,10 @@ def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | 
 def set_up_cpu(
     trainer: TrainerConfig, parameters: int | None = None, recorded: int | None = None, processes: int = 1
 ) -> None:
-    """Compute in as many threads as `threads_for` says, and keep freed memory.
+    """Compute in the number of threads of `threads_for`, and keep freed memory.
 
-    A training step allocates arrays of hundreds of MB and frees them again. glibc gives such arrays back to the system
-    at once, and the next step then waits for the same pages to be zeroed: with a vocabulary of 50,000 words and bf16 a
-    quarter of the step. Other C libraries do as they do.
+    A training step allocates and frees arrays of hundreds of MB. glibc returns them to the system at once, and the next
+    step waits for the same pages to be zeroed: a quarter of the step with a vocabulary of 50,000 words and bf16.
     """
     import torch
 
@@ -78,15 +76,15 @@ def set_up_cpu(
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "gnu_get_libc_version"):
-            if not libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1):  # of an older glibc: 32 MB at most
+            if not libc.mallopt(M_MMAP_THRESHOLD, 2**31 - 1):  # an older glibc takes 32 MB at most
                 libc.mallopt(M_MMAP_MAX, 0)
             libc.mallopt(M_TRIM_THRESHOLD, -1)  # never
 
 
 def set_up_gpu(bf16: bool) -> None:
-    """On a GPU, layers of cuDNN (LSTMs) take float32 as it is, or in TF32's ten bits where `bf16` is asked for.
+    """Let cuDNN's layers (LSTMs) compute in float32, or with `bf16` in TF32's ten bits; each time with equal results.
 
-    They also give the same numbers each time: cuBLAS does, given a workspace before it is first used.
+    For those cuBLAS needs a workspace before it is first used.
     """
     import torch
 
@@ -96,7 +94,7 @@ def set_up_gpu(bf16: bool) -> None:
 
 @contextmanager
 def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
-    """To score: no gradients, products of bfloat16 or of float32. What `set_up_gpu` chose is there again afterwards."""
+    """Compute without gradients, products in bfloat16 or float32; afterwards `set_up_gpu` is as before."""
     import torch
 
     before = torch.backends.cudnn.allow_tf32
@@ -110,11 +108,11 @@ def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
 
 @contextmanager
 def enough_memory(otherwise: str) -> Iterator[None]:
-    """Raises RunError, in one line that says what to do `otherwise`, where a GPU has not enough memory."""
+    """Raise RunError if a GPU has not enough memory, in one line that ends with the remedy `otherwise`."""
     import torch
 
     try:
         yield
     except torch.OutOfMemoryError as error:
-        told = " ".join(str(error).split())[:200]
-        raise RunError(f"the GPU has not enough memory ({told}); {otherwise}") from error
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"the GPU has not enough memory ({reason}); {otherwise}") from error

@@ -1,4 +1,4 @@
-"""The Lightning module: a training step with carried state, and what follows it: logging, validation, saving."""
+"""The Lightning module: a training step with carried state, then logging, validation and saving."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LanguageModelling(L.LightningModule):
         return self.config.recipe.optimizer(self.model.parameters())
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
-        """Clip here, as Lightning clips no gradient of a fused optimiser under autocast: that one might unscale them.
+        """Clip here: Lightning refuses to with a fused optimiser under autocast, for the sake of scaled gradients.
 
         Ours are not scaled, since bfloat16 has the range of float32.
         """
@@ -70,7 +70,7 @@ class LanguageModelling(L.LightningModule):
 
     def on_train_start(self) -> None:
         self.state.resume_at(self.global_step, self.device)
-        # Loss in nats per token and norm of the gradient since the last log point, kept where they are computed.
+        # Loss in nats per token and norm of the gradient since the last log point, on the device that computes them.
         self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
         self.checked = self.global_step
         self.model.train()
@@ -81,7 +81,7 @@ class LanguageModelling(L.LightningModule):
             self._optimizer.param_groups[0]["lr"] = rate
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Mean loss of a batch, in nats per token."""
+        """Return the mean loss of a batch, in nats per token."""
         carried = self.state.carried
         if batch.first or carried is None:
             carried = self.model.initial_state(batch.inputs.shape[0])
@@ -110,11 +110,11 @@ class LanguageModelling(L.LightningModule):
                 self.state.snapshots.write(self.model, step)
         if final and self.state.ranks.first:
             self.state.metrics.write()  # the run is exported next; a kill before that resumes an earlier checkpoint
-        elif not final and (step % self.intervals["checkpoint"] == 0 or self.preemption.asked(self.trainer)):
+        elif not final and (step % self.intervals["checkpoint"] == 0 or self.preemption.requested(self.trainer)):
             self.save()
 
     def save(self) -> None:
-        """Write metrics.csv and a checkpoint, then do what a caught signal wants. Raises as `check_finite` does."""
+        """Write metrics.csv and a checkpoint, then handle a signal. Raises as `check_finite` does."""
         self.check_finite()
         folder, first = self.state.folder, self.state.ranks.first
         if first:
@@ -137,7 +137,7 @@ class LanguageModelling(L.LightningModule):
         return improved
 
     def export(self, step: int) -> None:
-        """Write the model for scoring, with the validation that was made after `step` steps."""
+        """Write the model for scoring, with the validation after `step` steps."""
         validation = self.state.last
         assert validation is not None
         info = {**self.data.digests, "step": step, "words_seen": self.batches.words_seen(step), **validation.metrics()}
@@ -146,14 +146,14 @@ class LanguageModelling(L.LightningModule):
         save_model(self.state.folder, self.model, self.config.model, self.data.corpus.tokenizer, info)
 
     def _place(self, step: int) -> int:
-        """Row of `recent` that holds the step after `step` steps."""
+        """Return the row of `recent` for the step after `step` steps."""
         return step % self.intervals["log"]
 
     def check_finite(self) -> None:
-        """Raise RunError where a loss, a gradient or a weight since the last check is infinite or no number.
+        """Raise RunError if a loss, a gradient or a weight since the last check is infinite or not a number.
 
-        Called at each log point at least, and before anything is exported or saved: it makes a GPU wait once. What it
-        says of the first such step is exact, however much later it is called, and on whichever rank that was.
+        Called at each log point and before anything is exported or saved, as it makes a GPU wait. It names the first
+        such step exactly, however much later it is called, and on whichever rank that was.
         """
         step, first = self.global_step, self._place(self.checked)
         if step == self.checked:
@@ -169,7 +169,7 @@ class LanguageModelling(L.LightningModule):
 
     def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
         if self.state.ranks.first:
-            self.state.metrics.write()  # up to the last log point: how it came to this
+            self.state.metrics.write()  # up to the last log point: the way there
         rate = self.config.recipe.scheduled_rate(step - 1, self.total_steps)
         if rate is None:
             rate = self._optimizer.param_groups[0]["lr"]

@@ -1,15 +1,14 @@
-"""A job that is about to end saves its run first, so that the next one goes on from there.
+"""Signals: a job that is about to end saves its run first, so that the next job resumes it there.
 
-What clusters send, and what a run does with it at the end of the step that it is in (before training and after it
-nothing is caught here: there is nothing to save):
+Signals are handled at the end of a step, and only during training, as there is nothing to save before and after it:
 
-    INT          somebody pressed Ctrl-C: save and end; a second one ends at once
-    USR1, USR2   the time limit is near: save, then call the handler that was there before training (submitit's starts
-                 the job again); where there was none, end with exit code START_AGAIN, on which slurm/run.sbatch does
-    TERM         in a SLURM job the warning of a preemption or of the end: save and go on, as SLURM takes a process that
-                 ends by itself for one that is finished, and requeues only what it had to kill. Elsewhere: save and end
+    INT          Ctrl-C: save and end; a second one ends at once
+    USR1, USR2   the time limit is near: save, then call the earlier handler (submitit's requeues the job); without one
+                 end with exit code START_AGAIN, on which slurm/run.sbatch requeues it
+    TERM         in a SLURM job a preemption or the end is near: save and continue, as SLURM requeues only processes
+                 that it had to kill, and takes one that ends by itself for finished. Elsewhere: save and end
 
-Without a signal (a node that fails) the run goes on from its last checkpoint.
+Without a signal (a node that fails) the run resumes from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ import lightning as L
 from pairscale.errors import START_AGAIN
 
 SIGNALS = (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
-# Of several processes that train one run only one may have been told yet: they ask each other every so many steps.
+# Of several processes of a run only one may have received the signal: they compare notes every so many steps.
 AGREE_STEPS = 10
 
 
 class Preemption(L.Callback):
-    """Notes the signals that come during training; `asked` and `saved` are what the training loop has to do with it."""
+    """The signals received during training; the training loop calls `requested` and `saved`."""
 
     def __init__(self) -> None:
         self.caught: int | None = None
         self._before: dict[int, Any] = {}
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """Put our handlers in the place of Lightning's, whose one for TERM ends training as if it were finished.
+        """Replace Lightning's handlers, of which that for TERM ends training as if it were finished.
 
-        Lightning itself puts back, after training, all handlers that were there before it.
+        Lightning restores all earlier handlers after training.
         """
         if threading.current_thread() is not threading.main_thread():
-            return  # Python hears signals in the main thread only
+            return  # Python handles signals in the main thread only
         for number in SIGNALS:
             self._before[number] = signal.getsignal(number)
             signal.signal(number, self._note)
@@ -53,8 +52,8 @@ class Preemption(L.Callback):
             raise KeyboardInterrupt
         self.caught = number
 
-    def asked(self, trainer: L.Trainer) -> bool:
-        """Whether to save now, the same in all processes of a run. Called after each step."""
+    def requested(self, trainer: L.Trainer) -> bool:
+        """Return True if the run is to be saved now, in all its processes alike. Called after each step."""
         if trainer.world_size == 1:
             return self.caught is not None
         if trainer.global_step % AGREE_STEPS:
@@ -62,7 +61,7 @@ class Preemption(L.Callback):
         return bool(trainer.strategy.reduce_boolean_decision(self.caught is not None, all=False))
 
     def saved(self) -> None:
-        """Do what the caught signal wants beside saving. Called after each checkpoint; raises SystemExit to end."""
+        """End or continue as the signal demands. Called after each checkpoint; raises SystemExit to end."""
         number, self.caught = self.caught, None
         if number is None:
             return
@@ -80,7 +79,7 @@ class Preemption(L.Callback):
             raise SystemExit(START_AGAIN)
 
     def ended(self) -> None:
-        """Hand a signal that came with the last step to what handles it now. Called when the run is done."""
+        """Send a signal that came with the last step to its handler now. Called when the run is done."""
         if self.caught is not None:
             os.kill(os.getpid(), self.caught)
 

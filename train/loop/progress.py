@@ -1,4 +1,4 @@
-"""The progress of training: words/s, loss, perplexity and time left on a terminal, and words in progress.json."""
+"""Progress of training: speed, loss, perplexity and time left on a terminal, and words in progress.json."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE_SECONDS = 5  # between versions of progress.json
 
 
 class TrainingProgress(L.Callback):
-    """A bar on a terminal, a line every half minute elsewhere; with or without them a file for those who ask."""
+    """A bar on a terminal, a line every half minute elsewhere, and in any case progress.json."""
 
     def __init__(self, state: TrainState, show: bool):
         self.state = state

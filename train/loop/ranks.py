@@ -1,8 +1,8 @@
-"""One run on several devices: a process for each of them, its *rank*, and Lightning's DDP between them.
+"""One run on several devices: a process for each, its *rank*, and Lightning's DDP between them.
 
-A step's columns are shared out evenly: each rank reads its own and carries their state, DDP averages the gradients, and
-so the words of a step are those of one device. Rank 0 is the process that was started; it validates, exports and writes
-all files, and the others wait. They end when it does, however that happens.
+The columns of a step are divided evenly: each rank reads its own and carries their state, and DDP averages the
+gradients, so that a step has the same words as on one device. Rank 0 is the process that the user started; it
+validates, exports and writes all files while the others wait. They end when it does, however that happens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pairscale import environment, started_by
 from train.config import RunConfig
 
 T = TypeVar("T")
-END_SECONDS = 60  # that the other ranks get to end after rank 0
+END_SECONDS = 60  # for the other ranks to end after rank 0
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,20 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that writes files."""
+        """True on the rank that writes files."""
         return self.rank == 0
 
     def from_first(self, compute: Callable[[], T]) -> T:
-        """What `compute` returns on rank 0, on all ranks; the others do not call it."""
+        """Return on all ranks what `compute` returns on rank 0; the others do not call it."""
         if self.size == 1:
             return compute()
         values: list[Any] = [compute() if self.first else None]
         distributed.broadcast_object_list(values)
-        found: T = values[0]
-        return found
+        value: T = values[0]
+        return value
 
     def gathered(self, value: T) -> list[T]:
-        """The values of all ranks, by rank."""
+        """Return the values of all ranks, by rank."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -55,7 +55,7 @@ class Ranks:
         return values
 
     def summed(self, value: Tensor) -> Tensor:
-        """The sum over all ranks."""
+        """Return the sum over all ranks."""
         total = value.clone()
         if self.size > 1:
             distributed.all_reduce(total)
@@ -64,9 +64,9 @@ class Ranks:
 
 @contextmanager
 def other_ranks(config: RunConfig) -> Iterator[Ranks]:
-    """Start ranks 1 to N-1 of a run on this machine, and end them with the block; nothing to do for one device.
+    """Start ranks 1 to N-1 of a run on this machine, and end them with the block.
 
-    Lightning finds in the environment that it need not start them itself: it would start the whole command again.
+    The environment tells Lightning that they are started: it would start the whole command again.
     """
     size = config.trainer.devices
     if size == 1:
@@ -88,7 +88,7 @@ def other_ranks(config: RunConfig) -> Iterator[Ranks]:
             started.append(process)
             assert process.stdin is not None
             pickle.dump(config, process.stdin)
-            process.stdin.flush()  # left open: that it is closed tells the other that we are gone
+            process.stdin.flush()  # left open: the other rank ends when it closes
         os.environ.update(meeting | {"LOCAL_RANK": "0"})
         yield Ranks(0, size)
     finally:

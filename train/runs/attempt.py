@@ -13,7 +13,8 @@ from pairscale.errors import ConfigError, InputError, RunError, WriteError
 from pairscale.files import write_bytes, write_text
 from pairscale.schema import read_json
 from train.config import RunConfig
-from train.runs.folder import FAILED, GRID, UNFINISHED, RunFolder, config_digest
+from train.runs.folder import FAILED, GRID, UNFINISHED, RunFolder
+from train.runs.identity import config_digest
 from train.runs.provenance import git_state, versions
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from pairscale.errors import RunError
 from pairscale.sizes import written
 from train.config import RunConfig
-from train.runs.folder import RunFolder, at_default
+from train.runs.folder import RunFolder
+from train.runs.identity import at_default
 
 SHOWN = 4  # differing keys in one line
 

@@ -176,7 +176,7 @@ def test_a_class_of_both_kinds_is_neither_refused_for_the_other(tmp_path):
 
 
 def test_its_run_is_named_by_the_model_alone(tmp_path):
-    from train.runs.folder import run_id
+    from train.runs.identity import run_id
 
     names = {
         run_id(compose("eval", ["model=hf_causal", "model.path=org/gpt", *more]))

@@ -194,9 +194,9 @@ def test_the_device(monkeypatch, accelerator, gpus, needed, expected):
 @pytest.mark.parametrize(
     ("accelerator", "needed", "told"),
     [
-        ("gpu", 1, "trainer.accelerator=gpu: there is no CUDA GPU here"),
-        ("gpu", 2, "trainer.devices=2: there are 0 GPUs here"),
-        ("auto", 2, "trainer.devices=2: there are 0 GPUs here"),
+        ("gpu", 1, "trainer.accelerator=gpu: no CUDA GPU is available"),
+        ("gpu", 2, "trainer.devices=2: 0 GPUs are available"),
+        ("auto", 2, "trainer.devices=2: 0 GPUs are available"),
     ],
 )
 def test_gpus_that_are_not_there_are_one_line(monkeypatch, accelerator, needed, told):

@@ -21,7 +21,8 @@ from train.loop.snapshots import Snapshots, load_snapshot, moments
 from train.recipes import BudgetConfig, RecipeConfig
 from train.run import train_run
 from train.runs.export import load_model
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 WITHOUT = [option for option in TRAINED if not option.startswith("trainer.snapshots")]
 RUN = [*SMALL, "sample.size=4k", "model=lstm_tiny", "model.embedding=24", "model.hidden=24", *WITHOUT]

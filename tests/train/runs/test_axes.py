@@ -17,7 +17,7 @@ from pairscale.command.compose import compose, composed
 from pairscale.command.errors import FOLDER
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import labels
-from train.runs.folder import run_id
+from train.runs.identity import run_id
 
 AXES = {
     "tokenizer": (["tokenizer=word", "tokenizer=char"], ["lstm_tiny, word", "lstm_tiny, char"]),

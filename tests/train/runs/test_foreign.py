@@ -92,21 +92,14 @@ def test_the_pickles_here_would_run_something(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("write", [evil, evil_archive])
-@pytest.mark.parametrize("name", ["last.ckpt", "digest"])
-def test_checkpoints(foreign, write, name):
+def test_checkpoints(foreign, write):
     config, run = foreign
     run.update_manifest(status="unfinished")
-    path = run.checkpoint_folder / name
+    path = run.checkpoint_folder / "checkpoint"
     write(path)
-    if name == "last.ckpt":  # as one that is cut short
+    path.rename(run.checkpoint(3, sha256(path.read_bytes()).hexdigest()))
+    with pytest.raises(PairscaleError, match=r"ckpt: whole, but this code cannot resume from it \(Weights only load"):
         train_run(config)
-        assert "last.ckpt" in run.read_manifest()["damaged_checkpoints"][0]
-    else:
-        path.rename(run.checkpoint(3, sha256(path.read_bytes()).hexdigest()))
-        with pytest.raises(
-            PairscaleError, match=r"ckpt: whole, but this code cannot resume from it \(Weights only load"
-        ):
-            train_run(config)
 
 
 @pytest.mark.parametrize("write", [evil, evil_archive])

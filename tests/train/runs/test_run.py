@@ -19,7 +19,8 @@ from tests.support import ROOT
 from tests.support.killed import killed_after
 from tests.support.small_runs import overrides
 from train.run import train_run
-from train.runs.folder import RunFolder, run_id
+from train.runs.folder import RunFolder
+from train.runs.identity import run_id
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 

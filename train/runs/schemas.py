@@ -1,0 +1,151 @@
+"""Schemas of the files of a run that are read back: config.yaml, manifest.json, model.json, progress.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NotRequired, TypedDict
+
+import msgspec
+
+from pairscale.errors import ConfigError, RunError
+from pairscale.schema import Count, Digest, FolderName, NonNegative, Positive, Share
+from pairscale.sizes import parse_size
+
+MANIFEST_VERSION = 1
+
+
+class _Sample(TypedDict, total=False):
+    digest: str
+    words: Positive
+    overlap: Share | None
+
+
+class _Corpus(TypedDict, total=False):
+    name: FolderName
+    text: str  # digest, as tokenizer
+    tokenizer: str
+    reference: str
+    vocabulary: Positive
+    sample: _Sample
+
+
+class _Git(TypedDict, total=False):
+    commit: str | None
+    difference: str | None
+
+
+class _Machine(TypedDict, total=False):
+    device: str
+    threads: Positive
+
+
+class Manifest(TypedDict, total=False):
+    """Schema of manifest.json: what is read back of it. All keys may be missing, as a run that begins has few."""
+
+    version: int
+    status: Literal["done", "unfinished", "failed"]
+    reason: str | None
+    config_digest: str
+    started: str
+    ended: str
+    attempts: Count
+    git: _Git | None
+    earlier_git: list[_Git]
+    versions: dict[str, str | None]
+    machine: _Machine
+    corpus: _Corpus
+    source: dict[str, str]  # of an imported model
+    sample_words: Positive
+    sample_digest: str
+    digest: str  # of the weights of a model that comes trained
+    tokenizer_digest: str
+    tokenizer_path: str | None  # of such a model: the folder above its own, where its tokenizer lies in that
+    tokens: Count | None  # of the sample; of a model that comes trained: of its training text, null: unknown
+    step: Count | None
+    vocabulary: Positive
+    parameters: Positive
+    steps: Count
+    words_seen: Count
+    words_per_s: NonNegative | None
+    wall_s: NonNegative
+    export: str
+    last: dict[str, float]  # columns of metrics.csv; NaN where a perplexity is not defined
+    best_nats_per_word: NonNegative
+    stuck: str | None  # why the validation of the exported model measures hardly a model, where it does
+    damaged_checkpoints: list[str]
+    scoring_failed: dict[str, str]  # label of a benchmark -> why
+    scoring_commands: dict[str, str]  # the same labels -> the command that tried it
+
+
+class _StoredModel(TypedDict):
+    name: FolderName
+    path: NotRequired[str]
+    checkpoint: NotRequired[str]
+
+
+class _StoredCorpus(TypedDict, total=False):
+    name: FolderName
+    reference: str
+
+
+class _StoredSample(TypedDict, total=False):
+    size: str
+    count: str
+    nested: bool
+    seed: Count | None
+
+
+class _StoredTokenizer(TypedDict, total=False):
+    name: FolderName
+    fit_on: str
+
+
+class _StoredBudget(TypedDict, total=False):
+    epochs: NonNegative | None
+    words: str | None
+
+
+class _StoredRecipe(TypedDict, total=False):
+    budget: _StoredBudget | None
+    export: str
+    bptt: Count
+
+
+class StoredModelConfig(TypedDict):
+    """Schema of what scoring reads of config.yaml."""
+
+    model: _StoredModel
+
+
+class StoredConfig(StoredModelConfig):
+    """Schema of config.yaml: what is read back of a run's configuration, whatever else it holds."""
+
+    sample: _StoredSample
+    seed: Count
+    study: NotRequired[str | None]
+    corpus: NotRequired[_StoredCorpus]
+    tokenizer: NotRequired[_StoredTokenizer]
+    recipe: NotRequired[_StoredRecipe | None]
+
+
+def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
+    """Raise RunError where the size of a configuration's sample is none."""
+    try:
+        parse_size(config["sample"].get("size", "1"))
+    except ConfigError as error:
+        raise RunError(f"{where}: {error}; {remedy}") from None
+
+
+class Weights(TypedDict):
+    """Schema of what is read of model.json without loading the model (train/runs/export.py has all of it)."""
+
+    digest: Digest
+
+
+class TrainingState(msgspec.Struct, frozen=True):
+    """Schema of progress.json: words seen so far, `words` at the end, speed of this attempt, `at`: when that was."""
+
+    words_seen: Count | None = None
+    words: NonNegative | None = None
+    words_per_s: NonNegative | None = None
+    at: str | None = None
