@@ -35,10 +35,8 @@ class TrainerConfig:
     threads: int | None = None  # null: by the model's size and the idle cores (train/loop/device.py)
     compile: bool = MISSING
     progress: bool = MISSING
-    devices: int = (
-        1  # GPUs, or with accelerator=cpu processes, that share the columns of each step (train/loop/ranks.py)
-    )
-    snapshots: Any = None  # of the weights: how many, or at which words seen (train/loop/snapshots.py); null: none
+    devices: int = 1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
+    snapshots: Any = None  # number of snapshots, or list of words seen (train/loop/snapshots.py); null: none
 
     def __post_init__(self) -> None:
         check_choice("trainer.accelerator", self.accelerator, ACCELERATORS)
@@ -54,14 +52,14 @@ class TrainerConfig:
                 check_between("trainer.snapshots", self.snapshots, 1, MAX_SNAPSHOTS)
             case _:
                 raise ConfigError(
-                    f"trainer.snapshots={self.snapshots}: must be how many of them, such as 8, or a list of words "
-                    "seen, such as [10k,100k,1M]; or null for none"
+                    f"trainer.snapshots={self.snapshots}: must be a number, such as 8, a list of words seen, such as "
+                    "[10k,100k,1M], or null"
                 )
 
 
 @dataclass
 class RunConfig(CorporaConfig):
-    """One run: (model, corpus, sample, recipe, seed). What `python -m train` reads."""
+    """The configuration of `python -m train`: one run (model, corpus, sample, recipe, seed)."""
 
     study: str | None = field(default=None, metadata=NOT_IN_DIGEST)
     precision: str = MISSING
@@ -69,26 +67,26 @@ class RunConfig(CorporaConfig):
     recipe: RecipeConfig = MISSING
     logger: LoggerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
-    # For estimates of time: a number, or one for each model; null: measured here.
+    # For estimates of time: a number, or one for each model; null: measured on this machine.
     dry_run_words_per_s: Any = field(default=None, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = self.dry_run_words_per_s
-        for rate in given.values() if isinstance(given, dict) else [] if given is None else [given]:
+        rates = self.dry_run_words_per_s
+        for rate in rates.values() if isinstance(rates, dict) else [] if rates is None else [rates]:
             if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:
                 raise ConfigError(
-                    f"dry_run_words_per_s={given}: must be a number above 0, or one for each model, such as "
+                    f"dry_run_words_per_s={rates}: must be a number above 0, or one for each model, such as "
                     "{lstm_blimp:40000,txl:12000}"
                 )
         check_choice("precision", self.precision, PRECISIONS)
         if self.study is not None:
-            for name in self.study.split("+"):  # the analysis takes several; a run is of one (RunFolder.of)
+            for name in self.study.split("+"):  # the analysis takes several; a run has one (RunFolder.of)
                 check_name("study", name)
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
-                "shared out evenly; give a number that divides them"
+                "divided evenly; give a divisor of it"
             )
         counted = self.model.counted
         if counted != isinstance(self.recipe, CountedConfig):

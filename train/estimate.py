@@ -1,4 +1,4 @@
-"""What a run would take, before it is started: words, steps, parameters, memory, disk, and time measured here."""
+"""Estimates of what a run takes: words, steps, parameters, memory, disk, and time measured on this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,8 +30,8 @@ from train.models.loss import chunk_bytes
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
 
-# Used, and said to be guesses, where the corpus is not prepared: of kinds of tokenizers by what a word is, read off the
-# local English (treebank) and the local Chinese, whose words of jieba are 1.73 characters long.
+# For a corpus that is not prepared: tokens per word by reference tokenizer and kind of tokenizer, measured on the local
+# English (treebank) and the local Chinese, whose jieba words have 1.73 characters.
 GUESSED_TOKENS_PER_WORD = {
     "treebank": {"word": 1.0, "whitespace": 0.9, "jieba": 1.0, "char": 5.2, "unigram": 1.31, "bpe": 1.33},
     "whitespace": {"word": 1.0, "whitespace": 1.0, "jieba": 1.0, "char": 5.2, "unigram": 1.35, "bpe": 1.35},
@@ -44,16 +45,16 @@ GUESSED_WORDS_PER_UNIT = {
     "characters": {"words": 1.0, "characters": 1.0, "sentences": 40.0},
     "jieba": {"words": 1.0, "characters": 0.58, "sentences": 23.0},
 }
-PROCESS_BYTES = 500 * 2**20  # resident with torch, Lightning and pandas, before there is a model: measured
+PROCESS_BYTES = 500 * 2**20  # resident with torch, Lightning and pandas before there is a model: measured
 START_SECONDS = 3.0  # reading the corpus, checkpoints, export
-BACKWARD = 1.5  # times what is kept for it, a backward pass takes at its peak: measured on a CPU
-READING = 3  # times as fast as training is reading, where only the speed of training is given: no backward pass
+BACKWARD = 1.5  # peak memory of a backward pass over that of the tensors saved for it: measured on a CPU
+READING = 3  # speed of reading over that of training, if only the latter is known
 MEASURED_STEPS = 6
 MEASURED_SECONDS = 4.0
-# Of n-gram models of English words, measured on two cores; what they need beyond that is what lmplz sorts.
+# Of n-gram models of English words, measured on two cores.
 NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
-NGRAM_BYTES = 11  # of model.kenlm, for each n-gram
-ARPA_BYTES = 42  # of the files beside it while it is estimated
+NGRAM_BYTES = 11  # of model.kenlm for each n-gram
+ARPA_BYTES = 42  # of the files beside it during estimation
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What training one run takes; `speed` serves to estimate scoring too."""
+    """The cost of training one run; `speed` serves to estimate scoring too."""
 
     run: str
     done: bool
@@ -76,29 +77,29 @@ class Estimate:
     steps: int
     parameters: int
     memory_bytes: int  # weights, gradients, optimiser, activations of one step in fp32, and the program itself
-    disk_bytes: int  # that stay
-    checkpoint_bytes: int  # on the disk while the run trains
-    snapshots: tuple[int, ...]  # steps after which there is one; of a run that is done, those on the disk
+    disk_bytes: int  # after training
+    checkpoint_bytes: int  # during training
+    snapshots: tuple[int, ...]  # their steps; of a run that is done, those on the disk
     seconds: float
     tokens_per_word: float
     speed: Speed
-    guessed: bool  # the corpus is not prepared: its tokens per word and vocabulary are guesses
+    guessed: bool  # True if the corpus is not prepared: tokens per word and vocabulary are guesses
     rate_is: str = "measured here"  # or given
     counted: bool = False  # an n-gram model
 
     @property
     def words_per_s(self) -> float:
-        """In training."""
+        """Speed of training."""
         return self.speed.training * self.words / self.tokens
 
 
 def estimate(config: RunConfig) -> Estimate:
-    """Measure a few steps of the run's model on made-up tokens, and extrapolate.
+    """Measure a few steps of the run's model on random tokens, and extrapolate.
 
-    The first call for a kind of model takes a few seconds, further ones nothing. Raises NoCorpus where none is chosen,
-    InputError where its text is neither prepared nor there to be read.
+    The first call for a kind of model takes a few seconds, further ones nothing. Raises NoCorpus if none is chosen,
+    InputError if its text is neither prepared nor available.
     """
-    folder = RunFolder.of(config)  # raises NoCorpus, before anything is measured
+    folder = RunFolder.of(config)  # raises NoCorpus before anything is measured
     if not is_prepared(config):
         check_source(config.corpus)
     sizes = known_sizes(config)
@@ -108,23 +109,28 @@ def estimate(config: RunConfig) -> Estimate:
     per_unit = sizes.words_per_unit if sizes else GUESSED_WORDS_PER_UNIT[reference]
     words = round(config.sample.number * per_unit[config.sample.count])
     tokens = round(words * (per_word + 1 / per_unit["sentences"]))  # each sentence adds an <eos>
+    of_run: dict[str, Any] = {
+        "run": run_id(config),
+        "done": folder.done,
+        "words": words,
+        "tokens": tokens,
+        "tokens_per_word": per_word,
+        "guessed": sizes is None,
+    }
     if isinstance(config.model, NgramConfig):
-        return _ngram_estimate(config, config.model, words, tokens, vocabulary, per_word, sizes is None)
+        return _ngram_estimate(config.model, vocabulary, of_run)
     batches = Batches(np.zeros(tokens, np.uint16), words, config.recipe)
     parameters = parameter_count(config.model, vocabulary)
-    copies = 2 + config.recipe.moments  # weights, gradients, and what the optimiser keeps
-    given = given_words_per_s(config)
-    if given is None:
+    copies = 2 + config.recipe.moments  # weights, gradients, and the state of the optimiser
+    rate = given_words_per_s(config)
+    if rate is None:
         speed = measured_speed(config, vocabulary)
     else:
-        speed = Speed(given * tokens / words, READING * given * tokens / words)
+        speed = Speed(rate * tokens / words, READING * rate * tokens / words)
     snapshots = tuple(folder.snapshots if folder.done else moments(config.trainer.snapshots, batches))
     return Estimate(
-        run=run_id(config),
-        done=folder.done,
-        words=words,
+        **of_run,
         words_seen=batches.words_seen(len(batches)),
-        tokens=tokens,
         steps=len(batches),
         parameters=parameters,
         memory_bytes=round(
@@ -135,59 +141,50 @@ def estimate(config: RunConfig) -> Estimate:
             + tokens * 2
         ),
         disk_bytes=4 * parameters * (1 + len(snapshots)),
-        # Until the run is done, two and a third while it is written.
+        # Two, and a third while it is written.
         checkpoint_bytes=4 * parameters * 3 * (copies - 1),
         snapshots=snapshots,
         seconds=START_SECONDS + batches.words_seen(len(batches)) * tokens / words / speed.training,
-        tokens_per_word=per_word,
         speed=speed,
-        guessed=sizes is None,
-        rate_is="measured here" if given is None else "given",
+        rate_is="measured here" if rate is None else "given",
     )
 
 
 def peak_memory(configs: Sequence[RunConfig]) -> int:
-    """Bytes of the largest of the processes that train `configs`, from shapes alone; 0 where none can be estimated."""
+    """Return the bytes of the largest process that trains one of `configs`; 0 if none can be estimated."""
     largest = 0
     for config in configs:
-        with suppress(PairscaleError):  # what is refused, or not there to be read, its own process will say
-            one = estimate(dataclasses.replace(config, dry_run_words_per_s=1.0))  # given, so that nothing is measured
+        with suppress(PairscaleError):  # which the run's own process raises, too
+            one = estimate(dataclasses.replace(config, dry_run_words_per_s=1.0))  # so that nothing is measured
             largest = max(largest, PROCESS_BYTES if one.done else one.memory_bytes)
     return largest
 
 
-def _ngram_estimate(
-    config: RunConfig, model: NgramConfig, words: int, tokens: int, vocabulary: int, per_word: float, guessed: bool
-) -> Estimate:
-    """The same of an n-gram model, from rates measured before; numbers of n-grams, and so of bytes, are upper limits.
+def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any]) -> Estimate:
+    """Return the estimate of an n-gram model. Its n-grams and bytes are upper limits.
 
-    Each position of the text adds one n-gram of each order above 1 at most.
+    Each position of the text adds at most one n-gram of each order above 1.
     """
-    ngrams = vocabulary + tokens * (model.order - 1)
+    ngrams = vocabulary + of_run["tokens"] * (model.order - 1)
     speed = Speed(NGRAM_TOKENS_PER_SECOND["estimating"], NGRAM_TOKENS_PER_SECOND["scoring"])
     return Estimate(
-        run=run_id(config),
-        done=RunFolder.of(config).done,
-        words=words,
-        words_seen=words,
-        tokens=tokens,
+        **of_run,
+        words_seen=of_run["words"],
         steps=1,
         parameters=ngrams,
         memory_bytes=PROCESS_BYTES + _sorting_bytes(model.lmplz_memory),
         disk_bytes=ngrams * NGRAM_BYTES,
         checkpoint_bytes=ngrams * ARPA_BYTES,
         snapshots=(),
-        seconds=START_SECONDS + tokens / speed.training,
-        tokens_per_word=per_word,
+        seconds=START_SECONDS + of_run["tokens"] / speed.training,
         speed=speed,
-        guessed=guessed,
         rate_is="measured once on two cores",
         counted=True,
     )
 
 
 def _sorting_bytes(text: str) -> int:
-    """ "1G" or "50%", as lmplz reads it."""
+    """Return the bytes of "1G" or "50%", as lmplz reads it."""
     number, unit = int(text[:-1]), text[-1]
     if unit == "%":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * number // 100
@@ -195,7 +192,7 @@ def _sorting_bytes(text: str) -> int:
 
 
 def given_words_per_s(config: RunConfig) -> float | None:
-    """What `dry_run_words_per_s` says of the run's model; None where it says nothing."""
+    """Return `dry_run_words_per_s` of the run's model; None if it is not set."""
     given = config.dry_run_words_per_s
     return given.get(config.model.name) if isinstance(given, dict) else given
 
@@ -204,31 +201,30 @@ _activation_bytes: dict[str, int] = {}
 
 
 def activation_bytes(config: RunConfig, vocabulary: int) -> int:
-    """Bytes that a training step keeps for its backward pass, in fp32: computed from shapes alone, nothing allocated.
+    """Return the bytes that a training step saves for its backward pass, in fp32, from shapes alone.
 
-    Within a tenth of what a process grows by on a CPU; bf16 keeps less.
+    Within a tenth of the measured growth of a process on a CPU; bf16 saves less.
     """
     batch, bptt = config.recipe.batch, config.recipe.bptt
     shape = config.model.of_fixed_shape()
     key = repr((shape, batch, bptt, vocabulary))
     if key in _activation_bytes:
         return _activation_bytes[key]
-    kept: dict[int, torch.Tensor] = {}
+    saved: dict[int, torch.Tensor] = {}
 
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
-        kept[tensor.untyped_storage()._cdata] = tensor
+    def save(tensor: torch.Tensor) -> torch.Tensor:
+        saved[tensor.untyped_storage()._cdata] = tensor
         return tensor
 
     with torch.device("meta"):
         model = build_model(shape, vocabulary).train()
         tokens = torch.zeros(batch, bptt, dtype=torch.int64)
         _, state = model(tokens, model.initial_state(batch))  # a memory is full from the second step on
-        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
             hidden, _ = model(tokens, state)
     weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
-    total = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in weights)
-    # The loss (train/models/loss.py) is left out above: it keeps its gradients, of the hidden states and the output
-    # weights.
+    total = sum(tensor.untyped_storage().nbytes() for place, tensor in saved.items() if place not in weights)
+    # The loss (train/models/loss.py) saves its gradients by the hidden states and the output weights.
     _activation_bytes[key] = total + 4 * hidden.numel() + 4 * vocabulary * hidden.shape[-1]
     return _activation_bytes[key]
 
@@ -237,7 +233,7 @@ _speeds: dict[str, Speed] = {}
 
 
 def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
-    """Tokens a second of the run's model on this machine, measured once a process for each kind of model."""
+    """Return the speed of the run's model on this machine, measured once a process for each kind of model."""
     key = repr((config.model, config.recipe.batch, config.recipe.bptt, vocabulary, config.precision, config.trainer))
     if key in _speeds:
         return _speeds[key]
@@ -250,7 +246,7 @@ def _measure(config: RunConfig, vocabulary: int) -> Speed:
     batch, bptt = config.recipe.batch, config.recipe.bptt
     set_up_cpu(config.trainer, parameter_count(config.model, vocabulary))
     set_up_gpu(config.precision == "bf16")
-    # What is asked for may be elsewhere: a login node has no GPU.
+    # A login node has no GPU, even if the run will.
     use_gpu = config.trainer.accelerator != "cpu" and torch.cuda.is_available()
     device = torch.device("cuda" if use_gpu else "cpu")
     model = build_model(config.model, vocabulary).to(device)
@@ -292,39 +288,41 @@ def _measure(config: RunConfig, vocabulary: int) -> Speed:
 
 
 def corpus_described(config: RunConfig) -> str:
-    """The corpus of a run by name, with its store and what that takes, or would take, on the disk."""
+    """Return the corpus of a run by name, with its store and the bytes that it takes, or would take, on the disk."""
     folder = corpus_folder(config)
     prepared, text = store_bytes(config)
-    told = f"{prepared / 2**20:,.0f} MiB in {folder}" if prepared else f"not prepared in {folder}"
-    return f"{config.corpus.name}: {told}" + (f", about {text / 2**20:,.0f} MiB more to be prepared" if text else "")
+    store = f"{prepared / 2**20:,.0f} MiB in {folder}" if prepared else f"not prepared in {folder}"
+    return f"{config.corpus.name}: {store}" + (f", about {text / 2**20:,.0f} MiB more to be prepared" if text else "")
 
 
 def estimate_table(
-    config: RunConfig, found: Estimate, scoring_seconds: float, score_bytes: int, scoring_memory: int = 0
+    config: RunConfig, estimated: Estimate, scoring_seconds: float, score_bytes: int, scoring_memory: int = 0
 ) -> Table:
-    """One run in full."""
-    seconds = 0.0 if found.done else found.seconds
-    table = Table(show_header=False, box=None, title=Text(found.run), title_justify="left", title_style="bold")
-    rate = f"{found.words_per_s:,.0f} words/s ({found.rate_is})"
-    state = "done already" if found.done else f"{clock(seconds)} at {rate}"
-    about = " (a guess: the corpus is not prepared)" if found.guessed else ""
+    """Return the estimate of one run in full."""
+    seconds = 0.0 if estimated.done else estimated.seconds
+    table = Table(show_header=False, box=None, title=Text(estimated.run), title_justify="left", title_style="bold")
+    rate = f"{estimated.words_per_s:,.0f} words/s ({estimated.rate_is})"
+    state = "done already" if estimated.done else f"{clock(seconds)} at {rate}"
+    about = " (a guess: the corpus is not prepared)" if estimated.guessed else ""
     table.add_row("corpus", Text(corpus_described(config)))
-    table.add_row("sample", f"{found.words:,} words, {found.tokens:,} tokens{about}")
+    table.add_row("sample", f"{estimated.words:,} words, {estimated.tokens:,} tokens{about}")
     if config.corpus.filter is not None:
-        known = known_filter(config)
-        much = f"{known['sentences']:,} sentences, {known['words']:,} words" if known else "as yet unknown how much"
-        table.add_row("filter", Text(f"{config.corpus.filter} takes {much} out of the train split"))
-    how = "counted in one pass" if found.counted else f"seen in {found.steps:,} steps"
-    table.add_row("training", f"{found.words_seen:,} words {how}: {state}")
-    if found.snapshots:
-        table.add_row("snapshots", f"{len(found.snapshots)} of the weights while it trains")
+        counts = known_filter(config)
+        part = f"{counts['sentences']:,} sentences, {counts['words']:,} words" if counts else "an unknown part"
+        table.add_row("filter", Text(f"{config.corpus.filter} takes {part} out of the train split"))
+    how = "counted in one pass" if estimated.counted else f"seen in {estimated.steps:,} steps"
+    table.add_row("training", f"{estimated.words_seen:,} words {how}: {state}")
+    if estimated.snapshots:
+        table.add_row("snapshots", f"{len(estimated.snapshots)} of the weights while it trains")
     if scoring_seconds:
         table.add_row("scoring", f"{clock(scoring_seconds)}, {scoring_memory / 2**20:,.0f} MiB of memory")
-    memory = f"{found.memory_bytes / 2**20:,.0f} MiB"
-    told = "n-grams at most" if found.counted else "parameters"
-    told += f", {memory} of memory in {'estimating' if found.counted else 'training'}, the program included"
-    table.add_row("model", f"{found.parameters:,} {told}")
-    disk, more = (found.disk_bytes + score_bytes) / 2**20, 0 if found.done else found.checkpoint_bytes / 2**20
-    told = f"{disk:,.0f} MiB{' at most' if found.counted else ''}"
-    table.add_row("disk", told + (f", and {more:,.0f} MiB until it is trained" if more else ""))
+    memory = f"{estimated.memory_bytes / 2**20:,.0f} MiB"
+    kind, work = ("n-grams at most", "estimating") if estimated.counted else ("parameters", "training")
+    table.add_row("model", f"{estimated.parameters:,} {kind}, {memory} of memory in {work}, the program included")
+    disk, more = (
+        (estimated.disk_bytes + score_bytes) / 2**20,
+        0 if estimated.done else estimated.checkpoint_bytes / 2**20,
+    )
+    row = f"{disk:,.0f} MiB{' at most' if estimated.counted else ''}"
+    table.add_row("disk", row + (f", and {more:,.0f} MiB until it is trained" if more else ""))
     return table

@@ -1,9 +1,9 @@
-"""KenLM's programs: `lmplz` estimates an n-gram model, `build_binary` makes it a file that is queried in place.
+"""KenLM's programs: `lmplz` estimates an n-gram model, `build_binary` converts it to a file that is queried in place.
 
-    python -m train.lmplz       builds them, unless they are there: a minute
+    python -m train.lmplz       builds them, unless they exist: a minute
 
-No wheel holds a working lmplz. The source package does: pip downloads it, its digest is compared, CMake builds it, and
-the programs go into the virtual environment that runs this (outside of one, into the user's cache).
+No wheel has a working lmplz. The source package has: pip downloads it and compares its digest, CMake builds it, and the
+programs go into the virtual environment that runs this (without one, into the user's cache).
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ console = Console(stderr=True, highlight=False)
 
 @dataclass(frozen=True)
 class Programs:
-    """Where KenLM's programs are. `version` is known for those that were built here."""
+    """The paths of KenLM's programs. `version` is known for those built here."""
 
     lmplz: Path
     build_binary: Path
     version: str | None
 
     def describe(self) -> dict[str, str | None]:
-        """What a run's manifest says of the program that estimated it."""
+        """Return the entry in the manifest of a run that they estimated."""
         return {"version": self.version, "digest": sha256_file(self.lmplz)}
 
 
 def build_folder() -> Path:
-    """Where `python -m train.lmplz` puts the programs: of one version, in the virtual environment or the cache."""
+    """Return the folder of the programs that `python -m train.lmplz` builds."""
     if sys.prefix != sys.base_prefix:
         return Path(sys.prefix) / f"kenlm-{VERSION}"
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -60,9 +60,9 @@ def build_folder() -> Path:
 
 
 def find_programs(given: str | None = None) -> Programs:
-    """lmplz at `given` (model.lmplz), else on the PATH, else where it was built; build_binary beside it, else likewise.
+    """Return lmplz at `given` (model.lmplz), else from the PATH, else as built; build_binary beside it, else likewise.
 
-    Raises ConfigError, with how to get them, where one is missing.
+    Raises ConfigError, with how to get them, if one is missing.
     """
     built = build_folder()
     if given is None:
@@ -94,15 +94,15 @@ def _program(name: str, folder: Path | None = None) -> Path | None:
 
 
 def build() -> Path:
-    """Download, build and install both programs; returns their folder. Raises RunError when that fails."""
+    """Download, build and install both programs; return their folder. Raises RunError if that fails."""
     folder = build_folder()
     with tempfile.TemporaryDirectory(prefix="kenlm-") as name:
         place = Path(name)
         console.print(f"downloading the source package kenlm {VERSION}")
-        wanted = place / "requirements.txt"
-        wanted.write_text(f"kenlm=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
+        requirements = place / "requirements.txt"
+        requirements.write_text(f"kenlm=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        run_program([*pip, "--no-deps", "--no-binary", "kenlm", "--dest", str(place), "-r", str(wanted)])
+        run_program([*pip, "--no-deps", "--no-binary", "kenlm", "--dest", str(place), "-r", str(requirements)])
         with tarfile.open(place / f"kenlm-{VERSION}.tar.gz") as archive:
             archive.extractall(place, filter="data")
         console.print("building lmplz and build_binary: a minute or two")
@@ -115,16 +115,16 @@ def build() -> Path:
             raise RunError(f"{error}; the build needs, by Debian's names: apt-get install {DEBIAN}") from None
         folder.mkdir(parents=True, exist_ok=True)
         for program in PROGRAMS:
-            # Beside its place first: another process may be looking for it.
+            # In one move, as another process may be looking for it.
             shutil.copy2(place / "build" / "bin" / program, folder / f".{program}.{os.getpid()}")
             os.replace(folder / f".{program}.{os.getpid()}", folder / program)
     return folder
 
 
 def run_program(command: Sequence[str | Path], folder: Path | None = None) -> str:
-    """Run a program to its end; returns what it printed on standard error.
+    """Run a program to its end; return its standard error.
 
-    Raises RunError in one line with what it said when it fails or cannot be started.
+    Raises RunError in one line, with its reason, if it fails or cannot be started.
     """
     name = Path(command[0]).name if command[0] != sys.executable else " ".join(map(str, command[2:4]))
     try:
@@ -141,27 +141,27 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> st
 
 # build_binary writes to mapped memory, which a full disk cannot take.
 _SIGNALS: dict[int, str] = {
-    signal.SIGKILL: ", as for want of memory",
+    signal.SIGKILL: ", as if out of memory",
     signal.SIGBUS: ", as on a full disk (No space left on device)",
 }
 
 
-def _reason(said: str, code: int) -> str:
-    """One line of what a failed program printed: KenLM gives its reason after the line on where it threw."""
-    lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+def _reason(output: str, code: int) -> str:
+    """Return the line of a failed program's output that has the reason: in KenLM's, after the one with " threw "."""
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
     thrown = [index for index, line in enumerate(lines) if " threw " in line]
-    errors = [index for index, line in enumerate(lines) if "error" in line.lower()]
+    errors = [line for line in lines if "error" in line.lower()]
     if thrown:
-        told = lines[thrown[-1] + 1 :][:1] or [lines[thrown[-1]].partition(" threw ")[2]]
+        reasons = lines[thrown[-1] + 1 :][:1] or [lines[thrown[-1]].partition(" threw ")[2]]
     elif code < 0:
-        told = [f"ended by signal {-code}" + _SIGNALS.get(-code, "")]
+        reasons = [f"ended by signal {-code}" + _SIGNALS.get(-code, "")]
     else:
-        told = [lines[index] for index in errors[:1]] or lines[-1:] or [f"exit code {code}"]
-    return told[0][:300]
+        reasons = errors[:1] or lines[-1:] or [f"exit code {code}"]
+    return reasons[0][:300]
 
 
 def main() -> None:
-    """Build the programs unless they are there. Raises PairscaleError."""
+    """Build the programs unless they exist. Raises PairscaleError."""
     folder = build_folder()
     if all(_program(program, folder) for program in PROGRAMS):
         console.print(f"there already: {folder}", soft_wrap=True, markup=False)

@@ -1,13 +1,12 @@
-"""N-gram models: counted and smoothed by KenLM, kept in its binary format, asked one sentence at a time.
+"""N-gram models: counted and smoothed by KenLM, stored in its binary format, queried one sentence at a time.
 
     model.kenlm   KenLM's trie: n-grams with their log10 probabilities and back-off weights
     model.json    as of every model (train/runs/export.py), with the number of n-grams of each order
-    tokenizer/    what corpora.tokenizers saves
+    tokenizer/    the files of corpora.tokenizers
 
-The model's words are the tokens of the run's tokenizer, `<unk>` among them as a word like any other, which has been
-seen where the vocabulary lacks what the text has. Words of the vocabulary that the sample lacks share evenly what
-smoothing leaves (each has the probability of KenLM's own <unk>), so that the probabilities of a vocabulary sum to 1;
-a little less where the sample lacks none.
+The model's words are the tokens of the run's tokenizer. `<unk>` is one of them, counted wherever the text has a word
+outside the vocabulary. Words of the vocabulary that are not in the sample share evenly what smoothing leaves (each has
+the probability of KenLM's own <unk>), so that the probabilities sum to 1, or a little less if the sample has them all.
 """
 
 from __future__ import annotations
@@ -35,34 +34,33 @@ from corpora.config import TokenizerConfig
 from corpora.prepare import HeldOut, SampleTokens, prepare
 from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
 from pairscale.errors import ConfigError, RunError
-from pairscale.files import atomic_path, sha256_file, write_json, writing
+from pairscale.files import atomic_path, sha256_file, writing
 from pairscale.schema import checked
 from train.config import RunConfig
 from train.lmplz import VERSION, Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
-from train.runs.export import MODEL_VERSION, check_tokenizer, read_description
+from train.runs.export import NGRAM, check_tokenizer, check_weights, read_description, write_description
 from train.runs.folder import AGAIN, DONE, RunFolder
 from train.runs.identity import config_digest
 from train.runs.metrics import MetricsFile
 from train.runs.provenance import machine
 
-KIND = "ngram"
 LN10 = math.log(10)
-CHUNK = 1_000_000  # tokens that are written to the text for lmplz at a time
+CHUNK = 1_000_000  # tokens written to the text for lmplz at a time
 
 console = Console(stderr=True, highlight=False)
 _WORKPLACE = "estimation-"
-_SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # words that mean something to KenLM
+_SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # to KenLM
 
 
 @dataclass(frozen=True)
 class Ngram:
-    """An n-gram model for scoring. `digest` is the SHA-256 of model.kenlm, `ngrams` their number by order from 1 on."""
+    """An n-gram model for scoring. `digest` is the SHA-256 of model.kenlm, `ngrams` counts them by order from 1 on."""
 
     model: Any  # kenlm.Model
     tokenizer: Tokenizer
-    words: list[str]  # what the model calls each token
+    words: list[str]  # the model's word of each token
     config: NgramConfig
     info: dict[str, Any]
     ngrams: list[int]
@@ -70,7 +68,7 @@ class Ngram:
     tokenizer_digest: str
 
     def logprobs(self, tokens: Iterable[int]) -> list[float]:
-        """ln p in nats of each token of a sentence after `<s>` and the tokens before it; `<eos>` is its end."""
+        """Return ln p in nats of each token of a sentence after `<s>` and the tokens before it; `<eos>` ends it."""
         words, score = self.words, self.model.BaseScore
         before, after = kenlm.State(), kenlm.State()
         self.model.BeginSentenceWrite(before)
@@ -81,7 +79,7 @@ class Ngram:
         return nats
 
     def state(self, tokens: Iterable[int]) -> Any:
-        """KenLM's state after `<s>` and `tokens`: what the model remembers of them, equal where that is the same."""
+        """Return KenLM's state after `<s>` and `tokens`; equal states give equal continuations."""
         before, after = kenlm.State(), kenlm.State()
         self.model.BeginSentenceWrite(before)
         for token in tokens:
@@ -90,16 +88,16 @@ class Ngram:
         return before
 
     def next_logprobs(self, state: Any) -> npt.NDArray[np.float32]:
-        """(V,) ln p in nats of every token after a `state`."""
+        """Return ln p in nats of every token after a `state`: (V,)."""
         score, after = self.model.BaseScore, kenlm.State()
-        lines = np.fromiter((score(state, word, after) for word in self.words), np.float32, len(self.words))
-        return lines * np.float32(LN10)
+        log10 = np.fromiter((score(state, word, after) for word in self.words), np.float32, len(self.words))
+        return log10 * np.float32(LN10)
 
 
 def train_ngram(config: RunConfig, folder: RunFolder) -> None:
-    """Estimate the n-gram model of a run, measure its perplexity, and note all in the manifest.
+    """Estimate the n-gram model of a run, measure its perplexity, and record both in the manifest.
 
-    Raises ConfigError where KenLM's programs are missing, RunError with their reason where they fail.
+    Raises ConfigError if KenLM's programs are missing, RunError with their reason if they fail.
     """
     assert isinstance(config.model, NgramConfig)
     programs = find_programs(config.model.lmplz)
@@ -130,7 +128,7 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     ngram = Ngram(model, corpus.tokenizer, words, config.model, info, ngrams, *digests)
     perplexity = measure(ngram, held_out)
     info |= perplexity.metrics()
-    _describe(ngram, folder)
+    write_description(folder, config.model, len(words), info, ngram.digest, ngrams)
     metrics = MetricsFile(folder.metrics)
     metrics.forget_after(0)
     metrics.add(1, {"words_seen": sample.words, "epoch": 1.0, **perplexity.metrics()})
@@ -150,16 +148,14 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         best_nats_per_word=perplexity.nats / perplexity.words,
     )
     if config.trainer.progress:
-        told = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f} a word"
+        result = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f} a word"
         if substituted:
-            told += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
-        console.print(f"estimated {folder.path.name} in {seconds:.0f} s: {told}", markup=False, soft_wrap=True)
+            result += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
+        console.print(f"estimated {folder.path.name} in {seconds:.0f} s: {result}", markup=False, soft_wrap=True)
 
 
 def _tokenizer(model: NgramConfig, tokenizer: TokenizerConfig) -> TokenizerConfig:
-    """The run's tokenizer: the study's, or with vocabulary=open one of the same kind that knows every word of the
-    sample.
-    """
+    """Return the run's tokenizer, with vocabulary=open fitted to know every word of the sample."""
     if model.vocabulary == "closed":
         return tokenizer
     if tokenizer.kind in ("unigram", "bpe"):
@@ -170,9 +166,7 @@ def _tokenizer(model: NgramConfig, tokenizer: TokenizerConfig) -> TokenizerConfi
 
 
 def kenlm_words(tokenizer: Tokenizer) -> list[str]:
-    """What KenLM calls each token: the token itself, unless that is none of its words (a space, "<s>"), then a
-    backslash and the token's bytes in hexadecimal.
-    """
+    """Return KenLM's word of each token: the token, or its bytes in hexadecimal if KenLM has no such word (" ")."""
     words = [_kenlm_word(tokenizer.token(index)) for index in range(len(tokenizer))]
     words[EOS], words[UNK] = "</s>", "\\unk"
     return words
@@ -187,7 +181,7 @@ def _kenlm_word(token: str) -> str:
 def _estimate(
     programs: Programs, config: NgramConfig, sample: SampleTokens, words: list[str], folder: RunFolder
 ) -> tuple[list[int], list[int]]:
-    """Write model.kenlm; returns the number of n-grams of each order, and the orders that have fallback discounts."""
+    """Write model.kenlm; return the number of n-grams of each order, and the orders with fallback discounts."""
     options = ["--order", config.order, "--prune", *config.prune, "--vocab_pad", len(words)]
     if config.discount_fallback is not None:
         options += ["--discount_fallback", *config.discount_fallback]
@@ -195,20 +189,20 @@ def _estimate(
         text, arpa, binary = place / "text.txt", place / "model.arpa", place / "model.kenlm"
         _write_text(text, sample.tokens, words)
         sorting = ["-T", f"{place}/", "-S", config.lmplz_memory]
-        said = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
+        output = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
         ngrams = _arpa_counts(arpa)
         run_program([programs.build_binary, *sorting, "trie", arpa, binary])
         with atomic_path(folder.ngrams) as temporary:
             binary.rename(temporary)
-    return ngrams, [int(order) + 1 for order in re.findall(r"fallback discounts for order (\d)", said)]
+    return ngrams, [int(order) + 1 for order in re.findall(r"fallback discounts for order (\d)", output)]
 
 
 @contextmanager
 def _workplace(folder: Path) -> Iterator[Path]:
-    """An empty folder for files that are larger than the model, removed at the end with those of killed processes.
+    """Yield an empty folder for large files, which is removed at the end with those of killed processes.
 
-    Its name is new each time: KenLM's programs outlive a process that is killed for a while, and must not write to the
-    files of the next one. Their folder goes first, so that they end; what they write meanwhile goes at the end.
+    Its name is new each time: KenLM's programs live on for a while after a process is killed, and must not write to the
+    files of the next one. Removing their folder ends them; what they write meanwhile is removed at the end.
     """
     for place in folder.glob(f"{_WORKPLACE}*"):
         shutil.rmtree(place, ignore_errors=True)
@@ -221,7 +215,7 @@ def _workplace(folder: Path) -> Iterator[Path]:
 
 
 def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
-    """The sample in KenLM's words, a sentence a line."""
+    """Write the sample in KenLM's words, a sentence a line."""
     spelled = [f"{word} " for word in words]
     spelled[EOS] = "\n"
     with path.open("w", encoding="utf-8") as file:
@@ -230,7 +224,7 @@ def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
 
 
 def _arpa_counts(path: Path) -> list[int]:
-    """Numbers of n-grams in the header of an ARPA file: lines "ngram 2=382094" up to an empty one."""
+    """Return the numbers of n-grams in the header of an ARPA file: lines "ngram 2=382094" up to an empty one."""
     counts = []
     with path.open(encoding="utf-8") as file:
         for line in file:
@@ -241,45 +235,24 @@ def _arpa_counts(path: Path) -> list[int]:
     return counts
 
 
-def _describe(ngram: Ngram, folder: RunFolder) -> None:
-    """Write model.json, which vouches for the rest."""
-    description = {
-        "version": MODEL_VERSION,
-        "kind": KIND,
-        "config": dataclasses.asdict(ngram.config),
-        "vocabulary": len(ngram.tokenizer),
-        "tokenizer": ngram.tokenizer_digest,
-        "ngrams": ngram.ngrams,
-        "info": ngram.info,
-        "digest": ngram.digest,
-    }
-    write_json(folder.model, description)
-
-
 def load_ngram(folder: RunFolder) -> Ngram:
     """Read what `train_ngram` wrote. Raises RunError in one line for anything missing, damaged or foreign.
 
-    KenLM maps the file and executes nothing of it; its digest is compared first, as it trusts offsets within it.
+    KenLM maps the file and executes nothing of it; the digest is compared first, as KenLM trusts offsets in the file.
     """
-    description = read_description(folder, (KIND,))
-    if not folder.ngrams.is_file():
-        raise RunError(f"{folder.ngrams}: missing, though {folder.model.name} is there; {AGAIN}")
-    digest = sha256_file(folder.ngrams)
-    if digest != description["digest"]:
-        raise RunError(
-            f"{folder.ngrams}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
-            f"{description['digest'][:8]}: cut short or changed since; {AGAIN}"
-        )
-    tokenizer, found = load_tokenizer(folder.tokenizer), tokenizer_digest(folder.tokenizer)
+    description = read_description(folder, (NGRAM,))
+    digest = check_weights(folder.ngrams, description)
+    tokenizer = load_tokenizer(folder.tokenizer)
     check_tokenizer(folder, description, len(tokenizer))
     config = checked(description["config"], NgramConfig, folder.model, RunError, AGAIN, root="$.config")
     model, words = _opened(folder.ngrams, config.order), kenlm_words(tokenizer)
     info = cast(dict[str, Any], description["info"])
-    return Ngram(model, tokenizer, words, config, info, description.get("ngrams", []), digest, found)
+    digests = digest, tokenizer_digest(folder.tokenizer)
+    return Ngram(model, tokenizer, words, config, info, description.get("ngrams", []), *digests)
 
 
 def _opened(path: Path, order: int) -> Any:
-    """KenLM's model in a file. Raises RunError in one line where it is none, or of another order."""
+    """Return KenLM's model in a file. Raises RunError in one line if it is damaged or of another order."""
     try:
         model = kenlm.Model(str(path))
     except OSError as error:
@@ -290,7 +263,7 @@ def _opened(path: Path, order: int) -> Any:
     return model
 
 
-_LIMIT = "KENLM_MAX_ORDER"  # what KenLM advises where it was compiled for lower orders
+_LIMIT = "KENLM_MAX_ORDER"  # in KenLM's message if it was compiled for lower orders
 _TOO_LOW = (
     "the installed module kenlm was compiled for orders below {order}; `pip uninstall ufal-kenlm`, then "
     "`MAX_ORDER={order} pip install --no-binary kenlm kenlm==" + VERSION + "` compiles another in a minute"
@@ -298,7 +271,7 @@ _TOO_LOW = (
 
 
 def _check_order(order: int) -> None:
-    """Raise ConfigError where the module kenlm could not read a model of this order once it is estimated."""
+    """Raise ConfigError if the module kenlm cannot read models of this order."""
     with tempfile.TemporaryDirectory() as folder:
         header = Path(folder) / "header.arpa"
         counts = "".join(f"ngram {n}=3\n" for n in range(1, order + 1))
@@ -307,13 +280,13 @@ def _check_order(order: int) -> None:
         quiet.arpa_complain, quiet.show_progress = kenlm.ARPALoadComplain.NONE, False
         try:
             kenlm.Model(str(header), quiet)
-        except OSError as error:  # always: there is no n-gram in it; but an order that is too high is told first
+        except OSError as error:  # always, as the file has no n-grams; but a high order is reported first
             if _LIMIT in str(error):
                 raise ConfigError(f"model.order={order}: {_TOO_LOW.format(order=order)}") from None
 
 
 def measure(ngram: Ngram, held_out: HeldOut) -> Perplexity:
-    """Perplexity on held-out text, each sentence after `<s>`: no n-gram reaches beyond the end of a sentence."""
+    """Return the perplexity on held-out text, each sentence after `<s>`: no n-gram crosses the end of a sentence."""
     tokens = held_out.tokens.astype(np.int64)
     nats = []
     for sentence in np.split(tokens, np.flatnonzero(tokens == EOS) + 1):

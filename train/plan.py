@@ -1,4 +1,4 @@
-"""What all runs of a sweep would take together, before anything is submitted: a table of models by sizes, and sums."""
+"""The dry run of a sweep: what all its runs take together, as a table of models by sizes, and sums."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WIDTH = 160  # of a table that goes to a file or a pipe
 
 @dataclass
 class Planned:
-    """One run of a sweep. scoring_seconds, score_bytes, scoring_memory: of what is not scored yet, 0 where all is."""
+    """One run of a sweep. scoring_seconds, score_bytes, scoring_memory: of scores that are missing."""
 
     config: RunConfig
     estimate: Estimate
@@ -35,17 +35,17 @@ class Planned:
 
     @property
     def memory_bytes(self) -> int:
-        """Of its process at the peak, in training or in scoring."""
+        """Peak memory of its process, in training or in scoring."""
         return max(self.estimate.memory_bytes, self.scoring_memory)
 
     @property
     def seconds(self) -> float:
-        """Of work that is not done yet, in one process."""
+        """Time of the work that is left, in one process."""
         return (0.0 if self.estimate.done else self.estimate.seconds) + self.scoring_seconds
 
 
 class Plan:
-    """The runs of one command, as it comes upon them."""
+    """The runs of one command, collected one by one."""
 
     def __init__(self) -> None:
         self.runs: list[Planned] = []
@@ -53,23 +53,23 @@ class Plan:
         self.begun = False
 
     def begin(self, text: str) -> None:
-        """Say once what a plan begins with, which takes a while until there is anything to show."""
+        """Print once what the plan begins with, as it takes a while."""
         if not self.begun:
             print(f"planning: {text} ...", file=sys.stderr, flush=True)
         self.begun = True
 
     def note(self, text: str) -> None:
-        """Something to say once, however many runs it is of."""
+        """Add a remark, once for all runs that share it."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add(self, planned: Planned) -> None:
-        """Runs that a grid names twice are one."""
+        """Add a run unless it is there."""
         if all(planned.estimate.run != run.estimate.run for run in self.runs):
             self.runs.append(planned)
 
     def show(self) -> None:
-        """Print one run in full, several as a table; nothing where there is none."""
+        """Print one run in full, several as a table."""
         from rich.console import Console  # here, so that a command that plans nothing starts sooner
         from rich.text import Text
 
@@ -92,7 +92,7 @@ class Plan:
         return labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})
 
     def cells(self) -> list[tuple[str, str, list[Planned]]]:
-        """Runs of one label (train/runs/axes.py) and size, in the order of both."""
+        """Return the runs of each label (train/runs/axes.py) and size, in the order of both."""
         names, _ = self._labels()
         cells: dict[tuple[str, str], list[Planned]] = {}
         for run in self.runs:
@@ -103,36 +103,28 @@ class Plan:
         return [(label, size, cells[label, size]) for label, size in order]
 
     def table(self) -> Table:
-        """A row per label and size; each label has a line of its own above its rows."""
+        """Return a table with a row per label and size, and a line with the label above its rows."""
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column("", no_wrap=True)
-        for name in (
-            "runs",
-            "done",
-            "words seen\na run",
-            "parameters",
-            "memory\nMiB",
-            "disk\nMiB",
-            "hours\na run",
-            "all",
-        ):
+        names = ("runs", "done", "words seen\na run", "parameters", "memory\nMiB", "disk\nMiB", "hours\na run", "all")
+        for name in names:
             table.add_column(name, justify="right", no_wrap=True)
         above = None
         for label, size, runs in self.cells():
             if label != above:
                 table.add_row(Text(label, style="bold"))
                 above = label
-            one = [run.estimate for run in runs]
+            estimates = [run.estimate for run in runs]
             todo = [run for run in runs if run.seconds]
             table.add_row(
                 f"  {readable_size(size)}",
                 f"{len(runs)}",
-                f"{sum(found.done for found in one) or ''}",
-                _count(median(found.words_seen for found in one)),
-                _count(median(found.parameters for found in one)),
+                f"{sum(one.done for one in estimates) or ''}",
+                _count(median(one.words_seen for one in estimates)),
+                _count(median(one.parameters for one in estimates)),
                 f"{max(run.memory_bytes for run in runs) / 2**20:,.0f}",
                 f"{_bytes(runs) / 2**20:,.0f}",
                 _hours(median(run.seconds for run in todo) if todo else 0.0),
@@ -141,7 +133,7 @@ class Plan:
         return table
 
     def totals(self) -> list[str]:
-        """Sums over all runs, and what the figures rest on."""
+        """Return sums over all runs, and the assumptions behind them."""
         import torch
 
         from pairscale.machine import available_cores, fit_memory
@@ -149,19 +141,20 @@ class Plan:
         from train.estimate import corpus_described
         from train.loop.device import takes_gpu
 
-        found = [run.estimate for run in self.runs]
-        done = sum(one.done for one in found)
+        estimates = [run.estimate for run in self.runs]
+        done = sum(one.done for one in estimates)
         seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)
         gpus = torch.cuda.device_count()
-        checkpoints = max((one.checkpoint_bytes for one in found if not one.done), default=0)
+        checkpoints = max((one.checkpoint_bytes for one in estimates if not one.done), default=0)
         todo = [run for run in self.runs if run.seconds]
         at_once = 1 if gpus and any(takes_gpu(run.config) for run in todo) else min(available_cores(), len(todo))
         if at_once > 1:
             at_once = fit_memory(at_once, max(run.memory_bytes for run in todo))
         together = sum(sorted((run.memory_bytes for run in todo), reverse=True)[:at_once])
         lines = [
-            f"{len(found):,} runs ({done:,} done already), {_count(sum(one.words_seen for one in found))} words seen, "
-            f"{clock(seconds)} of one process ({clock(scoring)} of it scoring)"
+            f"{len(estimates):,} runs ({done:,} done already), "
+            f"{_count(sum(one.words_seen for one in estimates))} words seen, {clock(seconds)} of one process "
+            f"({clock(scoring)} of it scoring)"
             + (f"; on {at_once} cores, a run on each, about {clock(seconds / at_once)}" if at_once > 1 else ""),
             f"{_bytes(self.runs) / 2**20:,.0f} MiB of disk, and up to {checkpoints / 2**20:,.0f} MiB more for each run "
             "that trains; memory is of one run, the program included"
@@ -171,22 +164,22 @@ class Plan:
         rates: dict[str, dict[str, None]] = {}
         for label, _, runs in self.cells():
             for run in runs:
-                told = f"{run.estimate.words_per_s:,.0f} words/s ({run.estimate.rate_is})"
-                rates.setdefault(label, {}).setdefault(told)
-        lines += [f"at {', '.join(told)}: {label}" for label, told in rates.items()]
-        if any(one.guessed for one in found):
-            told = "tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora"
-            lines.append(as_typed(told))
+                rate = f"{run.estimate.words_per_s:,.0f} words/s ({run.estimate.rate_is})"
+                rates.setdefault(label, {}).setdefault(rate)
+        lines += [f"at {', '.join(of_label)}: {label}" for label, of_label in rates.items()]
+        if any(one.guessed for one in estimates):
+            note = "tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora"
+            lines.append(as_typed(note))
         return lines
 
 
 def _bytes(runs: Iterable[Planned]) -> int:
-    """On the disk, of what stays."""
+    """Return the bytes of runs on the disk, checkpoints apart."""
     return sum(run.estimate.disk_bytes + run.score_bytes for run in runs)
 
 
 def _count(number: float) -> str:
-    """1.25B: three digits are enough for an estimate."""
+    """Return a number in three digits: 1.25B."""
     for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{number / size:.3g}{unit}"
@@ -194,7 +187,7 @@ def _count(number: float) -> str:
 
 
 def _hours(seconds: float) -> str:
+    if not seconds:
+        return ""
     hours = seconds / 3600
-    return (
-        "" if not seconds else f"{hours:,.0f}" if hours >= 100 else f"{hours:.2g}" if hours >= 0.1 else f"{hours:.3f}"
-    )
+    return f"{hours:,.0f}" if hours >= 100 else f"{hours:.2g}" if hours >= 0.1 else f"{hours:.3f}"

@@ -1,4 +1,4 @@
-"""`python -m train.rank`: one of the processes that share a run, started by its first (train/loop/ranks.py)."""
+"""`python -m train.rank`: a further process of a run on several devices, started by train/loop/ranks.py."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _main() -> None:
         from train.loop.training import train
 
         train(config, RunFolder.of(config), None, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
-    except PairscaleError as error:  # rank 0 meets it too, and tells it
+    except PairscaleError as error:  # rank 0 raises it too, and reports it
         code = error.exit_code
     except Exception as error:
         line, code = outcome(error)
         print(f"pairscale train: rank {os.environ['LOCAL_RANK']}: {line}", file=sys.stderr, flush=True)
     ended.set()
-    os._exit(code)  # the thread above reads still
+    os._exit(code)  # the thread above is still reading
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One run from configuration to a model that can be scored: skip if done, resume if unfinished, train, export."""
+"""One run from its configuration to a model for scoring: skip if done, resume if unfinished, train, export."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ console = Console(stderr=True, highlight=False)
 
 
 def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
-    """Train the run that `config` describes unless it is done; resume it if it was stopped.
+    """Train the run that `config` describes unless it is done; resume it if it was stopped. Return its folder.
 
     `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py). `check` is
-    called before the work, and raises what would stop whatever comes after training.
+    called before the work, and raises what would stop a later step, such as scoring.
 
-    Returns its folder, whose manifest says "done". Raises RunError if another process is at work on it or its training
-    diverges, WriteError if a disk is full, and whatever stops training, after noting the reason in the manifest. Bad
-    input that stops a run before any work leaves its folder as it was, and none where there was none, unless a sweep
-    asked for the run.
+    Raises RunError if another process is at work on the run or its training diverges, WriteError if a disk is full,
+    and whatever stops training, after recording the reason in the manifest. Bad input that stops a run before any work
+    leaves no trace of it, unless a sweep requested the run.
     """
     folder = RunFolder.of(config)
     if folder.done:
@@ -76,7 +75,7 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
 
 
 def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool) -> None:
-    # Imported here so that a command that trains nothing starts at once.
+    # Imported here, so that a command that trains nothing starts at once.
     if config.model.counted:
         from train.ngram import train_ngram
 
@@ -92,7 +91,7 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool
 
 
 def _skip(config: RunConfig, folder: RunFolder) -> None:
-    """Say that a run is done, and remove checkpoints that a kill at its end left. Raises as `_check_text` does."""
+    """Print that a run is done, and remove checkpoints that a kill at its end left. Raises as `_check_text`."""
     _check_text(config, folder)
     if folder.checkpoint_folder.exists():
         with folder.locked():
@@ -100,7 +99,7 @@ def _skip(config: RunConfig, folder: RunFolder) -> None:
     console.print(Text("done already", "green"), Text(str(folder.path)), soft_wrap=True)
     if config.trainer.snapshots is not None and not folder.snapshots and not config.model.counted:
         console.print(
-            f"{folder.path.name}: has no snapshots, which are kept while a run trains: remove its folder, or give "
+            f"{folder.path.name}: has no snapshots, which are written while a run trains: remove its folder, or give "
             f"another study, for trainer.snapshots={written(config.trainer.snapshots)}",
             markup=False,
             soft_wrap=True,
@@ -108,7 +107,7 @@ def _skip(config: RunConfig, folder: RunFolder) -> None:
 
 
 def _check_text(config: RunConfig, folder: RunFolder) -> None:
-    """Raise RunError if a run that is done was trained on another text than the one that is prepared now."""
+    """Raise RunError if a run that is done was trained on another text than the prepared one."""
     store = corpus_folder(config) / "text"
     if not store.is_dir():
         return

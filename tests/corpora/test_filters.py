@@ -214,7 +214,7 @@ def test_a_filtered_run_is_trained_and_told_of_before(file, capsys):
     quick += ["trainer.accelerator=cpu", "trainer.threads=1", f"paths.runs={file.parent}/runs"]
     config = configured(file, "bear", *quick)
     show_plan(config)
-    assert "bear takes as yet unknown how much out of the train split" in capsys.readouterr().out
+    assert "bear takes an unknown part out of the train split" in capsys.readouterr().out
     folder = train_run(config)
     told = folder.read_manifest()["corpus"]["filter"]
     assert told["sentences"] > told["sample"]["sentences"] > 0

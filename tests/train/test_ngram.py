@@ -279,7 +279,7 @@ THREW = "/x.cc:1 in void f() threw E because `n == 0'."
     [
         (f"{THREW}\nNo  space left.\nTry more.", "exit 1", "No space left."),
         (THREW, "exit 1", "E because `n == 0'."),
-        ("=== 1/5 Counting", "kill -9 $$", "ended by signal 9, as for want of memory"),
+        ("=== 1/5 Counting", "kill -9 $$", "ended by signal 9, as if out of memory"),
         ("", "kill -7 $$", "ended by signal 7, as on a full disk (No space left on device)"),
         ("", "exit 3", "exit code 3"),
     ],

@@ -1,4 +1,4 @@
-"""Perplexity as the analysis compares it: total nats per reference word, whatever the model's tokens are."""
+"""Perplexity for comparisons: total nats per reference word, whatever the model's tokens are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from train.models.base import LanguageModel
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Losses on held-out text, in nats, and what they are divided by."""
+    """Losses on held-out text, in nats, and their denominators."""
 
     nats: float  # all tokens, <eos> included
     eos_nats: float
@@ -22,17 +22,17 @@ class Perplexity:
     words: int  # reference words; <eos> is none
     sentences: int
     tokens: int  # <eos> is none
-    unk: int  # tokens that the vocabulary lacks
-    columns: tuple[float, ...] = ()  # nats per token of each part that was read on its own, with its own state
-    vocabulary: int = 0  # 0: not known
+    unk: int  # tokens outside the vocabulary
+    columns: tuple[float, ...] = ()  # nats per token of each part of the text that has its own state
+    vocabulary: int = 0  # 0: unknown
 
     @property
     def stuck(self) -> str | None:
-        """Why these losses are of a model that has hardly learned, or None.
+        """The reason why the model has hardly learned, or None.
 
-        A model that has learned nothing gives each of V tokens 1/V, ln V nats. The columns are parts of one text in
-        random order: where they differ by more than COLUMN_RANGE, some are read in a state that the model does not
-        leave, as the zero state that all begin in after one epoch on a small sample.
+        A model that has learned nothing gives each of V tokens ln V nats. The columns are parts of one text in random
+        order: if they differ by more than COLUMN_RANGE, the model does not leave the state in which some of them begin,
+        such as the zero state after one epoch on a small sample.
         """
         if not self.columns or self.vocabulary < 2:
             return None
@@ -49,19 +49,19 @@ class Perplexity:
 
     @property
     def value(self) -> float:
-        """exp(nats per reference word), the nats of `<eos>` included: every word pays for its sentence's end."""
+        """exp(nats per reference word), the nats of `<eos>` included."""
         return _exp(self.nats / self.words)
 
     @property
     def without_eos(self) -> float:
-        """The same without the nats of `<eos>`."""
+        """Perplexity without the nats of `<eos>`."""
         return _exp((self.nats - self.eos_nats) / self.words)
 
     @property
     def without_unk(self) -> float:
-        """Without `<eos>` and without the positions of unknown words.
+        """Perplexity without `<eos>` and the positions of unknown words.
 
-        NaN if all are unknown, and where the model's tokens are not the reference words: what is left has no number.
+        NaN if all are unknown, and if the model's tokens are not the reference words, as the words left are unknown.
         """
         known = self.words - self.unk
         if self.unk and (self.tokens != self.words or not known):
@@ -80,25 +80,25 @@ class Perplexity:
 
 
 def _exp(nats: float) -> float:
-    """Infinity where a number would not do."""
+    """Return exp, infinite instead of an overflow."""
     return math.exp(nats) if nats < MOST_NATS else math.inf
 
 
-MOST_NATS = 709.0  # a word: exp of more is no float
+MOST_NATS = 709.0  # exp of more overflows
 COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
-COLUMNS = 16  # held-out text is read in so many columns, the same for every model
+COLUMNS = 16  # of held-out text, the same for every model
 STEP = 128  # tokens a column and step
 
 
 @torch.no_grad()
 def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> Perplexity:
-    """Perplexity of `model` on held-out text, read with carried state from an `<eos>`, without dropout."""
+    """Return the perplexity of `model` on held-out text, read with carried state from an `<eos>`, without dropout."""
     was_training = model.training
     model.eval()
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     columns = max(1, min(COLUMNS, len(tokens) // STEP))
     length = -(-len(tokens) // columns)
-    # Each column starts after the last token of the one before it; the filling of the last is not counted.
+    # Each column starts after the last token of the one before it; padding is not counted.
     padded = torch.full((columns * length,), EOS)
     padded[: len(tokens)] = tokens
     targets = padded.view(columns, length)

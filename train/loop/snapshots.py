@@ -2,10 +2,9 @@
 
     snapshots/<step>-<16 hex digits of its SHA-256>.safetensors
 
-Nothing resumes from them and they change no number of the run: that is what checkpoints are for
-(train/loop/checkpoints.py). A snapshot is written before the checkpoint of its step. So a run that goes on from a
-checkpoint has all snapshots up to it; later ones are removed then, as the run comes there again, with the same weights.
-Imports no Lightning.
+Runs resume from checkpoints (train/loop/checkpoints.py), never from snapshots. A snapshot is written before the
+checkpoint of its step, so a run that resumes from a checkpoint has all snapshots up to it; later ones are removed, as
+the run writes them again with the same weights. Imports no Lightning.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _REMOVE = "remove the file, and the trajectory goes without it, or the run's fol
 
 
 class _About(TypedDict):
-    """Schema of what stands in the header of a snapshot."""
+    """Schema of the header of a snapshot."""
 
     step: Count
     words_seen: Positive
@@ -42,69 +41,69 @@ class _About(TypedDict):
 console = Console(stderr=True, highlight=False)
 
 
-def moments(asked: Any, batches: Batches) -> dict[int, str]:
-    """Step -> its moment, for `trainer.snapshots`, by step; {} for null. The end of the run is always among them.
+def moments(requested: Any, batches: Batches) -> dict[int, str]:
+    """Return the moment of each step with a snapshot, in order, for `trainer.snapshots`; {} for null.
 
-    A number asks for so many moments, each at half of the words seen of the next one: "end", "1/2", "1/4"; a list for
-    words seen ("10k"), of which those are left out that the run does not come to. A moment is the first step by which
-    its words are seen. Runs of other seeds take other steps to the same moment, as their words are cut into more or
-    fewer tokens. Where one step holds several moments it has the last of them.
+    The end of the run is always a moment. A number requests so many moments, each at half the words seen of the next
+    one: "end", "1/2", "1/4"; a list requests words seen ("10k") within the run. A moment is the first step by which its
+    words are seen; runs of other seeds reach it at other steps, as their words have more or fewer tokens. A step of
+    several moments has the last of them.
     """
-    if asked is None:
+    if requested is None:
         return {}
     steps = len(batches)
     total = batches.words_seen(steps)
-    if isinstance(asked, list):
-        words = {format_size(size): size for size in (parse_size(str(given), "trainer.snapshots") for given in asked)}
+    if isinstance(requested, list):
+        sizes = (parse_size(str(size), "trainer.snapshots") for size in requested)
+        words = {format_size(size): size for size in sizes}
     else:
-        words = {f"1/{2**k}": -(-total // 2**k) for k in range(1, asked)}
-    found = {steps: END}
+        words = {f"1/{2**k}": -(-total // 2**k) for k in range(1, requested)}
+    by_step = {steps: END}
     for moment, seen in sorted(words.items(), key=lambda item: -item[1]):
         if seen < total:
-            found.setdefault(batches.steps_for(seen), moment)
-    return dict(sorted(found.items()))
+            by_step.setdefault(batches.steps_for(seen), moment)
+    return dict(sorted(by_step.items()))
 
 
 class Snapshots:
-    """The snapshots that a run keeps."""
+    """The snapshots that a run writes; `requested` is `trainer.snapshots`."""
 
-    def __init__(self, folder: RunFolder, asked: Any, batches: Batches):
-        """`asked`: `trainer.snapshots`."""
+    def __init__(self, folder: RunFolder, requested: Any, batches: Batches):
         self.folder = folder
-        self.moments = moments(asked, batches)
+        self.moments = moments(requested, batches)
         self.batches = batches
 
     def go_on_after(self, step: int) -> None:
-        """Remove those after `step`, which come again; say which before it are asked for and not there."""
-        there = {at for at, _ in self.folder.snapshot_files}
+        """Remove snapshots after `step`, which are written again; warn of those before it that are missing."""
+        existing = {at for at, _ in self.folder.snapshot_files}
         for at, path in self.folder.snapshot_files:
             if at > step:
                 path.unlink()
-        if lacking := [moment for at, moment in self.moments.items() if at <= step and at not in there]:
+        if missing := [moment for at, moment in self.moments.items() if at <= step and at not in existing]:
             console.print(
                 Text("warning", "yellow"),
                 f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; snapshots before "
-                f"that were not asked for then and are not made ({', '.join(lacking)})",
+                f"that were not asked for then and are not made ({', '.join(missing)})",
                 markup=False,
                 soft_wrap=True,
             )
 
     def write(self, model: LanguageModel, step: int) -> None:
-        """Write that of the moment after `step` steps. Raises WriteError."""
+        """Write the snapshot of the moment after `step` steps. Raises WriteError."""
         about = {"step": step, "words_seen": self.batches.words_seen(step), "moment": self.moments[step]}
         data = weights_of(model, about)
         write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
 
 
 def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
-    """The model of a run that is done, as it was after `step` steps; info: step, words_seen and moment of that.
+    """Return the model of a run as it was after `step` steps; its info is step, words_seen and moment.
 
-    Raises RunError in one line for a snapshot that is missing or damaged, and what load_model raises.
+    Raises RunError in one line for a snapshot that is missing or damaged, and as `load_model`.
     """
     path = folder.snapshots.get(step)
     if path is None:
-        there = ", ".join(map(str, folder.snapshots)) or "none; trainer.snapshots=N keeps N of them while a run trains"
-        raise RunError(f"{folder.path}: no snapshot after {step} steps; there are {there}")
+        steps = ", ".join(map(str, folder.snapshots)) or "none; trainer.snapshots=N keeps N of them while a run trains"
+        raise RunError(f"{folder.path}: no snapshot after {step} steps; available: {steps}")
     digest = sha256_file(path)
     if not path.stem.endswith(f"-{digest[:16]}"):
         raise RunError(f"{path}: its SHA-256 begins with {digest[:16]}: cut short or changed since; {_REMOVE}")

@@ -1,4 +1,4 @@
-"""The state of a training run: all that an exact resume needs besides weights and optimiser."""
+"""The state of a training run: everything that an exact resume needs besides weights and optimiser."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from train.runs.metrics import MetricsFile
 
 
 class TrainState:
-    """Where a run is in its text, what it carries from step to step, and what it has written so far.
+    """The place of a run in its text, the state carried from step to step, and the files written so far.
 
-    `state_dict` is the entry "run" of Lightning's checkpoint, which itself holds weights, optimiser (its learning rate
-    included) and the place in `batches`. `metrics` and `snapshots` are files, which `resume_at` cuts back to a step.
-    Wall time is in the manifest and not in the checkpoint, so that runs with equal weights write equal checkpoints.
+    `state_dict` is the entry "run" of Lightning's checkpoint, which also has weights, optimiser with its learning rate
+    and the place in `batches`. `metrics` and `snapshots` are files, which `resume_at` cuts back to a step. Wall time is
+    in the manifest, so that runs with equal weights write equal checkpoints.
     """
 
     def __init__(self, folder: RunFolder, batches: Batches, snapshots: Snapshots, ranks: Ranks):
@@ -39,13 +39,13 @@ class TrainState:
         self.last: Perplexity | None = None  # the latest validation of this attempt
         self.interval_loss = torch.zeros((), dtype=torch.float64)  # nats since the last log point
         self.interval_tokens = 0
-        self.first_step = 0  # steps that earlier attempts left to this one
+        self.first_step = 0  # steps of earlier attempts
         self._generators: dict[str, Any] | None = None  # of the checkpoint, until training starts
         self._earlier_s = 0.0
         self._started = time.monotonic()
 
     def start_clock(self) -> None:
-        """Count wall time from now on, in addition to that of earlier attempts up to their last checkpoints."""
+        """Count wall time from now on, added to that of earlier attempts up to their last checkpoints."""
         self._earlier_s = self.folder.read_manifest().get("wall_s", 0)
         self._started = time.monotonic()
 
@@ -60,10 +60,9 @@ class TrainState:
         return round(self._earlier_s + self.attempt_s, 1)
 
     def resume_at(self, step: int, device: torch.device) -> None:
-        """Put files, carried state and random generators back to where `step` left them.
+        """Restore files, carried state and random generators as they were after `step`.
 
-        Called on the model's device before the first step of an attempt; from there on only dropout draws random
-        numbers.
+        Called on the model's device before the first step of an attempt; afterwards only dropout draws random numbers.
         """
         self.first_step, self.device = step, device
         self.metrics.forget_after(step)
@@ -77,7 +76,7 @@ class TrainState:
                 torch.cuda.set_rng_state(self._generators["cuda"][0], device)
 
     def add_loss(self, nats: Tensor, tokens: int) -> None:
-        """Add the loss of a step on this rank. Reads no number, which would make a GPU wait."""
+        """Add the loss of a step on this rank, without reading it, which would make a GPU wait."""
         self.interval_loss = self.interval_loss.to(nats.device) + nats.detach().double()
         self.interval_tokens += tokens
 
@@ -90,7 +89,7 @@ class TrainState:
 
     def state_dict(self) -> dict[str, Any]:
         """Return this process's state or, with several ranks, {"ranks": [state of each]}; called on all of them."""
-        # The generator of this GPU alone: the machine that resumes may have fewer.
+        # Only of this GPU, as the machine that resumes may have fewer.
         cuda = [torch.cuda.get_rng_state(self.device)] if self.device.type == "cuda" else []
         own = {
             "carried": self.carried,
@@ -104,7 +103,7 @@ class TrainState:
         return {"ranks": self.ranks.gathered(tree_map_only(Tensor, Tensor.cpu, own))}  # exchanged through the CPU
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Read this rank's part of a `state_dict`; `resume_at` puts it in force.
+        """Read this rank's part of a `state_dict`; `resume_at` applies it.
 
         Raises RunError if another number of devices wrote it, as each rank carries the state of its own columns.
         """

@@ -1,4 +1,4 @@
-"""An attempt at a run: what config.yaml and manifest.json say from its beginning to its end or failure."""
+"""An attempt at a run: config.yaml and manifest.json from its beginning to its end or failure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class _Sweep(TypedDict):
 
 
 class Attempt:
-    """Work on a run, as a context whose folder is locked: begins with "unfinished", ends with "failed" if it raises.
+    """Work on a run as a context, in a locked folder: begins with "unfinished", ends with "failed" if it raises.
 
-    Bad input that stops it before any work leaves the folder as it was, unless a sweep asked for the run.
+    Bad input that stops it before any work leaves the folder as it was, unless a sweep requested the run.
     """
 
     def __init__(self, config: RunConfig, folder: RunFolder):
@@ -37,7 +37,7 @@ class Attempt:
         self._files = {path: path.read_bytes() if path.exists() else None for path in (folder.config, folder.manifest)}
 
     def __enter__(self) -> None:
-        """Write config.yaml, and note in the manifest when, by which code and for which time this begins."""
+        """Write config.yaml, and the beginning, code and number of this attempt into the manifest."""
         folder, git = self.folder, git_state()
         before = folder.read_manifest()
         earlier = before.get("git")
@@ -48,7 +48,7 @@ class Attempt:
             started=before.get("started", _now()),
             attempts=before.get("attempts", 0) + 1,
             git=git,
-            # Other code that earlier attempts, which this one resumes, were made with.
+            # The code of earlier attempts where it differs.
             earlier_git=[*before.get("earlier_git", []), *([] if earlier in (None, git) else [earlier])],
             versions=versions(),
             reason=None,
@@ -61,15 +61,15 @@ class Attempt:
         if not isinstance(error, Exception):
             return
         folder = self.folder
-        with contextlib.suppress(WriteError):  # if the disk is full the manifest cannot say so: `error` goes up anyway
+        with contextlib.suppress(WriteError):  # the disk may be full: `error` is raised in any case
             bad_input = isinstance(error, (ConfigError, InputError)) and folder.read_manifest() == self._begun
             if not bad_input or _is_requested(folder):
                 folder.update_manifest(status=FAILED, reason=f"{type(error).__name__}: {error}", ended=_now())
-            else:  # nothing was done: a name mistyped, or a text that is not there
+            else:  # nothing was done: a mistyped name, or a missing text
                 self._undo()
 
     def _undo(self) -> None:
-        """Put the folder back to what it was, or remove it if there was none."""
+        """Restore the folder, or remove it if it is new."""
         if self._fresh:
             self.folder.discard()
             with contextlib.suppress(OSError):  # other runs are in it

@@ -1,7 +1,7 @@
-"""Which values tell the runs of a study apart, and how a run's curve is called by them. Imports no pandas: it is quick.
+"""The values that tell the runs of a study apart, and the names of their curves. Imports no pandas, to start quickly.
 
-Size and seed are the axes of every study; whatever else differs between runs (model, tokenizer, dropout, any other key)
-makes another group, and is in its name.
+Size and seed are the axes of every study. Any other key that differs between runs (model, tokenizer, dropout) makes
+another group, and is in its name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pairscale.sizes import format_size, parse_size, written
 from train.config import RunConfig
 
 _SIZE_AND_SEEDS = frozenset({"seed", "sample.size", "sample.seed", "model.seed", "recipe.seed"})
-_ALWAYS = ("tokenizer.name", "corpus.name")  # named where they differ, whatever else does
+_ALWAYS = ("tokenizer.name", "corpus.name")  # in the name wherever they differ
 _STAND_FOR = ("model.name", "tokenizer.name", "corpus.name", "recipe.name")
 _NAMES = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted keys of a nested configuration."""
+    """Return a nested configuration by dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):
@@ -33,12 +33,12 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
-    """Name of each run's group: the model, then whatever else differs between runs of the same name so far.
+    """Return the name of each run's group, by run id, and notes.
 
-    The tokenizer and the corpus are named wherever they differ at all. A key is called by its last part where that is
-    no other's: "dropout=0.2" for model.dropout. A key of the recipe that is one and the same at each size (a budget
-    that grows with the text, say) does not cut a curve into pieces; it is noted, and so is what differs between groups
-    that other keys part already. Returns the names by run id, and the notes.
+    A name is the model, then every value that differs between runs of the same name so far, and tokenizer and corpus
+    wherever they differ. A key appears as its last part if that is unique: "dropout=0.2" for model.dropout. A key of
+    the recipe that depends on the size alone (a budget that grows with the text) does not divide a curve; it is noted,
+    and so are differences between groups that other keys divide already.
     """
     table = {run: {key: written(value) for key, value in flatten(config).items()} for run, config in configs.items()}
     keys = _axes(dict.fromkeys(key for row in table.values() for key in row))
@@ -69,15 +69,14 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
         for run, name in names.items()
     }
     rest = [key for key in keys if key not in chosen and all(key in row for row in table.values())]
-    told = [text for key in rest if (text := _unnamed(key, values, called))]
-    return called, notes + ([f"Curves differ in more than their names: {'; '.join(told)}."] if told else [])
+    unnamed = [text for key in rest if (text := _unnamed(key, values, called))]
+    return called, notes + ([f"Curves differ in more than their names: {'; '.join(unnamed)}."] if unnamed else [])
 
 
 def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Values of a key that differs between groups and is in no name; "" where it does not, or a name stands for it.
+    """Return the values of a key that differs between groups and is in no name; "" if a name implies them.
 
-    That of a model, tokenizer, corpus or recipe stands for all that is always so with it, but for the budget; that of
-    the model for its own recipe.
+    The name of a model, tokenizer, corpus or recipe implies all values that it determines, except the budget.
     """
     of_group: dict[str, set[str]] = {}
     for run, name in names.items():
@@ -100,12 +99,12 @@ def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[s
 
 
 def _has(had: set[tuple[str, str]], model: str, key: str) -> bool:
-    """Whether a key tells anything of a model's runs: one of other models (dropout, of n-grams) does not."""
+    """Return True if a model has a key: n-gram models have no dropout."""
     return not key.startswith("model.") or (model, key) in had
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Names in alphabetical order, but numbers in them by size: memory=64 before memory=128."""
+    """Return names in alphabetical order, but numbers in them by size: memory=64 before memory=128."""
 
     def parts(name: str) -> list[tuple[float, str]]:
         return [
@@ -116,7 +115,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def _short(keys: list[str]) -> dict[str, str]:
-    """What stands before the value of each key: nothing for a name, else the last part of the key that is its own."""
+    """Return what precedes the value of each key: nothing for a name, else the last part of the key if it is unique."""
     short = {}
     for key in keys:
         last = key.rpartition(".")[2]
@@ -126,13 +125,13 @@ def _short(keys: list[str]) -> dict[str, str]:
 
 
 def _vary(values: Mapping[str, str], groups: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
-    """Whether runs of one group differ in a value."""
+    """Return True if runs of one group differ in a value."""
     seen: dict[tuple[str, ...], str] = {}
     return any(seen.setdefault(group, values[run]) != values[run] for run, group in groups)
 
 
 def _axes(keys: Iterable[str]) -> list[str]:
-    """Return the keys that can make another curve: no size, no seed, none that is not of a run or changes no number."""
+    """Return the keys that can make another curve: those of a run that can change a number, without size and seeds."""
     fields = {field.name for field in dataclasses.fields(RunConfig)}
     outside = set(_outside_digest(RunConfig))
     return [
@@ -145,7 +144,7 @@ def _axes(keys: Iterable[str]) -> list[str]:
 
 
 def _outside_digest(config: type[Any], prefix: str = "") -> Iterator[str]:
-    """Yield the keys that are no part of a run's digest, in any of the configurations that a group may have."""
+    """Yield the keys outside a run's digest, of all configurations that a group may have."""
     types = get_type_hints(config)
     for field in dataclasses.fields(config):
         key, group = f"{prefix}{field.name}", types[field.name]

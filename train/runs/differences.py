@@ -1,4 +1,4 @@
-"""What tells a run apart from others of its readable name: changing a value makes another run, and this says which."""
+"""Differences between a run and others of its readable name: the values that make it another run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 4  # differing keys in one line
 
 
 def beside_others(config: RunConfig) -> str | None:
-    """One line for a run that begins where others of its name are; None where there are none, or it began before.
+    """Return one line for a new run whose name others share; None if there are none, or the run began before.
 
     "beside lstm_tiny-toy-word-4k-s1-44471100: model.dropout=0.0 (there 0.2)"
     """
@@ -25,28 +25,28 @@ def beside_others(config: RunConfig) -> str | None:
     others = sorted(path.parent for path in folder.path.parent.glob(f"{name}-????????/config.yaml"))
     if folder.manifest.exists() or not others:
         return None
-    told = {other: _differing(config, RunFolder(other)) for other in others}
-    near = min(others, key=lambda other: len(told[other]))
-    keys = told[near] or ["nothing that this version of pairscale knows"]
+    differences = {other: _differing(config, RunFolder(other)) for other in others}
+    near = min(others, key=lambda other: len(differences[other]))
+    keys = differences[near] or ["nothing that this version of pairscale knows"]
     keys = [*keys[:SHOWN], *([f"{len(keys) - SHOWN} more"] if len(keys) > SHOWN else [])]
     more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
     return f"beside {near.name}{more}: {', '.join(keys)}"
 
 
 def _differing(config: RunConfig, other: RunFolder) -> list[str]:
-    """ "key=value (there value)" of all that counts and is not the same in another run's config.yaml."""
+    """Return "key=value (there value)" of each value of the digest that differs in another run's config.yaml."""
     try:
         there = other.read_config()
     except RunError:
         return ["its config.yaml cannot be read"]
     differing = []
     for key, value, default in _counted(config.model.identity(config)[1], ""):
-        found: Any = there
+        other_value: Any = there
         for part in key.split("."):
-            found = found[part] if isinstance(found, Mapping) and part in found else _NOTHING
-        # A field that joined later is missing in older files, where it was at its default.
-        if found != value and not (found is _NOTHING and default):
-            differing.append(f"{key}={written(value)} (there {written(found)})")
+            other_value = other_value[part] if isinstance(other_value, Mapping) and part in other_value else _NOTHING
+        # A field that is newer than the file is missing there, and was at its default.
+        if other_value != value and not (other_value is _NOTHING and default):
+            differing.append(f"{key}={written(value)} (there {written(other_value)})")
     return differing
 
 
@@ -54,7 +54,7 @@ _NOTHING = "not set"
 
 
 def _counted(value: Any, prefix: str) -> Iterator[tuple[str, Any, bool]]:
-    """Dotted key, value, and whether it is at a default that is not in the digest, of all that can change a number."""
+    """Yield dotted key, value, and True for a default outside the digest, of all that can change a number."""
     for field in dataclasses.fields(value):
         if not field.metadata.get("digest", True):
             continue

@@ -1,8 +1,8 @@
-"""All that scoring needs of a trained model: weights as safetensors, a readable description, and the tokenizer.
+"""The model for scoring: weights as safetensors, a readable description, and the tokenizer.
 
     model.safetensors   the weights, float32, tied ones once
     model.json          version, kind, configuration and vocabulary of the model, info of the run, digest of the weights
-    tokenizer/          what corpora.tokenizers saves
+    tokenizer/          the files of corpora.tokenizers
 
 Reading them executes nothing. Imports no Lightning.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
@@ -31,36 +31,37 @@ from train.models.config import ModelConfig, architectures, kind_of
 from train.runs.folder import AGAIN, RunFolder
 
 MODEL_VERSION = 1
-ABOUT = "pairscale"  # key of a safetensors header
+NGRAM = "ngram"  # kind of model in model.json
+ABOUT = "pairscale"  # key in a safetensors header
 
 
 class _Info(TypedDict, total=False):
     sample_words: Positive
     step: Count
     words_seen: Count
-    stuck: str  # why its validation measures hardly a model (train.loop.perplexity.Perplexity.stuck), where it does
+    stuck: str  # train.loop.perplexity.Perplexity.stuck
 
 
 class Description(TypedDict):
     """Schema of model.json."""
 
     kind: str
-    config: dict[str, Any]  # of the class that train.models.config.architectures names
+    config: dict[str, Any]  # of the class in train.models.config.architectures
     vocabulary: Positive
-    info: _Info  # what `save_model` was given, with keys of its own
-    digest: Digest  # of the weights' file
-    tokenizer: NotRequired[Digest]  # of its vocabulary; files of version 0.1.0 lack it for all but n-gram models
+    info: _Info  # plain data about the run, with other keys too
+    digest: Digest  # of the file of weights
+    tokenizer: NotRequired[Digest]  # of its vocabulary; missing in older files
     ngrams: NotRequired[list[Count]]
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model for scoring, in evaluation mode on the CPU. `digest` is the SHA-256 of its weights' file."""
+    """A model for scoring, in evaluation mode on the CPU. `digest` is the SHA-256 of the file of weights."""
 
     model: LanguageModel
     tokenizer: Tokenizer
     config: ModelConfig
-    info: dict[str, Any]  # what `save_model` was given: sample_words, step, words_seen, validation losses
+    info: dict[str, Any]  # sample_words, step, words_seen, validation losses
     digest: str
     tokenizer_digest: str
 
@@ -68,24 +69,37 @@ class LoadedModel:
 def save_model(
     folder: RunFolder, model: LanguageModel, config: ModelConfig, tokenizer: Tokenizer, info: dict[str, Any]
 ) -> None:
-    """Write the model; model.json comes last and vouches for the rest. `info` is plain data about the run."""
+    """Write the model, model.json last, as it vouches for the rest. `info` is plain data about the run."""
     tokenizer.save(folder.tokenizer)
     data = weights_of(model)
     write_bytes(folder.weights, data)
+    write_description(folder, config, len(tokenizer), info, hashlib.sha256(data).hexdigest())
+
+
+def write_description(
+    folder: RunFolder,
+    config: ModelConfig,
+    vocabulary: int,
+    info: dict[str, Any],
+    digest: str,
+    ngrams: Sequence[int] | None = None,
+) -> None:
+    """Write model.json; `digest` of the file of weights, `ngrams` by order from 1 on of an n-gram model."""
     description = {
         "version": MODEL_VERSION,
-        "kind": kind_of(config),
+        "kind": kind_of(config) if ngrams is None else NGRAM,
         "config": dataclasses.asdict(config),
-        "vocabulary": len(tokenizer),
+        "vocabulary": vocabulary,
         "tokenizer": tokenizer_digest(folder.tokenizer),
+        **({} if ngrams is None else {"ngrams": ngrams}),
         "info": info,
-        "digest": hashlib.sha256(data).hexdigest(),
+        "digest": digest,
     }
     write_json(folder.model, description)
 
 
 def weights_of(model: LanguageModel, about: dict[str, Any] | None = None) -> bytes:
-    """The weights as safetensors; `about`: plain data for its header. The same weights give the same bytes."""
+    """Return the weights as safetensors, with the plain data `about` in the header; equal weights give equal bytes."""
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     # One key, as safetensors writes several in any order.
     return save(weights, None if about is None else {ABOUT: json.dumps(about)})
@@ -94,21 +108,27 @@ def weights_of(model: LanguageModel, about: dict[str, Any] | None = None) -> byt
 def load_model(folder: RunFolder) -> LoadedModel:
     """Read what `save_model` wrote. Raises RunError in one line for anything missing, damaged or foreign."""
     description = read_description(folder, architectures())
-    if not folder.weights.is_file():
-        raise RunError(f"{folder.weights}: missing, though {folder.model.name} is there; {AGAIN}")
-    digest = sha256_file(folder.weights)
+    digest = check_weights(folder.weights, description)
+    return described_model(folder, description, folder.weights, digest, cast(dict[str, Any], description["info"]))
+
+
+def check_weights(weights: Path, description: Description) -> str:
+    """Return the digest of a file of weights. Raises RunError if it is missing or not the one in model.json."""
+    if not weights.is_file():
+        raise RunError(f"{weights}: missing, though model.json is there; {AGAIN}")
+    digest = sha256_file(weights)
     if digest != description["digest"]:
         raise RunError(
-            f"{folder.weights}: its SHA-256 begins with {digest[:8]}, {folder.model.name} says "
-            f"{description['digest'][:8]}: cut short or changed since; {AGAIN}"
+            f"{weights}: its SHA-256 begins with {digest[:8]}, model.json says {description['digest'][:8]}: cut short "
+            f"or changed since; {AGAIN}"
         )
-    return described_model(folder, description, folder.weights, digest, cast(dict[str, Any], description["info"]))
+    return digest
 
 
 def described_model(
     folder: RunFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
 ) -> LoadedModel:
-    """The model that `description` (of model.json) tells of, with the weights in a file; errors as of `load_model`."""
+    """Return the model of a description, with the weights in a file. Raises as `load_model`."""
     tokenizer = load_tokenizer(folder.tokenizer)
     check_tokenizer(folder, description, len(tokenizer))
     config = checked(
@@ -119,15 +139,15 @@ def described_model(
         AGAIN,
         root="$.config",
     )
-    with torch.device("meta"):  # the weights are replaced at once: draw none
+    with torch.device("meta"):  # the weights are replaced at once, so none are drawn
         model = build_model(config, description["vocabulary"])
     try:
         loaded = load_file(weights)
-        _check_finite(weights, loaded)
+        _check_weights(weights, loaded)
         model.load_state_dict(loaded, assign=True)
     except (SafetensorError, OSError) as error:
         raise RunError(f"{weights}: cannot be read as safetensors ({error}); {AGAIN}") from None
-    except RuntimeError as error:  # of several lines, one for each weight
+    except RuntimeError as error:  # a line for each weight
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{weights}: not the weights that {folder.model.name} describes ({reason}); {AGAIN}") from None
     return LoadedModel(model.eval(), tokenizer, config, info, digest, tokenizer_digest(folder.tokenizer))
@@ -146,8 +166,8 @@ def check_tokenizer(folder: RunFolder, description: Description, size: int) -> N
         )
 
 
-def _check_finite(path: Path, weights: dict[str, torch.Tensor]) -> None:
-    """Raise RunError for weights that are no numbers, or no float32."""
+def _check_weights(path: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Raise RunError for weights that are not float32, NaN or infinite."""
     for name, weight in weights.items():
         if weight.dtype != torch.float32:
             raise RunError(f"{path}: {name} is {str(weight.dtype).removeprefix('torch.')}, must be float32; {AGAIN}")
@@ -159,7 +179,7 @@ def _check_finite(path: Path, weights: dict[str, torch.Tensor]) -> None:
 
 
 def read_description(folder: RunFolder, kinds: Collection[str]) -> Description:
-    """Return model.json, whose kind must be one of `kinds`. Raises RunError."""
+    """Return model.json. Raises RunError if it is missing, damaged or of none of these kinds."""
     if not folder.model.exists():
         raise RunError(f"{folder.model}: missing; the run has saved no model yet, train it first")
     description = read_json(folder.model, Description, RunError, AGAIN, MODEL_VERSION)

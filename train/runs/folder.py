@@ -51,11 +51,23 @@ AGAIN = "remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # to wait for a lock, as `in_use` may hold it for a moment
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunFolder:
     """Paths and manifest of one run."""
 
     path: Path
+
+    def __post_init__(self) -> None:
+        self.config = self.path / "config.yaml"
+        self.manifest = self.path / "manifest.json"
+        self.metrics = self.path / "metrics.csv"
+        self.progress = self.path / "progress.json"
+        self.lock = self.path / ".lock"
+        self.checkpoint_folder = self.path / "checkpoints"
+        self.weights = self.path / "model.safetensors"
+        self.ngrams = self.path / "model.kenlm"
+        self.model = self.path / "model.json"
+        self.tokenizer = self.path / "tokenizer"
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
@@ -66,22 +78,6 @@ class RunFolder:
         if config.study is not None:
             check_name("study", config.study)
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
-
-    @property
-    def config(self) -> Path:
-        return self.path / "config.yaml"
-
-    @property
-    def manifest(self) -> Path:
-        return self.path / "manifest.json"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.csv"
-
-    @property
-    def checkpoint_folder(self) -> Path:
-        return self.path / "checkpoints"
 
     def checkpoint(self, step: int, digest: str) -> Path:
         """Return the path of the checkpoint after `step` steps whose bytes have this hexadecimal SHA-256."""
@@ -110,30 +106,6 @@ class RunFolder:
     def snapshot_files(self) -> list[tuple[int, Path]]:
         """All snapshots with their steps, by step; a step may have two until a run that was resumed repeats it."""
         return _by_step(self.path.glob("snapshots/*.safetensors"))
-
-    @property
-    def progress(self) -> Path:
-        return self.path / "progress.json"
-
-    @property
-    def lock(self) -> Path:
-        return self.path / ".lock"
-
-    @property
-    def weights(self) -> Path:
-        return self.path / "model.safetensors"
-
-    @property
-    def ngrams(self) -> Path:
-        return self.path / "model.kenlm"
-
-    @property
-    def model(self) -> Path:
-        return self.path / "model.json"
-
-    @property
-    def tokenizer(self) -> Path:
-        return self.path / "tokenizer"
 
     def scores(self, benchmark: str) -> Path:
         """Return the folder of the score files of one benchmark."""

@@ -24,25 +24,25 @@ COLUMNS = (
 
 
 class MetricsFile:
-    """The rows of a run so far. No column holds a time, so the file depends on the configuration alone."""
+    """The rows of a run so far. No column is a time, so the file depends on the configuration alone."""
 
     def __init__(self, path: Path):
-        """Read the rows that are there. Raises RunError for a file that is none of ours."""
+        """Read the existing rows. Raises RunError for a damaged file."""
         self.path = path
         self.rows = _read(path) if path.exists() else []
 
     def forget_after(self, step: int) -> None:
-        """Drop rows that a run which resumes at `step` writes again."""
+        """Drop the rows after `step`, which a run that resumes there writes again."""
         self.rows = [row for row in self.rows if int(row["step"]) <= step]
 
     def add(self, step: int, values: dict[str, float]) -> None:
-        """Add values at a step, to its row if it has one."""
+        """Add values to the row of a step."""
         if not self.rows or int(self.rows[-1]["step"]) != step:
             self.rows.append(dict.fromkeys(COLUMNS, "") | {"step": str(step)})
         self.rows[-1].update({name: repr(value) for name, value in values.items()})
 
     def at(self, step: int) -> dict[str, float]:
-        """The values of a step, which is the last one that has any; {} where it has none."""
+        """Return the values of a step that is the last one so far; {} if it has none."""
         if not self.rows or int(self.rows[-1]["step"]) != step:
             return {}
         return numbers(self.rows[-1])
@@ -56,7 +56,7 @@ class MetricsFile:
 
 
 def _read(path: Path) -> list[dict[str, str]]:
-    """Return the rows of metrics.csv but for that of step 0. Raises RunError."""
+    """Return the rows of metrics.csv after step 0. Raises RunError."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -73,14 +73,14 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 
 def numbers(row: Mapping[str, str]) -> dict[str, float]:
-    """What a row holds, without what it leaves empty."""
+    """Return the values of a row without empty cells."""
     return {name: float(text) for name, text in row.items() if text}
 
 
 def exported_validation(path: Path, export: str) -> dict[str, float | None]:
-    """valid_ppl and valid_oov_rate of the exported model: those of the best validation, or of the last one.
+    """Return valid_ppl and valid_oov_rate of the exported model, from the best validation or the last one.
 
-    None where metrics.csv is missing or holds no validation. Raises RunError for a file that is none of ours.
+    Their values are None if metrics.csv is missing or has no validation. Raises RunError for a damaged file.
     """
     validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
     if not validated:

@@ -1,4 +1,4 @@
-"""Where a number came from: code, versions and machine, for the run's manifest."""
+"""Provenance of a run for its manifest: code, versions and machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = (
     "torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "rjieba", "transformers", "ufal-kenlm",
     "kenlm", "pairscale",
 )  # fmt: skip
-DIFFERENCE_LIMIT = 100_000  # characters of `git diff` that are kept
+DIFFERENCE_LIMIT = 100_000  # characters of `git diff`
 
 
 def _git(*arguments: str) -> str | None:
@@ -22,13 +22,13 @@ def _git(*arguments: str) -> str | None:
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
-        return None  # no git, or an installed package: said as null in the manifest
+        return None  # no git, or an installed package
     return result.stdout
 
 
-@lru_cache(maxsize=1)  # the code of a process is that of its start, whatever is committed while it runs
+@lru_cache(maxsize=1)  # a process runs the code of its start, whatever is committed meanwhile
 def git_state() -> dict[str, Any]:
-    """Commit of this code and its difference from that commit; nulls outside a checkout."""
+    """Return the commit of this code and its difference from that commit; nulls outside a checkout."""
     commit = _git("rev-parse", "HEAD")
     kinds = (":/*.py", ":/*.yaml", ":/*.tsv", ":/*.csv")  # of the whole checkout, not of this folder
     difference = _git("diff", "HEAD", "--", *kinds)
@@ -42,18 +42,18 @@ def git_state() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of Python and of the packages that numbers depend on."""
-    found: dict[str, str | None] = {"python": platform.python_version()}
+    """Return the versions of Python and of the packages that numbers depend on; null for one that is missing."""
+    installed: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = None
-    return found
+            installed[package] = None
+    return installed
 
 
 def machine(device: str, threads: int) -> dict[str, Any]:
-    """Host, processor and thread count: resuming is bit-exact only where these are the same."""
+    """Return host, device and thread count: resuming is bit-exact only where these are the same."""
     return {
         "host": platform.node(),
         "processor": platform.machine(),
@@ -65,6 +65,6 @@ def machine(device: str, threads: int) -> dict[str, Any]:
 
 
 def _slurm_job() -> str | None:
-    """Id of the SLURM job, as sacct has it ("12", or "12_3" for a task of an array); None outside of SLURM."""
+    """Return the id of the SLURM job as in sacct ("12", or "12_3" for a task of an array); None outside of SLURM."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ.get("SLURM_JOB_ID")

@@ -87,7 +87,7 @@ def test_a_sweep_trains_on_several_devices_run_by_run(tmp_path):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be shared out evenly"),
+        (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be divided evenly"),
         (["trainer.devices=0"], "trainer.devices=0: must be from 1"),
     ],
 )
