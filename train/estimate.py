@@ -84,7 +84,7 @@ class Estimate:
     tokens_per_word: float
     speed: Speed
     guessed: bool  # True if the corpus is not prepared: tokens per word and vocabulary are guesses
-    rate_is: str = "measured here"  # or given
+    rate_is: str = "measured here"  # or its source
     counted: bool = False  # an n-gram model
 
     @property
@@ -193,8 +193,8 @@ def _sorting_bytes(text: str) -> int:
 
 def given_words_per_s(config: RunConfig) -> float | None:
     """Return `dry_run_words_per_s` of the run's model; None if it is not set."""
-    given = config.dry_run_words_per_s
-    return given.get(config.model.name) if isinstance(given, dict) else given
+    rate = config.dry_run_words_per_s
+    return rate.get(config.model.name) if isinstance(rate, dict) else rate
 
 
 _activation_bytes: dict[str, int] = {}

@@ -59,13 +59,13 @@ def build_folder() -> Path:
     return Path(cache) / "pairscale" / f"kenlm-{VERSION}"
 
 
-def find_programs(given: str | None = None) -> Programs:
-    """Return lmplz at `given` (model.lmplz), else from the PATH, else as built; build_binary beside it, else likewise.
+def find_programs(configured: str | None = None) -> Programs:
+    """Return lmplz at model.lmplz, else from the PATH, else as built; build_binary beside it, else likewise.
 
     Raises ConfigError, with how to get them, if one is missing.
     """
     built = build_folder()
-    if given is None:
+    if configured is None:
         lmplz = _program("lmplz") or _program("lmplz", built)
         if lmplz is None:
             raise ConfigError(
@@ -73,11 +73,12 @@ def find_programs(given: str | None = None) -> Programs:
                 "`python -m train.lmplz` builds it in a minute, or give model.lmplz=PATH"
             )
     else:
-        path = Path(given).expanduser()
+        path = Path(configured).expanduser()
         lmplz = _program(path.name, path.parent)
         if lmplz is None:
             raise ConfigError(
-                f"model.lmplz={given}: no program there; `python -m train.lmplz` builds one, which needs no model.lmplz"
+                f"model.lmplz={configured}: no such program; `python -m train.lmplz` builds one, which needs no "
+                "model.lmplz"
             )
     binary = _program("build_binary", lmplz.parent) or _program("build_binary") or _program("build_binary", built)
     if binary is None:
@@ -89,8 +90,8 @@ def find_programs(given: str | None = None) -> Programs:
 
 
 def _program(name: str, folder: Path | None = None) -> Path | None:
-    found = shutil.which(name, path=None if folder is None else str(folder))
-    return Path(found).resolve() if found else None
+    path = shutil.which(name, path=None if folder is None else str(folder))
+    return Path(path).resolve() if path else None
 
 
 def build() -> Path:

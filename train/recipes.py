@@ -44,8 +44,8 @@ class BudgetConfig:
 class RecipeConfig:
     """Optimiser, schedule and budget. `seed` draws dropout (null: derived from the run's seed).
 
-    A recipe is a subclass with `optimizer`, and with a schedule if it has one: `scheduled_rate` depends on the step
-    alone, so that nothing of it is stored; `rate_after_validation` changes the rate that the optimiser has.
+    A recipe is a subclass with `optimizer` and, if it has a schedule, `scheduled_rate`, which depends on the step
+    alone, so that nothing is stored, or `rate_after_validation`, which changes the rate of the optimiser.
     """
 
     name: str = MISSING
@@ -55,12 +55,12 @@ class RecipeConfig:
     bptt: int = MISSING  # tokens a step per column
     lr: float = MISSING
     clip: float = MISSING  # L2 norm of the whole gradient
-    export: str = MISSING  # which weights are kept for scoring
+    export: str = MISSING  # weights for scoring: "best" or "last"
     validate_every: str | None = None  # words seen between validations; null: at the end of an epoch
     validation_words: int = MISSING
     checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
 
-    moments: ClassVar[int] = 0  # numbers that the optimiser keeps of each weight
+    moments: ClassVar[int] = 0  # state of the optimiser in numbers per weight
     trains: ClassVar[bool] = True  # False: of a model that comes trained
 
     def check_trains(self, model: str) -> None:
@@ -95,7 +95,7 @@ class RecipeConfig:
 
 @dataclass
 class SgdPlateauConfig(RecipeConfig):
-    """Plain SGD whose rate is divided after each validation that is not better (Gulordava et al. 2018)."""
+    """Plain SGD; its rate is divided after each validation that is not better (Gulordava et al. 2018)."""
 
     divide_by: float = MISSING
 
@@ -133,7 +133,7 @@ class AdamCosineConfig(RecipeConfig):
         return Adam(parameters, lr=self.lr, fused=True)  # one pass over the weights
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:
-        """Return the rate of a linear warm-up, then of a cosine that ends at `min_lr` (released code of Dai et al.)."""
+        """Return the rate of a linear warm-up, then of a cosine down to `min_lr` (released code of Dai et al.)."""
         warmup = self.warmup * total_steps
         if step < warmup:
             return self.lr * (step + 1) / (warmup + 1)
@@ -143,7 +143,7 @@ class AdamCosineConfig(RecipeConfig):
 
 @dataclass
 class UntrainedConfig(RecipeConfig):
-    """The recipe of a model that comes trained: there is none."""
+    """The recipe of a model that comes trained: no training."""
 
     trains: ClassVar[bool] = False
     budget: BudgetConfig = field(default_factory=lambda: BudgetConfig(epochs=0))
@@ -155,15 +155,15 @@ class UntrainedConfig(RecipeConfig):
     validation_words: int = 0
 
     def __post_init__(self) -> None:
-        """Nothing to check: nothing is trained."""
+        """Skip all checks, as nothing is trained."""
 
 
 @dataclass
 class CountedConfig(RecipeConfig):
-    """The recipe of a model that is counted, not trained: it reads its sample once, and `validation_words` after it.
+    """The recipe of a model that is counted in one pass over its sample, and then validated on `validation_words`.
 
-    What a study says of budgets, batches and rates is for its other models: here it is put aside, so that it neither
-    stands in a run's configuration as if it had been followed nor makes another run.
+    Budgets, batches and rates of a study are for its other models: here they are reset, so that they are not part of a
+    run's configuration and identity.
     """
 
     def __post_init__(self) -> None:

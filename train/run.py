@@ -62,7 +62,7 @@ def track_points(tracker: Tracker, folder: RunFolder) -> None:
 
 
 def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> None:
-    """Track the results of a training run that is done and, if asked for, its model."""
+    """Track the results of a training run that is done and, with logger.artifacts=[model], its model."""
     manifest = folder.read_manifest()
     names = ("sample_words", "words_seen", "tokens", "vocabulary", "parameters", "words_per_s", "wall_s", "attempts")
     exported = exported_validation(folder.metrics, config.recipe.export)

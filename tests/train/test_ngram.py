@@ -256,7 +256,7 @@ def test_without_lmplz_it_is_said_how_to_get_it(configured, tmp_path, monkeypatc
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"neither on the PATH nor in .*nowhere; `python -m train.lmplz` builds it"):
         train_run(configured())
-    with pytest.raises(ConfigError, match=r"model\.lmplz=/no/lmplz: no program there"):
+    with pytest.raises(ConfigError, match=r"model\.lmplz=/no/lmplz: no such program"):
         train_run(configured("model.lmplz=/no/lmplz"))
     program(tmp_path / "lmplz", "exit 0")
     with pytest.raises(ConfigError, match="build_binary is neither beside"):
@@ -396,4 +396,4 @@ def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
     told = completed("train", *wrong, *runs)
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1
-    assert told.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no program there")
+    assert told.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no such program")

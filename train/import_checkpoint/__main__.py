@@ -6,7 +6,7 @@ from train.runs.identity import run_id
 
 
 def run(config: RunConfig) -> None:
-    """Import the checkpoint that config.model names, or say where it would go."""
+    """Import the checkpoint of config.model, or with dry_run=true print its run."""
     if config.dry_run:
         print(f"{run_id(config)}: would be imported into study={config.study}")
         return

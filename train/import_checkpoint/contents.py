@@ -1,4 +1,4 @@
-"""What a checkpoint holds, whichever way it was saved: tensors by name, and the attributes of its modules."""
+"""The contents of a checkpoint in either format: tensors by name, and the attributes of its modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pairscale.errors import InputError
 from train.import_checkpoint.pickles import Record, TorchFile
 from train.models.config import ModelConfig
 
-MAX_NAMES = 100_000  # modules and tensors of a model; the largest published ones have a few hundred
+MAX_NAMES = 100_000  # modules and tensors of a model; published ones have a few hundred
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Imported:
 
 @dataclass
 class Contents:
-    """Tensors, float32, by their names in a state_dict; `take` removes them, so that what is left was not understood.
+    """Tensors, float32, by their names in a state_dict; `take` removes them, so that a rest shows another model.
 
-    `attributes` of each module by its dotted name, "" for the whole; None for a bare state_dict, which has none.
+    `attributes` of each module by its dotted name, "" for the model; None for a bare state_dict.
     """
 
     path: Path
@@ -37,34 +37,34 @@ class Contents:
     attributes: dict[str, dict[str, Any]] | None
 
     def take(self, name: str, *shape: int | None) -> Tensor:
-        """The tensor of a name and shape (None: any length). Raises InputError for any other."""
+        """Remove and return the tensor of a name and shape (None: any length). Raises InputError for any other."""
         tensor = self.tensors.pop(name, None)
         if tensor is None:
-            raise InputError(f"{self.path}: {name} is not in it; it is not a checkpoint of this kind")
+            raise InputError(f"{self.path}: has no {name}; it is not a checkpoint of this kind")
         fits = len(shape) == tensor.dim() and all(
             want in (None, got) for want, got in zip(shape, tensor.shape, strict=True)
         )
         if not fits:
-            wanted = " x ".join("any" if size is None else str(size) for size in shape)
-            raise InputError(f"{self.path}: {name} is {' x '.join(map(str, tensor.shape))}, must be {wanted}")
+            allowed = " x ".join("any" if size is None else str(size) for size in shape)
+            raise InputError(f"{self.path}: {name} is {' x '.join(map(str, tensor.shape))}, must be {allowed}")
         return tensor
 
     def size(self, name: str) -> int:
-        """Length of the one-dimensional tensor of a name, which stays. Raises InputError for any other."""
+        """Return the length of the one-dimensional tensor of a name. Raises InputError for any other."""
         tensor = self.take(name, None)
         self.tensors[name] = tensor
         return len(tensor)
 
     def count(self, pattern: str) -> int:
-        """How many tensors have a name that matches."""
+        """Return the number of tensors whose names match."""
         return sum(re.fullmatch(pattern, name) is not None for name in self.tensors)
 
     def drop(self, name: str) -> None:
-        """Forget a tensor, where there is one of this name, that scoring does not need."""
+        """Drop a tensor that scoring does not need, if there is one of this name."""
         self.tensors.pop(name, None)
 
     def attribute(self, module: str, name: str, kind: type, otherwise: Any = None) -> Any:
-        """An attribute of a module; `otherwise` where there is none. Raises InputError for one of another type."""
+        """Return an attribute of a module, or `otherwise`. Raises InputError for one of another type."""
         value = (self.attributes or {}).get(module, {}).get(name, otherwise)
         allowed = (int, float) if kind is float else kind
         if value is not otherwise and not isinstance(value, allowed):
@@ -72,14 +72,14 @@ class Contents:
         return value
 
     def check_empty(self) -> None:
-        """Raise InputError where there is a tensor that nobody took: the model is not the one it was taken for."""
+        """Raise InputError if a tensor is left, as it is another model then."""
         if self.tensors:
             names = ", ".join(list(self.tensors)[:3])
             raise InputError(f"{self.path}: {names}: part of no model that can be imported")
 
 
 def read_contents(path: Path) -> Contents:
-    """The contents of a checkpoint. Raises InputError in one line for a file that is none, or that is not safe."""
+    """Read a checkpoint. Raises InputError in one line for a file that is damaged or not safe."""
     file = TorchFile(path)
     root = file.root
     attributes: dict[str, dict[str, Any]] | None = None
@@ -99,7 +99,7 @@ def read_contents(path: Path) -> Contents:
 
 
 def _named_records(root: Record, attributes: dict[str, dict[str, Any]], path: Path) -> dict[str, Record]:
-    """Records of the tensors of a pickled module, by name as in a state_dict; notes every module's attributes."""
+    """Return the records of a pickled module's tensors by name as in a state_dict; add the modules' `attributes`."""
     records: dict[str, Record] = {}
     waiting = [("", root)]
     while waiting:
@@ -114,9 +114,9 @@ def _named_records(root: Record, attributes: dict[str, dict[str, Any]], path: Pa
             held = module.state.get(group) or {}
             if not isinstance(held, dict):
                 raise InputError(f"{path}: damaged ({prefix}{group} is no dictionary)")
-            found = {f"{prefix}{key}": value for key, value in held.items() if value is not None}
+            members = {f"{prefix}{key}": value for key, value in held.items() if value is not None}
             if group == "_modules":
-                waiting += found.items()
+                waiting += members.items()
             else:
-                records |= found
+                records |= members
     return records

@@ -11,7 +11,7 @@ from train.models.config import ImportedConfig, LstmConfig
 
 
 def read_lstm(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary) -> Imported:
-    """Names apart, its layers are torch's, as ours are.
+    """Return the model: its layers are torch's, as ours are, under other names.
 
     Raises InputError for other recurrent networks and for a vocabulary of another size, ConfigError for values that
     only a Transformer-XL has.
@@ -26,7 +26,7 @@ def read_lstm(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary
     layers = contents.count(r"rnn\.weight_ih_l\d+")
     gates = contents.tensors.get("rnn.weight_ih_l0")
     if gates is None or len(gates) != 4 * hidden:
-        raise InputError(f"{contents.path}: its recurrent layers have not the four gates of an LSTM; only LSTMs fit")
+        raise InputError(f"{contents.path}: its recurrent layers do not have the four gates of an LSTM")
     weights = {}
     for layer in range(layers):
         shapes = {

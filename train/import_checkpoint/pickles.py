@@ -1,11 +1,9 @@
-"""Read a file of `torch.save` without running anything that it asks for.
+"""Files of `torch.save`, read without executing anything.
 
-A pickle is a program: it names functions and classes, and whoever loads it calls them. Here a name is looked up in a
-list, and what is found is never the class itself but a `Record`, a class without behaviour that notes what it was made
-of. So the whole structure is read as data, and tensors are made of the bytes that it names afterwards, by code of ours.
-Both formats of the file are read: the archive of torch 1.6 and later, and the sequence of pickles before it (0.1.10).
-
-`torch.load(weights_only=True)` is no way: it refuses the class entries of whole models in the older format.
+A pickle is a program: it names functions and classes, and loading it calls them. Here every name must be in a list, and
+stands for a `Record`, a class without behaviour that stores its arguments. So the structure is read as data, and our
+own code builds the tensors afterwards. Both formats are read: the archive of torch 1.6 and later, and the sequence of
+pickles before it (0.1.10), in which `torch.load(weights_only=True)` refuses the classes of whole models.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from torch import Tensor
 
 from pairscale.errors import InputError
 
-MAX_PICKLE = 64 * 2**20  # bytes: the structure alone, without the numbers; a vocabulary of a million words takes 40 MB
+MAX_PICKLE = 64 * 2**20  # bytes, without the tensors' numbers; a vocabulary of a million words takes 40 MB
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
@@ -92,7 +90,7 @@ ADMITTED = frozenset(
 
 
 class Record:
-    """What a pickle says of an object: the name of its class, the arguments that made it, and its state."""
+    """An object in a pickle: the name of its class, the arguments of its construction, and its state."""
 
     name = ""
     arguments: tuple[Any, ...]
@@ -109,7 +107,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Storage:
-    """A part of a stored array: `count` of its `total` numbers, from `start`."""
+    """A part of a stored array: `count` of its `total` numbers, from `start` on."""
 
     dtype: torch.dtype
     key: str
@@ -119,13 +117,13 @@ class Storage:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Builds records, lists, dictionaries, sets, text and numbers, and nothing else."""
+    """An unpickler of records, lists, dictionaries, sets, text and numbers, and nothing else."""
 
     def __init__(self, data: bytes, path: Path):
         super().__init__(io.BytesIO(data), encoding="utf-8")  # text of Python 2, as torch reads it
         self.path = path
-        self.classes: dict[str, type] = {}  # new ones for each file: a pickle can set attributes of classes
-        self.item_sizes: dict[str, int] = {}  # bytes a number of each array, by key
+        self.classes: dict[str, type] = {}  # of this file alone, as a pickle can set attributes of classes
+        self.item_sizes: dict[str, int] = {}  # bytes of a number of each array, by key
 
     def find_class(self, module: str, name: str) -> Any:
         full = f"{module}.{name}".replace("__builtin__.", "builtins.", 1)
@@ -140,14 +138,14 @@ class _Unpickler(pickle.Unpickler):
                 self.classes[full] = type(name, (Record,), {"name": full})
             else:
                 raise InputError(
-                    f"{self.path}: refused, for its pickle asks for {full}, which is no class of the checkpoints that "
-                    "are known; nothing of it was run"
+                    f"{self.path}: refused, as its pickle names {full}, which is no class of a known checkpoint; "
+                    "nothing of it was executed"
                 )
         return self.classes[full]
 
     def persistent_load(self, pid: Any) -> Any:
         if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
-            return pid[1]  # a class, with the source that it had
+            return pid[1]  # a class, with its source
         if not (isinstance(pid, tuple) and len(pid) in (5, 6) and pid[0] == "storage"):
             raise ValueError(f"a reference to {str(pid)[:60]}")
         kind, key, total = pid[1], str(pid[2]), pid[4]
@@ -167,10 +165,10 @@ def _check_count(number: Any) -> None:
 
 
 def _pickle_end(file: BinaryIO) -> int:
-    """Where the pickle that begins here ends, its opcodes walked through and none of them carried out.
+    """Return the end of the pickle that begins here, from its opcodes, without executing them.
 
-    Raises ValueError for what is no pickle, or has opcodes that torch.save does not write: those of the registry of
-    extensions, and places of the memo beyond what was noted (which would take memory without end).
+    Raises ValueError for damaged pickles and opcodes that torch.save does not write: extensions, and places of the memo
+    beyond its end (which would take unlimited memory).
     """
     position = file.tell()
     for count, (opcode, argument, at) in enumerate(pickletools.genops(file)):
@@ -181,7 +179,7 @@ def _pickle_end(file: BinaryIO) -> int:
 
 
 def _unpickled(file: io.BytesIO, path: Path) -> tuple[Any, dict[str, int]]:
-    """What the pickle that begins here says, and the bytes a number of each array that it names.
+    """Return the contents of the pickle that begins here, and the bytes of a number of each array that it names.
 
     Raises InputError in one line for anything wrong with it.
     """
@@ -193,20 +191,20 @@ def _unpickled(file: io.BytesIO, path: Path) -> tuple[Any, dict[str, int]]:
         return unpickler.load(), unpickler.item_sizes
     except InputError:
         raise
-    except Exception as error:  # a pickle of someone else's can go wrong in any way
+    except Exception as error:  # a foreign pickle can fail in any way
         raise InputError(f"{path}: cut short, damaged or not written by torch.save ({_reason(error)})") from None
 
 
 def _reason(error: Exception) -> str:
-    """An error of another library in one short line."""
+    """Return an error of another library in one short line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:120]
 
 
 class TorchFile:
-    """A file of `torch.save`: `root` is what was saved; tensors in it are records, whose numbers `tensor` reads."""
+    """A file of `torch.save`: `root` is the saved object; tensors in it are records, whose numbers `tensor` reads."""
 
     def __init__(self, path: Path):
-        """Raises InputError in one line for a file that is missing, damaged, or asks for more than it may."""
+        """Raise InputError in one line for a file that is missing, damaged or not safe."""
         self.path = path
         self.root: Any = None
         self._arrays: dict[str, Tensor] = {}
@@ -225,7 +223,7 @@ class TorchFile:
     def _open_archive(self) -> None:
         try:
             self._archive = zipfile.ZipFile(self.path)
-        except Exception as error:  # a file of someone else's can be wrong in any way
+        except Exception as error:  # a foreign file can fail in any way
             raise InputError(f"{self.path}: cut short or damaged ({_reason(error)})") from None
         names = [name for name in self._archive.namelist() if name.endswith("/data.pkl") and name.count("/") == 1]
         if len(names) != 1:
@@ -239,7 +237,7 @@ class TorchFile:
         self.root, _ = _unpickled(io.BytesIO(self._member("data.pkl", MAX_PICKLE)), self.path)
 
     def _member(self, name: str, limit: int) -> bytes:
-        """Bytes of a member of the archive. torch.save never compresses: one that is could be of any size."""
+        """Return a member of the archive. A compressed one, which torch.save never writes, could be of any size."""
         assert self._archive is not None
         try:
             info = self._archive.getinfo(self._folder + name)
@@ -256,7 +254,7 @@ class TorchFile:
             raise InputError(f"{self.path}: cut short or damaged at {name} ({_reason(error)})") from None
 
     def _open_sequence(self) -> None:
-        """Magic number, protocol, system, the structure, the keys of the arrays; then each array after its length."""
+        """Read magic number, protocol, system, structure, and keys of the arrays, each of which follows its length."""
         with self.path.open("rb") as file:
             head = io.BytesIO(file.read(MAX_PICKLE))
             for expected in (LEGACY_MAGIC, LEGACY_PROTOCOL):
@@ -279,7 +277,7 @@ class TorchFile:
                     raise InputError(f"{self.path}: cut short: it has {size:,} bytes, array {key} ends at {position:,}")
 
     def _array(self, storage: Storage) -> Tensor:
-        """All numbers of an array, one-dimensional."""
+        """Return all numbers of an array, one-dimensional."""
         if storage.key not in self._arrays:
             size = storage.total * storage.dtype.itemsize
             if self._archive is not None:
@@ -302,7 +300,7 @@ class TorchFile:
         return array
 
     def tensor(self, record: Record) -> Tensor:
-        """The tensor that a record stands for. Raises InputError in one line where the file does not hold it."""
+        """Return the tensor of a record. Raises InputError in one line if the file does not have it."""
         try:
             while record.name in _PARAMETERS:
                 record = record.arguments[0] if record.arguments else record.state[0]  # torch 0.2: in the state
@@ -314,19 +312,19 @@ class TorchFile:
             if math.prod(size) > storage.count:
                 raise ValueError(f"size {list(size)} of {storage.count} numbers")
             array = self._array(storage)[storage.start : storage.start + storage.count]
-            # Copied where it is no plain block, so that nothing but the size matters from here on.
+            # Copied unless contiguous, so that only the size matters from here on.
             return torch.as_strided(array, tuple(size), tuple(stride), array.storage_offset() + offset).contiguous()
         except (AttributeError, LookupError, TypeError, ValueError, RuntimeError, OverflowError) as error:
             raise InputError(f"{self.path}: damaged: a tensor that it cannot hold ({_reason(error)})") from None
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file begins as an archive does."""
+    """Return True if a file begins as an archive."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
 
 
 def is_pickled(path: Path) -> bool:
-    """Whether a file begins as either format of torch.save does, which no UTF-8 text can."""
+    """Return True if a file begins as either format of torch.save, which no UTF-8 text can."""
     with path.open("rb") as file:
         return is_archive(path) or file.read(1) == b"\x80"

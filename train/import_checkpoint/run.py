@@ -1,4 +1,4 @@
-"""A published checkpoint and its vocabulary, made a run folder that is scored as any other."""
+"""The import of a published checkpoint and its vocabulary as a run folder, which is scored as any other."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ console = Console(stderr=True, highlight=False)
 
 
 def import_run(config: RunConfig) -> RunFolder:
-    """The run folder of the checkpoint that config.model (an ImportedConfig) names, written unless it is done.
+    """Return the run folder of the checkpoint in config.model (an ImportedConfig), written unless it is done.
 
     Raises InputError for files that are missing, damaged, unsafe or do not fit each other, ConfigError for values that
-    do not fit them, RunError where the run is done with another file of that name.
+    do not fit them, RunError if the run is done with another file of that name.
     """
     model = config.model
     if not isinstance(model, ImportedConfig):
@@ -53,7 +53,7 @@ def import_run(config: RunConfig) -> RunFolder:
     read = read_lstm if importer == LSTM else read_txl
     imported = read(contents, model, vocabulary)
     tokenizer = vocabulary.tokenizer(model)
-    with torch.device("meta"):  # the weights are replaced at once: draw none
+    with torch.device("meta"):  # the weights are replaced at once, so none are drawn
         built = build_model(imported.config, len(tokenizer))
     built.load_state_dict(imported.weights, assign=True)
     parameters = sum(parameter.numel() for parameter in built.parameters())
@@ -77,26 +77,26 @@ def import_run(config: RunConfig) -> RunFolder:
             parameters=parameters,
             vocabulary=len(tokenizer),
         )
-    told = f"{parameters:,} parameters, {len(tokenizer):,} words, of {importer}"
-    console.print(Text("imported", "green"), Text(f"{folder.path}: {told}"), soft_wrap=True)
+    sizes = f"{parameters:,} parameters, {len(tokenizer):,} words"
+    console.print(Text("imported", "green"), Text(f"{folder.path}: {sizes}, of {importer}"), soft_wrap=True)
     return folder
 
 
 def _importer(contents: Contents) -> str:
-    """Whose code wrote a checkpoint: LSTM or TXL. Raises InputError for other models."""
+    """Return the code that wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
     if "encoder.weight" in contents.tensors:
         return LSTM
     if contents.count(r"word_emb\..*"):
         return TXL
-    held = ", ".join(list(contents.tensors)[:3])
-    raise InputError(f"{contents.path}: neither of {LSTM} (encoder.weight) nor of {TXL} (word_emb), but has {held}")
+    names = ", ".join(list(contents.tensors)[:3])
+    raise InputError(f"{contents.path}: neither of {LSTM} (encoder.weight) nor of {TXL} (word_emb), but has {names}")
 
 
 def _check_source(folder: RunFolder, path: Path, digest: str) -> None:
-    """Raise RunError where a run that is done was made of another file than the one that has its name now."""
-    made_of = folder.read_manifest()["source"]["checkpoint_sha256"]
-    if made_of != digest:
+    """Raise RunError if a run that is done was imported from another file than the one of its name now."""
+    imported = folder.read_manifest()["source"]["checkpoint_sha256"]
+    if imported != digest:
         raise RunError(
-            f"{folder.path}: done, but made of another file ({made_of[:8]}) than {path} is now ({digest[:8]}); "
+            f"{folder.path}: done, but imported from another file ({imported[:8]}) than {path} is now ({digest[:8]}); "
             "give another study, or remove the run's folder"
         )

@@ -55,9 +55,10 @@ def read_txl(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary)
 
 
 def _run_values(contents: Contents, config: ImportedConfig) -> dict[str, Any]:
-    """What no weight tells: memory, same_length, clamp_len and pre_norm, as given or as the pickled modules have them.
+    """Return the values that are in no weight: memory, same_length, clamp_len, pre_norm.
 
-    Like the authors' evaluation, this may be run with another memory than the model was trained with.
+    They come from the configuration, else from the pickled modules; a model may run with another memory than it was
+    trained with, as in the authors' evaluation.
     """
     places: dict[str, tuple[str, str, type]] = {
         "memory": ("", "mem_len", int),
@@ -67,19 +68,19 @@ def _run_values(contents: Contents, config: ImportedConfig) -> dict[str, Any]:
     }
     values = {}
     for key, (module, name, kind) in places.items():
-        given = getattr(config, key)
-        values[key] = contents.attribute(module, name, kind) if given is None else given
-    lacking = [f"model.{key}=" for key, value in values.items() if value is None]
-    if lacking:
-        raise ConfigError(f"{contents.path}: does not say how the model was run; give {', '.join(lacking)}")
+        configured = getattr(config, key)
+        values[key] = contents.attribute(module, name, kind) if configured is None else configured
+    missing = [f"model.{key}=" for key, value in values.items() if value is None]
+    if missing:
+        raise ConfigError(f"{contents.path}: does not say how the model was run; give {', '.join(missing)}")
     if values["clamp_len"] < 1:
         values["clamp_len"] = None  # theirs is -1 for no limit
     return values
 
 
 def _layer(contents: Contents, layer: int, d_model: int, d_inner: int, width: int) -> dict[str, Tensor]:
-    theirs, ours = f"layers.{layer}", f"layers.{layer}"
-    attention, feed_forward = f"{theirs}.dec_attn", f"{theirs}.pos_ff"
+    ours = f"layers.{layer}"
+    attention, feed_forward = f"{ours}.dec_attn", f"{ours}.pos_ff"  # the names of layers are the same
     packed = contents.take(f"{attention}.qkv_net.weight", 3 * width, d_model)  # queries, keys, values
     return {
         f"{ours}.attention.query.weight": packed[:width],
@@ -100,9 +101,9 @@ def _layer(contents: Contents, layer: int, d_model: int, d_inner: int, width: in
 def _words(
     contents: Contents, config: ImportedConfig, vocabulary: Vocabulary, d_model: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Embeddings and softmax: fields of TxlConfig, and weights.
+    """Return fields of TxlConfig, and weights, of embeddings and softmax.
 
-    With div_val 1 they keep one table and one input projection for all clusters, which are cut, and copied, here.
+    With div_val 1 all clusters share a table, which is split here, and an input projection, which is copied.
     """
     count = contents.count(r"word_emb\.emb_layers\.\d+\.weight")
     tables = [contents.take(f"word_emb.emb_layers.{i}.weight", None, None) for i in range(count)]
@@ -124,7 +125,7 @@ def _words(
     for parts in (tables, outputs, biases):
         parts[0] = parts[0][order]
     tied = all(map(torch.equal, tables, outputs))
-    # As is usual for them, the head's projections differ and the others are one; if not, each is kept.
+    # Usually the projections of all clusters but the head are tied; if not, they are separate.
     tied_back = len(back) > 1 and all(map(torch.equal, projections[1:], back[1:]))
     values = {
         "embedding": widths[0],
@@ -158,20 +159,20 @@ _PROJECTION = r"word_emb\.emb_projs\.\d+"
 
 
 def _cutoffs(contents: Contents, config: ImportedConfig, rows: list[int]) -> list[int]:
-    """First ids of the clusters after the head: read off the tables, the pickled softmax, or the configuration."""
+    """Return the first ids of the clusters after the head, by tables, pickled softmax or configuration."""
     clusters = len(contents.tensors.get("crit.cluster_weight", []))
-    found: list[int] | None = None
+    stored: list[int] | None = None
     if len(rows) > 1 or not clusters:
-        found = list(accumulate(rows))[:-1]
+        stored = list(accumulate(rows))[:-1]
     elif contents.attributes is not None:
-        found = contents.attribute("crit", "cutoffs", list, [])[:-1]  # the last is the size of the vocabulary
-    if found is None and config.cutoffs is None:
+        stored = contents.attribute("crit", "cutoffs", list, [])[:-1]  # the last is the size of the vocabulary
+    if stored is None and config.cutoffs is None:
         raise ConfigError(
             f"{contents.path}: does not say where its {clusters} clusters begin; give model.cutoffs=[...]"
         )
-    if None not in (found, config.cutoffs) and found != config.cutoffs:
-        raise ConfigError(f"model.cutoffs={config.cutoffs}: those of {contents.path} are {found}")
-    cutoffs = list(config.cutoffs or [] if found is None else found)
+    if None not in (stored, config.cutoffs) and stored != config.cutoffs:
+        raise ConfigError(f"model.cutoffs={config.cutoffs}: those of {contents.path} are {stored}")
+    cutoffs = list(config.cutoffs or [] if stored is None else stored)
     rising = all(isinstance(cutoff, int) for cutoff in cutoffs) and cutoffs == sorted({*cutoffs} - {0, sum(rows)})
     if len(cutoffs) != clusters or not rising or not all(0 < cutoff < sum(rows) for cutoff in cutoffs):
         raise ConfigError(
@@ -181,7 +182,7 @@ def _cutoffs(contents: Contents, config: ImportedConfig, rows: list[int]) -> lis
 
 
 def _head_order(contents: Contents, vocabulary: Vocabulary, head: int) -> list[int]:
-    """Their id of each of our first `head` ids: only rows of the head can change places."""
+    """Return their id of each of our first `head` ids: only rows of the head can change places."""
     if max(vocabulary.order[:2]) >= head:
         raise InputError(
             f"{vocabulary.path}: <eos> or <unk> is not among the {head:,} words of the first cluster of "
@@ -191,7 +192,7 @@ def _head_order(contents: Contents, vocabulary: Vocabulary, head: int) -> list[i
 
 
 def _div_val(contents: Contents, widths: list[int], projected: bool, d_model: int) -> int:
-    """By what the widths of the clusters were divided."""
+    """Return the divisor of the widths of the clusters."""
     if len(set(widths)) == 1 and not (projected and widths[0] == d_model):
         return 1
     for div_val in range(2, widths[0] + 1):

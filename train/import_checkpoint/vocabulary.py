@@ -1,4 +1,4 @@
-"""The words of a checkpoint, and where they go: our tokenizers have `<eos>` as id 0 and `<unk>` as id 1."""
+"""The vocabulary of a checkpoint in our order: `<eos>` is id 0, `<unk>` is id 1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Vocabulary:
             )
 
     def tokenizer(self, config: ImportedConfig) -> ListTokenizer:
-        """A tokenizer of these words."""
+        """Return a tokenizer of these words."""
         schema = TokenizerConfig(
             name=config.tokenizer,
             kind=config.tokenizer,
@@ -46,11 +46,11 @@ class Vocabulary:
 
 
 def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
-    """The vocabulary that `config` names: a text, or the pickled Vocab of the Transformer-XL code (cache.pt).
+    """Read the vocabulary of `config`: a text, or the pickled Vocab of the Transformer-XL code (cache.pt).
 
-    A text has a word first on each line, `one_a_line`, as the Transformer-XL code reads it, which counts a word once;
-    or words between white space, as colorlessgreenRNNs does. Raises InputError for a file that is missing or damaged,
-    or lacks `config.eos` or `config.unk`.
+    A text has words between white space, as in colorlessgreenRNNs, or with `one_a_line` a word at the beginning of each
+    line, counted once, as in the Transformer-XL code. Raises InputError for a file that is missing, damaged or without
+    `config.eos` or `config.unk`.
     """
     beside = Path(config.checkpoint).expanduser().with_name("vocab.txt")
     path = Path(config.vocabulary).expanduser() if config.vocabulary else beside
@@ -61,8 +61,8 @@ def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
     for key, special in (("eos", config.eos), ("unk", config.unk)):
         if special not in ids:
             known = [word for word in ("<eos>", "</s>", "<S>", "<unk>", "<UNK>") if word in ids]
-            told = f"; it has {', '.join(known)}" if known else ""
-            raise InputError(f"{path}: has no {special}{told}; say what stands for it by model.{key}=WORD")
+            others = f"; it has {', '.join(known)}" if known else ""
+            raise InputError(f"{path}: has no {special}{others}; give its word for it by model.{key}=WORD")
     first = [ids[config.eos], ids[config.unk]]
     if first[0] == first[1]:
         raise InputError(f"{path}: {config.eos} cannot be both model.eos and model.unk")
@@ -82,7 +82,7 @@ def _text_words(path: Path, one_a_line: bool) -> list[str]:
 
 
 def _pickled_words(path: Path) -> list[str]:
-    """Words of a pickled Vocab, or of the Corpus that holds one (cache.pt)."""
+    """Return the words of a pickled Vocab, or of the Corpus that holds one (cache.pt)."""
     root = TorchFile(path).root
     if isinstance(root, Record) and root.name == "data_utils.Corpus" and isinstance(root.state, dict):
         root = root.state.get("vocab")

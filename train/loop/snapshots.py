@@ -82,8 +82,8 @@ class Snapshots:
         if missing := [moment for at, moment in self.moments.items() if at <= step and at not in existing]:
             console.print(
                 Text("warning", "yellow"),
-                f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; snapshots before "
-                f"that were not asked for then and are not made ({', '.join(missing)})",
+                f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; earlier snapshots, "
+                f"which were not requested then, are missing ({', '.join(missing)})",
                 markup=False,
                 soft_wrap=True,
             )

@@ -99,7 +99,7 @@ class Training:
         return path
 
     def record(self) -> None:
-        """Note in the manifest what is about to be trained, and on what."""
+        """Record model, text and machine in the manifest."""
         if self.ranks.first:
             self.folder.update_manifest(
                 **self.data.digests,
@@ -118,7 +118,7 @@ class Training:
             self.model.compile()
         self.state.start_clock()
         try:
-            with enough_memory("trainer.devices=2 shares the columns of a step out, recipe.batch makes fewer of them"):
+            with enough_memory("give trainer.devices=2, which divides each step, or a smaller recipe.batch"):
                 if len(self.data.batches):
                     self.trainer.fit(self.module, self.data.batches, ckpt_path=checkpoint, weights_only=True)
                 elif self.ranks.first:
@@ -132,13 +132,13 @@ class Training:
                     f"{self.folder.manifest.name}, or remove {self.folder.checkpoint_folder} to start again"
                 ) from error
             raise
-        except SystemExit as ended:  # Lightning's, without a word
+        except SystemExit as ended:  # by which Lightning ends on Ctrl-C
             if isinstance(ended.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
 
     def finish(self) -> None:
-        """Export the last weights if they are the ones asked for, mark the run as done, and remove its checkpoints."""
+        """Export the last weights with export=last, mark the run as done, and remove its checkpoints."""
         if not self.ranks.first:
             return
         batches, state = self.data.batches, self.state
@@ -164,7 +164,7 @@ class Training:
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
-    """Silence Lightning: banners, advice on loaders that these do without on purpose, names that torch deprecates."""
+    """Silence Lightning: banners, advice on data loaders, deprecated names of torch."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         for category in (UserWarning, FutureWarning):
@@ -173,12 +173,12 @@ def quiet_lightning() -> Iterator[None]:
 
 
 def _strategy(config: RunConfig, ranks: Ranks) -> Any:
-    """Return Lightning's strategy; DDP expects a gradient for every weight unless told otherwise."""
+    """Return Lightning's strategy; DDP has to know if a step may leave weights without a gradient."""
     return "auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights)
 
 
 def _environments(ranks: Ranks) -> list[Any]:
     if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
         return [LightningEnvironment()]
-    # The launcher requeues; Lightning doing it too would start the job twice.
+    # The launcher requeues; if Lightning did so too, the job would start twice.
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []

@@ -1,4 +1,4 @@
-"""What every language model of ours is: tokens and a state in, hidden states and the next state out."""
+"""The interface of language models: tokens and a state in, hidden states and the next state out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from train.models.adaptive import AdaptiveVocabulary
 from train.models.loss import all_logprobs, cross_entropy, token_logprobs
 
-State = tuple[Tensor, ...]  # all that a model remembers of the text before; its meaning is the model's own
+State = tuple[Tensor, ...]  # the memory of the text so far, in a form of the model's own
 
 
 class LanguageModel(nn.Module, ABC):
@@ -20,7 +20,7 @@ class LanguageModel(nn.Module, ABC):
     hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/adaptive.py).
     """
 
-    tree_tokens: int | None = None  # tokens of a tree beyond which reading it costs more than it saves; None: no limit
+    tree_tokens: int | None = None  # size of trees beyond which reading them is slower than reading texts; None: none
 
     def __init__(
         self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None
@@ -45,7 +45,7 @@ class LanguageModel(nn.Module, ABC):
 
     @abstractmethod
     def initial_state(self, batch: int) -> State:
-        """State of `batch` texts before their first token, on the model's device."""
+        """Return the state of `batch` texts before their first token, on the model's device."""
 
     @abstractmethod
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -56,25 +56,25 @@ class LanguageModel(nn.Module, ABC):
 
     @abstractmethod
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """Hidden states (B, T, D) of B trees of texts, each token (B, T) read after `state` and its ancestors alone.
+        """Return hidden states (B, T, D) of B trees of texts, each token (B, T) read after `state` and its ancestors.
 
         `parents` (B, T): the place in its row of the token before, -1 at the beginning of a text; parents come before
         their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
         """
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """Embeddings (B, T, E) of tokens (B, T) int64, before scale and dropout."""
+        """Return the embeddings (B, T, E) of tokens (B, T) int64, before scale and dropout."""
         embedded: Tensor = self.embedding(tokens) if self.adaptive is None else self.adaptive.embed(tokens)
         return embedded
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Sum over tokens of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
+        """Return the sum of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
         if self.adaptive is not None:
             return self.adaptive.loss(hidden, targets)
         return cross_entropy(hidden, self.output_weight, self.output_bias, targets)
 
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-        """ln p(target) in nats of targets (N,) int64 after hidden states (M, D), without gradient: (N,), float32.
+        """Return ln p(target) in nats of targets (N,) int64 after hidden states (M, D), no gradient: (N,), float32.
 
         `rows` (N,), increasing, names the hidden state that each target follows; without it, M = N.
         """
@@ -83,16 +83,16 @@ class LanguageModel(nn.Module, ABC):
         return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
 
     def all_logprobs(self, hidden: Tensor) -> Tensor:
-        """ln p in nats of every token of the vocabulary after hidden states (N, D), without gradient: (N, V)."""
+        """Return ln p in nats of every token after hidden states (N, D), without gradient: (N, V)."""
         if self.adaptive is not None:
             return self.adaptive.all_logprobs(hidden)
         return all_logprobs(hidden, self.output_weight, self.output_bias)
 
 
 def ancestors(parents: Tensor) -> Tensor:
-    """(B, T, T) bool: whether a token of a tree (B, T parents, -1 for none) is another's ancestor, or that one itself.
+    """Return (B, T, T) bool from parents (B, T), -1 for none: True at [b, i, j] if j is i or an ancestor of it.
 
-    [b, i, j] tells of token i whether it comes after j in a text. Parents come before their children.
+    Parents come before their children.
     """
     batch, length = parents.shape
     above = parents.cpu()

@@ -26,7 +26,7 @@ from pairscale.plugins import load_plugins
 
 VOCABULARIES = ("closed", "open")
 ORDERS = range(2, 8)
-# Limits that no model or machine comes near; beyond them sizes overflow, or a run would take years to begin.
+# Far beyond any model; above them sizes overflow, or a run would take years to begin.
 MAX_LAYERS, MAX_WIDTH = 1_000, 100_000
 IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
 
@@ -35,7 +35,7 @@ IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
 class ModelConfig:
     """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
 
-    counted: ClassVar[bool] = False  # in one pass over the sample, and not trained by gradients
+    counted: ClassVar[bool] = False  # True if the model is counted in one pass, not trained by gradients
 
     name: str = MISSING
     seed: int | None = None
@@ -56,7 +56,7 @@ class ModelConfig:
         return 0
 
     def of_fixed_shape(self) -> ModelConfig:
-        """Return a model about as large whose tensors have the same shapes whatever the tokens are."""
+        """Return a model of about the same size, whose tensors have shapes that do not depend on the tokens."""
         return self
 
     def __post_init__(self) -> None:
@@ -64,9 +64,9 @@ class ModelConfig:
         check_seed("model.seed", self.seed)
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """The words of a run's name, and all of its configuration that can change its numbers.
+        """Return the words of a run's name, and the part of its configuration that can change its numbers.
 
-        Raises NoCorpus where the model is trained here and no corpus is chosen.
+        Raises NoCorpus if the model is trained here and no corpus is chosen.
         """
         check_chosen(run.corpus)
         return [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"], run
@@ -107,23 +107,21 @@ class TxlConfig(ModelConfig):
     attention_dropout: float = MISSING
     memory: int = MISSING  # tokens of the past that each layer keeps
     same_length: bool = MISSING  # every position attends to the same number of positions
-    clamp_len: int | None = None  # distances beyond are seen as this one
+    clamp_len: int | None = None  # longer distances are encoded as this one
     tied: bool = MISSING
-    initial_sd: float = (
-        MISSING  # weights are drawn from N(0, sd), gains of layer norms from N(1, sd); 0.02 as published
-    )
-    pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # what a block reads is normalised, not what it leaves
-    # Numbers of a word, projected to d_model; null: d_model.
+    initial_sd: float = MISSING  # of weights, drawn from N(0, sd), and of gains of layer norms, from N(1, sd)
+    pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # normalise inputs of blocks instead of outputs
+    # Width of embeddings, projected to d_model; null: d_model.
     embedding: int | None = field(default=None, metadata=ADDED_LATER)
     # First ids of the clusters of rarer words (train/models/adaptive.py).
     cutoffs: list[int] = field(default_factory=list, metadata=ADDED_LATER)
-    div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embedding // div_val**i numbers a word
-    # From the model to the rarer clusters as from them to the model.
+    div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embeddings of width embedding // div_val**i
+    # Between the model and the rarer clusters, in both directions.
     tied_projections: bool = field(default=False, metadata=ADDED_LATER)
 
     @property
     def skips_weights(self) -> bool:
-        """True for a softmax over clusters, which leaves out those that no word of a step is in."""
+        """True for a softmax over clusters, which skips those without a word in a step."""
         return self.adaptive
 
     def of_fixed_shape(self) -> TxlConfig:
@@ -131,12 +129,12 @@ class TxlConfig(ModelConfig):
 
     @property
     def adaptive(self) -> bool:
-        """Whether there is more to embeddings and softmax than one table of words as wide as the model."""
+        """True if embeddings and softmax are not a single table of the model's width."""
         return bool(self.cutoffs) or self.div_val > 1 or self.widths[0] != self.d_model
 
     @property
     def widths(self) -> list[int]:
-        """Numbers of a word in each cluster."""
+        """Width of the embeddings of each cluster."""
         return [(self.embedding or self.d_model) // self.div_val**cluster for cluster in range(len(self.cutoffs) + 1)]
 
     def __post_init__(self) -> None:
@@ -169,8 +167,8 @@ class NgramConfig(ModelConfig):
 
     order: int = MISSING
     vocabulary: str = MISSING  # closed: the tokenizer's; open: every word of the sample
-    prune: list[int] = MISSING  # by order: n-grams seen so often or less are left out; the last holds for all above
-    discount_fallback: list[float] | None = None  # discounts of n-grams seen once, twice, more, where not estimable
+    prune: list[int] = MISSING  # by order: n-grams of this count or less are pruned; the last holds for all above
+    discount_fallback: list[float] | None = None  # of n-grams seen once, twice, more, if they cannot be estimated
     lmplz: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # path; null: train.lmplz looks for it
     lmplz_memory: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # "1G": for sorting
 
@@ -201,14 +199,14 @@ class NgramConfig(ModelConfig):
 
 @dataclass
 class ImportedConfig(ModelConfig):
-    """A checkpoint of other people's code (train/import_checkpoint). It comes trained: only these fields count."""
+    """A published checkpoint of other code (train/import_checkpoint). It comes trained: only these fields count."""
 
     checkpoint: str = MISSING
     vocabulary: str | None = None  # a file; null: vocab.txt beside the checkpoint
-    tokenizer: str = MISSING  # kind of tokenizer that cuts text into the vocabulary's words
-    eos: str = MISSING  # what the vocabulary calls them
+    tokenizer: str = MISSING  # kind of tokenizer that splits text into the vocabulary's words
+    eos: str = MISSING  # the vocabulary's names of them
     unk: str = MISSING
-    # Of a Transformer-XL; null: as the checkpoint says, which a bare state_dict does not.
+    # Of a Transformer-XL; null: as in the checkpoint, unless it is a bare state_dict.
     memory: int | None = None
     same_length: bool | None = None
     clamp_len: int | None = None  # -1: no limit
@@ -220,7 +218,7 @@ class ImportedConfig(ModelConfig):
         check_choice("model.tokenizer", self.tokenizer, IMPORTED_TOKENIZERS)
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
+        """Return name and fields of the model alone, as no corpus, sample or recipe of ours was used."""
         return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
 
 

@@ -11,27 +11,27 @@ INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of an el
 
 
 def _random_words(count: int) -> Tensor:
-    """(count,) int64 of random bits: of numpy's SFC64, seeded by torch's generator, which is slower itself."""
+    """Return random bits (count,) int64 of numpy's SFC64, seeded by torch's generator, which is slower."""
     seed = int(torch.empty((), dtype=torch.int64).random_())
     return torch.from_numpy(SFC64(seed).random_raw(count).view(np.int64))
 
 
 class Dropout(nn.Dropout):
-    """torch's, but that on a CPU an element takes as many random bits as its type has, where torch draws a double.
+    """torch's dropout, but on a CPU an element takes as many random bits as its type has, where torch draws a double.
 
-    Drawing those took a tenth of a Transformer-XL's training there. The probability is exact to 2^-33 in float32 and to
-    2^-17 in bfloat16, whose own numbers are exact to 2^-9; the scale goes with what is drawn.
+    Drawing doubles takes a tenth of a Transformer-XL's training. The probability is exact to 2^-33 in float32 and to
+    2^-17 in bfloat16, whose own numbers are exact to 2^-9; the scale fits the actual probability.
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Zeros with probability p, else input / (1 - p), while training; the input otherwise. Any shape."""
-        plain = torch.compiler.is_compiling()  # which draws masks in its own kernels
+        """Return zeros with probability p, else input / (1 - p); outside training the input. Any shape."""
+        plain = torch.compiler.is_compiling()  # compiled kernels draw their own masks
         if plain or not self.training or self.p in (0.0, 1.0) or input.device.type != "cpu" or not input.numel():
             return super().forward(input)
         integer, bits = INTEGERS[input.itemsize], 8 * input.itemsize
         dropped = min(round(self.p * 2**bits), 2**bits - 1)  # of 2^bits draws
-        drawn = _random_words(-(-input.nbytes // 8)).view(integer)[: input.numel()].view(input.shape)
-        # Bits of the number 1 times 0 or 1 are those of 0 or 1: torch is slow to make floats of truth values.
+        bits_drawn = _random_words(-(-input.nbytes // 8)).view(integer)[: input.numel()].view(input.shape)
+        # Bits of the number 1 times 0 or 1 are those of 0 or 1: torch is slow to convert truth values to floats.
         one = torch.ones((), dtype=input.dtype).view(integer)
-        kept = drawn.ge_(dropped - 2 ** (bits - 1)).mul_(one).view(input.dtype)
-        return input.mul(kept).mul_(1 / (1 - dropped / 2**bits))
+        mask = bits_drawn.ge_(dropped - 2 ** (bits - 1)).mul_(one).view(input.dtype)
+        return input.mul(mask).mul_(1 / (1 - dropped / 2**bits))

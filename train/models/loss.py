@@ -1,13 +1,12 @@
-"""Cross-entropy of a softmax over the whole vocabulary, without ever holding all its logits.
+"""Cross-entropy of a softmax over the whole vocabulary that never holds all its logits.
 
 The logits of a batch (tokens x vocabulary) are the largest array of training by far: 4,480 tokens of 50,000 words take
-900 MB, and autograd keeps several such arrays. Here a chunk of tokens at a time gets its logits in one buffer that is
-used again, and in training that buffer is turned into the loss's gradient at once, so the backward pass only scales
-three small results. What is left besides the three matrix products are passes over the buffer: on a CPU over a few rows
-at a time, which its cache holds from one pass to the next.
+900 MB, and autograd keeps several such arrays. Here the logits of a chunk of tokens at a time are in a buffer, which in
+training becomes the loss's gradient at once, so that the backward pass only scales three small results. The passes over
+the buffer besides the three matrix products take a few rows at a time on a CPU, so that they stay in its cache.
 
-Under autocast the matrix products run in its lower precision, and what they read and make is rounded to it, gradients
-too; softmax and sums are float32 (float64 where the hidden states are).
+Under autocast the matrix products, their inputs and results, gradients included, have its lower precision; softmax and
+sums are float32 (float64 if the hidden states are).
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Of products at a time: smaller chunks re-read the weights too often, larger ones gain nothing. With a gradient a chunk
-# reads and writes that of all weights, too.
+# Of products at a time: smaller chunks read the weights too often, larger ones gain nothing. With gradients a chunk
+# also reads and writes that of all weights.
 CHUNK_BYTES = 64 * 2**20
 GRADIENT_CHUNK_BYTES = 256 * 2**20
-BLOCK_BYTES = 4 * 2**20  # of logits that a CPU goes over at a time
+BLOCK_BYTES = 4 * 2**20  # of logits in a CPU's cache
 
 
 def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """Sum over tokens of -ln p(target), in nats: a scalar, float32 or better.
+    """Return the sum over tokens of -ln p(target), in nats: a scalar, float32 or better.
 
-    hidden (N, D), weight (V, D), bias (V,), targets (N,) int64; logits are hidden @ weight.T + bias. The gradients of
-    hidden, weight and bias are made in the forward pass; without gradients only the loss is computed.
+    hidden (N, D), weight (V, D), bias (V,), targets (N,) int64; logits are hidden @ weight.T + bias. The forward pass
+    computes the gradients of hidden, weight and bias, too, unless gradients are off.
     """
     if not torch.is_grad_enabled():
         return -token_logprobs(hidden, weight, bias, targets).sum()
@@ -39,7 +38,7 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
 
 @torch.no_grad()
 def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
-    """ln p(target) of each token, in nats: (N,), float32 or better, without gradient. Shapes as in `cross_entropy`.
+    """Return ln p(target) in nats of each token: (N,), float32 or better, no gradient. Shapes as in `cross_entropy`.
 
     With `rows` (N,) int64, increasing, target i follows hidden[rows[i]]: hidden is (M, D), and each of its softmaxes is
     computed once, however many targets follow it.
@@ -47,7 +46,7 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     result = torch.empty(len(targets), dtype=_exact(hidden), device=hidden.device)
     low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
     rows = torch.arange(len(hidden)) if rows is None else rows
-    places, rows = rows.cpu(), rows.to(hidden.device)  # once, as a GPU would be waited for at each block
+    places, rows = rows.cpu(), rows.to(hidden.device)  # once, so that no block waits for a GPU
     for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
         for block, logits in _logit_blocks(products, bias, result.dtype):
             start = part.start + block.start
@@ -59,9 +58,9 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
 
 @torch.no_grad()
 def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """ln p of every token, in nats: (N, V), float32 or better, without gradient. Shapes as in `cross_entropy`.
+    """Return ln p of every token, in nats: (N, V), float32 or better, without gradient. Shapes as in `cross_entropy`.
 
-    The caller keeps N small: `CHUNK_BYTES` says what a chunk of such rows may take.
+    The caller keeps N small.
     """
     low, low_weight, exact = hidden.to(_fast(hidden)), weight.to(_fast(weight)), _exact(hidden)
     result = torch.empty(len(hidden), len(weight), dtype=exact, device=hidden.device)
@@ -86,7 +85,7 @@ class _CrossEntropy(torch.autograd.Function):
             for part, products in _product_chunks(low, low_weight, GRADIENT_CHUNK_BYTES):
                 for rows, logits in _logit_blocks(products, bias, exact):
                     index = targets[part][rows, None]
-                    # ln p(target) is its logit less the largest one, plus ln p of that: p may be too small a number.
+                    # ln p(target) is its logit less the largest one, plus ln p of that: p itself may underflow.
                     above = logits.gather(1, index) - logits.amax(1, keepdim=True)
                     gradient = torch.softmax(logits, dim=-1, out=logits)
                     loss -= (above + gradient.amax(1, keepdim=True).log()).sum()
@@ -117,51 +116,49 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _exact(tensor: Tensor) -> torch.dtype:
-    """Type of sums and softmax: float32, or float64 where the input is."""
+    """Return the type of sums and softmax: float32, or float64 if the input is."""
     return torch.promote_types(tensor.dtype, torch.float32)
 
 
 def _fast(tensor: Tensor) -> torch.dtype:
-    """Type of matrix products: autocast's where it is on."""
+    """Return the type of matrix products: autocast's if it is on."""
     device = tensor.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
 def chunk_bytes(tokens: int, vocabulary: int, bf16: bool) -> int:
-    """What training on so many tokens takes at a time for its logits on a CPU (on a GPU in bf16 three times that)."""
+    """Return the bytes of logits at a time in training on a CPU (on a GPU in bf16 three times that)."""
     return min((2 if bf16 else 4) * tokens * vocabulary, GRADIENT_CHUNK_BYTES)
 
 
 def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator[tuple[slice, Tensor]]:
-    """For each chunk of tokens its place, and hidden @ weight.T (n, V) of it, of `most_bytes` at most.
+    """Yield the place of each chunk of tokens, and its hidden @ weight.T (n, V), of at most `most_bytes`.
 
     The caller may overwrite it, as the next chunk does.
     """
     count, vocabulary = len(hidden), len(weight)
     chunks = -(-count * vocabulary * hidden.dtype.itemsize // most_bytes)
-    size = max(1, -(-count // max(1, chunks)))  # chunks of equal size, no small rest
+    size = max(1, -(-count // max(1, chunks)))  # chunks of equal size, without a small remainder
     whole = torch.empty(min(size, count), vocabulary, dtype=hidden.dtype, device=hidden.device)
     for start in range(0, count, size):
         part = slice(start, min(start + size, count))
         with torch.autocast(hidden.device.type, enabled=False):
             products = torch.mm(hidden[part], weight.T, out=whole[: part.stop - start])
-        yield part, products  # out here: no caller is to be left without its own autocast
+        yield part, products  # outside, so that the caller has its own autocast
 
 
 def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """For each block of rows of `products` (n, V) its place, and its logits in type `exact`, which may be overwritten.
+    """Yield the place of each block of rows of `products` (n, V), and its logits of type `exact`.
 
-    They take the place of the products where the types are the same. On a CPU all passes over a block stay in its
-    cache; a GPU has its rows at once.
+    The caller may overwrite them. They replace the products if the types are the same. On a CPU a block fits its cache;
+    on a GPU it has all rows.
     """
     count, vocabulary = products.shape
     size = max(1, BLOCK_BYTES // (vocabulary * exact.itemsize)) if products.device.type == "cpu" else count
     bias = bias.to(exact)
-    own = (
-        None
-        if products.dtype == exact
-        else torch.empty(min(size, count), vocabulary, dtype=exact, device=products.device)
-    )
+    own = None
+    if products.dtype != exact:
+        own = torch.empty(min(size, count), vocabulary, dtype=exact, device=products.device)
     for start in range(0, count, size):
         rows = slice(start, min(start + size, count))
         logits = products[rows] if own is None else own[: rows.stop - start].copy_(products[rows])

@@ -24,14 +24,14 @@ class LstmLanguageModel(LanguageModel):
         nn.init.uniform_(self.output_weight, -INITIAL_RANGE, INITIAL_RANGE)
 
     def initial_state(self, batch: int) -> State:
-        """Zeros: hidden and cell state, each (layers, B, hidden)."""
+        """Return zeros: hidden and cell state, each (layers, B, hidden)."""
         zeros = self.output_weight.new_zeros(self.lstm.num_layers, batch, self.lstm.hidden_size)
         return zeros, zeros.clone()
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         embedded = self.dropout(self.embed(tokens))  # (B, T, E)
         if embedded.device.type == "cuda" and torch.is_autocast_enabled("cuda"):
-            # It would give the layers float16, also where bfloat16 was asked for: small gradients would become zero.
+            # Autocast gives the layers float16 even if set to bfloat16: small gradients would become zero.
             with torch.autocast("cuda", enabled=False):
                 hidden, (last_hidden, last_cell) = self.lstm(embedded.float(), (state[0].float(), state[1].float()))
         else:
@@ -39,7 +39,7 @@ class LstmLanguageModel(LanguageModel):
         return self.dropout(hidden), (last_hidden.detach(), last_cell.detach())
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """Level by level: each token's state goes on from that of its parent, however many children that has."""
+        """Read level by level, each token in the state of its parent."""
         size = tokens.shape[1]
         above = torch.where(parents < 0, -1, parents + size * torch.arange(len(tokens), device=tokens.device)[:, None])
         above, level = above.flatten(), depths.flatten()
@@ -55,5 +55,5 @@ class LstmLanguageModel(LanguageModel):
                 state = tuple(one[:, within[above[part]]] for one in state)
             read, state = self.forward(tokens.flatten()[part, None], state)
             hidden.append(read[:, 0])
-        found = torch.cat(hidden)
-        return torch.empty_like(found).index_copy(0, order, found).view(*tokens.shape, -1)
+        by_level = torch.cat(hidden)
+        return torch.empty_like(by_level).index_copy(0, order, by_level).view(*tokens.shape, -1)

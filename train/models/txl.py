@@ -1,8 +1,7 @@
 """The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
 
 Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
-are adaptive (train/models/adaptive.py) where the configuration has cutoffs, or embeddings of another width than the
-model.
+are adaptive (train/models/adaptive.py) if the configuration has cutoffs, or embeddings narrower than the model.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from train.models.dropout import Dropout
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
-    """Encodings (L, d_model) of distances (L,): sines, then cosines, of geometric frequencies (Vaswani et al. 2017)."""
+    """Return encodings (L, d_model) of distances (L,): sines, then cosines (Vaswani et al. 2017, section 3.5)."""
     frequencies = 10000 ** (-torch.arange(0, d_model, 2, device=distances.device, dtype=dtype) / d_model)
     angles = distances[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
-    """Terms (b) and (d) of the attention score, over sqrt(d); -inf where a query may not look: (H, B, T, L).
+    """Return terms (b) and (d) of the attention score, over sqrt(d); -inf where a query may not look: (H, B, T, L).
 
-    `query` (H, B, T, d) has v added. `distance` (H, L+1, d) and `blocked` (T, L+1), 0 or -inf, belong to the distances
-    L-1 to 0 and, in the last column, to none. Appendix B of the paper: row i of query @ distance.T holds what query i
-    needs, but T-1-i columns too far right. As its rows have L+1 numbers, leaving out the first T-1 numbers and reading
-    rows of L from there puts every row in its place, without a copy. What comes to stand at the keys after a query is
-    from blocked columns, so it is -inf as it must be.
+    `query` (H, B, T, d) includes v. `distance` (H, L+1, d) and `blocked` (T, L+1), 0 or -inf, belong to the distances
+    L-1 to 0 and, in the last column, to none. Appendix B of the paper: row i of query @ distance.T has the values of
+    query i, but T-1-i columns too far right. As its rows have L+1 numbers, skipping the first T-1 numbers and reading
+    rows of L from there shifts every row into place without a copy. The keys after a query get values of blocked
+    columns, which are -inf as they must be.
     """
     heads, batch, length, size = query.shape
     keys = distance.shape[1] - 1
@@ -50,9 +49,9 @@ def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
 
 
 def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
-    """The same where any query may be at any distance from any key: (H, B, T, L).
+    """Return the same for arbitrary distances between queries and keys: (H, B, T, L).
 
-    `index` (B, T, L) says which row of `distance` (H, R, d) is that of query and key; `blocked` (B, T, L), 0 or -inf.
+    `index` (B, T, L): the row of `distance` (H, R, d) for each query and key; `blocked` (B, T, L): 0 or -inf.
     """
     scores = torch.einsum("hbtd,hrd->hbtr", query, distance) / math.sqrt(query.shape[-1])
     return scores.gather(-1, index.expand(len(scores), -1, -1, -1)) + blocked
@@ -88,7 +87,7 @@ class RelativeAttention(nn.Module):
         # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
         query = self.query(x)  # (B, T, H * d)
         at_content, at_distance = (self._by_head(query + bias.flatten().to(query)) for bias in (u, v))  # (H, B, T, d)
-        # Apart, as what is remembered needs no gradient of its own.
+        # Separately, as the memory needs no gradient.
         remembered = self.key_value(memory).expand(len(x), -1, -1).chunk(2, dim=-1)
         latest = self.key_value(x).chunk(2, dim=-1)
         key, value = (
@@ -101,14 +100,14 @@ class RelativeAttention(nn.Module):
         return attended
 
     def _mix(self, query: Tensor, key: Tensor, value: Tensor, by_distance: Tensor) -> Tensor:
-        """Sums of values (H, B, L, d) that softmax(query @ key.T / sqrt(d) + by_distance) weights: (H, B, T, d)."""
+        """Return values (H, B, L, d) weighted by softmax(query @ key.T / sqrt(d) + by_distance): (H, B, T, d)."""
         if not by_distance.requires_grad:
             dropped = self.dropout.p if self.training else 0.0
-            # A GPU's kernels refuse a mask that begins at no multiple of 16 bytes, as this view of rows may.
+            # A GPU's kernels need a mask that begins at a multiple of 16 bytes; this view of rows may not.
             whole = torch.contiguous_format
             mask = by_distance if by_distance.device.type == "cpu" else by_distance.clone(memory_format=whole)
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropped)
-        # torch's own way with a gradient of the mask computes in float32 under autocast, too, and takes more passes.
+        # With a gradient of the mask, torch's own function computes in float32 even under autocast, in more passes.
         heads, batch, length, size = query.shape
         query, key, value, by_distance = (part.flatten(0, 1) for part in (query, key, value, by_distance))
         scores = torch.baddbmm(by_distance, query, key.transpose(1, 2), alpha=1 / math.sqrt(size))
@@ -116,14 +115,14 @@ class RelativeAttention(nn.Module):
         return mixed.view(heads, batch, length, size)
 
     def _by_head(self, x: Tensor) -> Tensor:
-        """(..., H * d) to (H, ..., d)."""
+        """Return x (..., H * d) as (H, ..., d)."""
         return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads).movedim(-2, 0)
 
 
 class Layer(nn.Module):
-    """Attention and a feed-forward block, each added to its input, and then normalised.
+    """Attention and a feed-forward block, each added to its input, and the sum normalised.
 
-    With `pre_norm` what each of them reads is normalised instead (memories, too), and the sums are left as they are.
+    With `pre_norm` their inputs, memories included, are normalised instead of the sums.
     """
 
     def __init__(self, config: TxlConfig):
@@ -154,7 +153,7 @@ class Layer(nn.Module):
 
 
 class TransformerXL(LanguageModel):
-    """Layers that see their own inputs of up to `memory` earlier tokens, which get no gradient.
+    """Layers that attend to their own inputs of up to `memory` earlier tokens, which get no gradient.
 
     The state holds one tensor (B, m, d_model) a layer; m grows from 0 to `memory`.
     """
@@ -182,25 +181,25 @@ class TransformerXL(LanguageModel):
             adaptive.draw_projections()
 
     def initial_state(self, batch: int) -> State:
-        """Empty memories, each (B, 0, d_model)."""
+        """Return empty memories, each (B, 0, d_model)."""
         return tuple(self.u.new_zeros(batch, 0, self.d_model) for _ in self.layers)
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
         x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
-        distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last one is that of no key
+        distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last belongs to no key
         encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
         scores = partial(distance_scores, blocked=self._blocked(distances, length, x.dtype))
         memories = []
         for layer, memory in zip(self.layers, state, strict=True):
-            # A copy, as a part of `x` would keep (and a checkpoint would store) all of it.
+            # A copy, as a slice of `x` would keep all of it, in checkpoints too.
             latest = [memory[:, max(0, keys - self.memory) :], x.detach()[:, max(0, length - self.memory) :]]
             memories.append(torch.cat(latest, dim=1))
             x = layer(x, memory, encodings, scores, self.u, self.v)
         return self.dropout(x), tuple(memories)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
-        """All tokens of a row at once; a token sees the memory and its ancestors, at the distances of its own text."""
+        """Read a row at once; a token attends to the memory and its ancestors, at the distances of its own text."""
         (batch, length), remembered = tokens.shape, state[0].shape[1]
         seen = ancestors(parents)  # (B, T, T)
         before = torch.arange(-remembered, 0, device=tokens.device).expand(batch, -1)
@@ -219,9 +218,9 @@ class TransformerXL(LanguageModel):
         return hidden
 
     def _blocked(self, distances: Tensor, length: int, dtype: torch.dtype) -> Tensor:
-        """(T, L+1): 0 at the distances that query i sees, -inf elsewhere.
+        """Return (T, L+1): 0 at the distances that query i sees, -inf elsewhere.
 
-        It sees back to the first key and, with `same_length`, over no more than `memory` positions, its own included.
+        It sees back to the first key or, with `same_length`, `memory` positions, its own included.
         """
         furthest = torch.arange(length, device=distances.device) + distances[0] + 1 - length
         if self.same_length:

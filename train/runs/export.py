@@ -186,6 +186,6 @@ def read_description(folder: RunFolder, kinds: Collection[str]) -> Description:
     if description["kind"] not in kinds:
         raise RunError(
             f"{folder.model}: no architecture {description['kind']!r:.40}; available: {', '.join(kinds)}; install the "
-            "plug-in that the run was made with"
+            "plug-in of this run"
         )
     return description

@@ -187,7 +187,7 @@ def test_values_and_vocabularies_that_do_not_fit_are_one_line(tmp_path, imported
     for values, message in (
         ({"memory": 3}, "model.memory: .* is an LSTM"),
         ({"vocabulary": "none.txt"}, "none.txt: no such file; give the checkpoint's vocabulary by model.vocabulary"),
-        ({"eos": "<S>"}, "vocab.txt: has no <S>; it has <eos>, <unk>; say what stands for it by model.eos=WORD"),
+        ({"eos": "<S>"}, "vocab.txt: has no <S>; it has <eos>, <unk>; give its word for it by model.eos=WORD"),
         ({"unk": "<eos>"}, "cannot be both"),
         ({"tokenizer": "bpe"}, "model.tokenizer=bpe: must be one of"),
         ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: no such file"),
@@ -260,7 +260,7 @@ def test_a_run_is_written_once_and_says_where_it_came_from(tmp_path, imported, c
     assert run.weights.stat().st_mtime_ns == written
     assert "done already" in capsys.readouterr().err
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
-    with pytest.raises(RunError, match="done, but made of another file"):
+    with pytest.raises(RunError, match="done, but imported from another file"):
         imported()
 
 

@@ -151,7 +151,7 @@ def test_a_run_that_did_not_keep_them_from_the_start_says_so(configured, monkeyp
             train_run(configured())
     run = train_run(configured(*ASKED))
     said = " ".join(capsys.readouterr().err.split())
-    assert "snapshots before that were not asked for then and are not made (1/8, 1/4, 1/2)" in said
+    assert "earlier snapshots, which were not requested then, are missing (1/8, 1/4, 1/2)" in said
     assert len(run.snapshots) == 1
     other = configured("seed=2")
     train_run(other)
