@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from pairscale.console import say
 from pairscale.errors import WriteError
 
 if TYPE_CHECKING:
@@ -157,12 +158,10 @@ def _acquired(lock: FileLock) -> bool:
 
 
 def _wait_for(held: FileLock, lock: Path) -> None:
-    from rich.console import Console
-
-    started, console = time.monotonic() - SAY_SECONDS, Console(stderr=True, highlight=False)
-    console.print(f"waiting for {lock}, held by another process", markup=False, soft_wrap=True)
+    started = time.monotonic() - SAY_SECONDS
+    say(f"waiting for {lock}, held by another process")
     held.acquire(timeout=-1)
-    console.print(f"continued after {time.monotonic() - started:.0f} s")
+    say(f"continued after {time.monotonic() - started:.0f} s")
 
 
 def remove_leftovers(folder: Path) -> None:

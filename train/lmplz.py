@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from pairscale import as_typed
+from pairscale.console import say
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_file
 
@@ -34,8 +33,6 @@ DEBIAN = (
     "g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev "
     "zlib1g-dev libbz2-dev liblzma-dev"
 )
-
-console = Console(stderr=True, highlight=False)
 
 
 @dataclass(frozen=True)
@@ -99,14 +96,14 @@ def build() -> Path:
     folder = build_folder()
     with tempfile.TemporaryDirectory(prefix="kenlm-") as name:
         place = Path(name)
-        console.print(f"downloading the source package kenlm {VERSION}")
+        say(f"downloading the source package kenlm {VERSION}")
         requirements = place / "requirements.txt"
         requirements.write_text(f"kenlm=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         run_program([*pip, "--no-deps", "--no-binary", "kenlm", "--dest", str(place), "-r", str(requirements)])
         with tarfile.open(place / f"kenlm-{VERSION}.tar.gz") as archive:
             archive.extractall(place, filter="data")
-        console.print("building lmplz and build_binary: a minute or two")
+        say("building lmplz and build_binary: a minute or two")
         configure = ["cmake", "-S", f"kenlm-{VERSION}", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"]
         make = ["cmake", "--build", "build", "--parallel", str(os.cpu_count() or 1), "--target", *PROGRAMS]
         try:
@@ -165,9 +162,9 @@ def main() -> None:
     """Build the programs unless they exist. Raises PairscaleError."""
     folder = build_folder()
     if all(_program(program, folder) for program in PROGRAMS):
-        console.print(f"there already: {folder}", soft_wrap=True, markup=False)
+        say(f"there already: {folder}")
     else:
-        console.print(f"built: {build()}", soft_wrap=True, markup=False)
+        say(f"built: {build()}")
 
 
 if __name__ == "__main__":

@@ -28,11 +28,11 @@ from typing import Any, cast
 import kenlm
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
 
 from corpora.config import TokenizerConfig
 from corpora.prepare import HeldOut, SampleTokens, prepare
 from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
+from pairscale.console import say
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import atomic_path, sha256_file, writing
 from pairscale.schema import checked
@@ -49,7 +49,6 @@ from train.runs.provenance import machine
 LN10 = math.log(10)
 CHUNK = 1_000_000  # tokens written to the text for lmplz at a time
 
-console = Console(stderr=True, highlight=False)
 _WORKPLACE = "estimation-"
 _SPECIAL = {"<s>", "</s>", "<unk>", "<UNK>"}  # to KenLM
 
@@ -151,7 +150,7 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         result = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f} a word"
         if substituted:
             result += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
-        console.print(f"estimated {folder.path.name} in {seconds:.0f} s: {result}", markup=False, soft_wrap=True)
+        say(f"estimated {folder.path.name} in {seconds:.0f} s: {result}")
 
 
 def _tokenizer(model: NgramConfig, tokenizer: TokenizerConfig) -> TokenizerConfig:

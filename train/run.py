@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from omegaconf import OmegaConf
-from rich.console import Console
-from rich.text import Text
 
 from corpora.prepare import corpus_folder
 from corpora.text import text_manifest
+from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.sizes import written
 from train.config import RunConfig, described
@@ -20,8 +19,6 @@ from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
 from train.runs.metrics import MetricsFile, exported_validation, numbers
 from train.trackers.tracker import Job, Tracker, tracked
-
-console = Console(stderr=True, highlight=False)
 
 
 def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
@@ -42,7 +39,7 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
         if folder.done:
             return folder
         if difference := beside_others(config):
-            console.print(f"new run {folder.path.name} {difference}", markup=False, soft_wrap=True)
+            say(f"new run {folder.path.name} {difference}")
         with Attempt(config, folder):
             if check is not None:
                 check()
@@ -96,13 +93,11 @@ def _skip(config: RunConfig, folder: RunFolder) -> None:
     if folder.checkpoint_folder.exists():
         with folder.locked():
             folder.remove_checkpoints()
-    console.print(Text("done already", "green"), Text(str(folder.path)), soft_wrap=True)
+    say(str(folder.path), "done already", "green")
     if config.trainer.snapshots is not None and not folder.snapshots and not config.model.counted:
-        console.print(
+        say(
             f"{folder.path.name}: has no snapshots, which are written while a run trains: remove its folder, or give "
-            f"another study, for trainer.snapshots={written(config.trainer.snapshots)}",
-            markup=False,
-            soft_wrap=True,
+            f"another study, for trainer.snapshots={written(config.trainer.snapshots)}"
         )
 
 

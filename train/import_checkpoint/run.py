@@ -6,9 +6,8 @@ from pathlib import Path
 
 import torch
 from omegaconf import OmegaConf
-from rich.console import Console
-from rich.text import Text
 
+from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import sha256_file, write_text
 from train.config import RunConfig
@@ -25,8 +24,6 @@ from train.runs.provenance import git_state, versions
 
 LSTM = "colorlessgreenRNNs"
 TXL = "transformer-xl/pytorch"
-
-console = Console(stderr=True, highlight=False)
 
 
 def import_run(config: RunConfig) -> RunFolder:
@@ -45,7 +42,7 @@ def import_run(config: RunConfig) -> RunFolder:
     folder = RunFolder.of(config)
     if folder.done:
         _check_source(folder, path, digest)
-        console.print(Text("done already", "green"), Text(str(folder.path)), soft_wrap=True)
+        say(str(folder.path), "done already", "green")
         return folder
     contents = read_contents(path)
     importer = _importer(contents)
@@ -78,7 +75,7 @@ def import_run(config: RunConfig) -> RunFolder:
             vocabulary=len(tokenizer),
         )
     sizes = f"{parameters:,} parameters, {len(tokenizer):,} words"
-    console.print(Text("imported", "green"), Text(f"{folder.path}: {sizes}, of {importer}"), soft_wrap=True)
+    say(f"{folder.path}: {sizes}, of {importer}", "imported", "green")
     return folder
 
 

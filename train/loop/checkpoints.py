@@ -17,17 +17,14 @@ from typing import Any
 
 import torch
 from lightning.pytorch.plugins.io import CheckpointIO
-from rich.console import Console
-from rich.text import Text
 
+from pairscale.console import say
 from pairscale.files import sha256_file, write_bytes
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Tracker
 
 KEPT = 2
 UNREADABLE = (EOFError, RuntimeError, KeyError, ValueError, pickle.UnpicklingError)  # what torch.load raises
-
-console = Console(stderr=True, highlight=False)
 
 
 class CheckpointFiles(CheckpointIO):
@@ -79,7 +76,7 @@ def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
         folder.update_manifest(damaged_checkpoints=[*earlier, *damaged])
         then = f"going on from {path.name}" if path else "none is left that is whole: starting again from the beginning"
         message = f"{folder.path}: damaged checkpoint {'; '.join(damaged)} (kept as *.damaged); {then}"
-        console.print(Text("warning", "yellow"), Text(message), soft_wrap=True)
+        say(message, "warning", "yellow")
     return path
 
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from types import FrameType
 from typing import Any
 
 import lightning as L
 
+from pairscale.console import say
 from pairscale.errors import START_AGAIN
 
 SIGNALS = (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
@@ -67,22 +67,18 @@ class Preemption(L.Callback):
             return
         name = signal.Signals(number).name
         if number == signal.SIGTERM and "SLURM_JOB_ID" in os.environ:
-            _say(f"{name}: saved, and training goes on until SLURM ends this job")
+            say(f"{name}: saved, and training goes on until SLURM ends this job")
         elif number in (signal.SIGTERM, signal.SIGINT):
-            _say(f"{name}: saved; the same command goes on from here")
+            say(f"{name}: saved; the same command goes on from here")
             raise SystemExit(128 + number)
         elif callable(self._before[number]):
-            _say(f"{name}: saved")
+            say(f"{name}: saved")
             self._before[number](number, None)
         elif self._before[number] != signal.SIG_IGN:
-            _say(f"{name}: saved; exit code {START_AGAIN}: to be started again")
+            say(f"{name}: saved; exit code {START_AGAIN}: to be started again")
             raise SystemExit(START_AGAIN)
 
     def ended(self) -> None:
         """Send a signal that came with the last step to its handler now. Called when the run is done."""
         if self.caught is not None:
             os.kill(os.getpid(), self.caught)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -11,6 +11,7 @@ import lightning as L
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pairscale.console import say
 from pairscale.files import write_json
 from train.loop.state import TrainState
 
@@ -92,7 +93,7 @@ class TrainingProgress(L.Callback):
             seconds = time.monotonic() - self.started
             self.console.print(f"trained {self.name} in {seconds:.0f} s: {self._summary(trainer.global_step, seconds)}")
             if self.state.last is not None and self.state.last.stuck:
-                self.console.print(f"{self.name}: {self.state.last.stuck}", markup=False, soft_wrap=True)
+                say(f"{self.name}: {self.state.last.stuck}")
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         self._stop()

@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any, TypedDict, cast
 
-from rich.console import Console
-from rich.text import Text
 from safetensors import SafetensorError, safe_open
 
+from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.files import sha256_file, write_bytes
 from pairscale.schema import Count, Positive, parse_json
@@ -36,9 +35,6 @@ class _About(TypedDict):
     step: Count
     words_seen: Positive
     moment: str
-
-
-console = Console(stderr=True, highlight=False)
 
 
 def moments(requested: Any, batches: Batches) -> dict[int, str]:
@@ -80,12 +76,11 @@ class Snapshots:
             if at > step:
                 path.unlink()
         if missing := [moment for at, moment in self.moments.items() if at <= step and at not in existing]:
-            console.print(
-                Text("warning", "yellow"),
+            say(
                 f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; earlier snapshots, "
                 f"which were not requested then, are missing ({', '.join(missing)})",
-                markup=False,
-                soft_wrap=True,
+                "warning",
+                "yellow",
             )
 
     def write(self, model: LanguageModel, step: int) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pairscale.console import say
 from pairscale.errors import RunError
 from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
@@ -101,7 +102,7 @@ class WandbTracker(Tracker):
         with self._environment:
             self.run.finish(exit_code=int(failed))
         if self.run.settings.mode == "offline" and not failed:
-            _say(f"tracked offline; to send it: wandb sync {Path(self.run.dir).parent}")
+            say(f"tracked offline; to send it: wandb sync {Path(self.run.dir).parent}")
 
 
 @contextlib.contextmanager
@@ -140,7 +141,7 @@ def _mode(requested: str | None) -> Any:
     if url not in _answers:
         _answers[url] = answers(url)
         if not _answers[url]:
-            _say(f"{url} does not answer: tracking offline")
+            say(f"{url} does not answer: tracking offline")
     return "online" if _answers[url] else "offline"
 
 
@@ -198,9 +199,3 @@ def _plain(cell: Any) -> Any:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return None
     return cell if isinstance(cell, (bool, int, str)) else float(cell)
-
-
-def _say(text: str) -> None:
-    from rich.console import Console  # here, as commands that track nothing import this module too
-
-    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)

@@ -12,7 +12,6 @@ import queue
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -36,6 +35,7 @@ from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.line import search_path
 from pairscale.command.rooms import runs
 from pairscale.command.schemas import store_schemas
+from pairscale.console import say
 from pairscale.errors import START_AGAIN, ConfigError, check_between
 from pairscale.machine import available_cores, fit_memory, granted_threads
 from pairscale.sizes import clock
@@ -114,7 +114,7 @@ class LocalLauncher(Launcher):
         alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
         where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
         threads = f"at most {slots.threads} thread{'s' if slots.threads > 1 else ''} each"
-        _say(f"{count}, {slots.count} at a time{where}, {threads}; logs in {logs}")
+        say(f"{count}, {slots.count} at a time{where}, {threads}; logs in {logs}")
         self._remaining = Remaining([job.work for job in jobs], slots.count)
         with ThreadPoolExecutor(slots.count) as pool, self._stopped_by_signals():
 
@@ -136,11 +136,11 @@ class LocalLauncher(Launcher):
                     left = self._remaining.left()
                     state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
                     line = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
-                    _say(line + (f"; about {clock(left)} left" if left is not None else ""))
+                    say(line + (f"; about {clock(left)} left" if left is not None else ""))
                     if code:
                         failed += code != START_AGAIN
                         unfinished += code == START_AGAIN
-                        _say(f"    {_last_line(log)} ({log})")
+                        say(f"    {_last_line(log)} ({log})")
         if self._stopping.is_set():
             raise KeyboardInterrupt
         check_all(total, failed, unfinished)
@@ -170,7 +170,7 @@ class LocalLauncher(Launcher):
         if count > 1 and not (gpus or self.jobs):
             each = runs().memory_of(jobs)
             if (fitting := fit_memory(count, each)) < count:
-                _say(
+                say(
                     f"a run takes up to {each / 2**20:,.0f} MiB: {fitting} at a time, not {count} (hydra.launcher.jobs)"
                 )
                 count = fitting
@@ -213,7 +213,7 @@ class LocalLauncher(Launcher):
             if self._stopping.is_set():
                 return
             self._stopping.set()
-            _say(f"stopping {len(self._running)} runs")
+            say(f"stopping {len(self._running)} runs")
             threading.Thread(target=self._stop, daemon=True).start()
 
         before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
@@ -258,10 +258,6 @@ def _visible_gpus() -> list[str]:
 def _last_line(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     return next((line for line in reversed(lines) if line), "no output")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 store_schemas("hydra/launcher", local_schema=LocalConfig)

@@ -7,7 +7,6 @@ SLURM as a success.
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from omegaconf import OmegaConf
 
 from pairscale.command.launchers import check_all, register_launcher
 from pairscale.command.rooms import register
+from pairscale.console import say
 from pairscale.errors import ConfigError, RunInUse
 
 
@@ -59,7 +59,7 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
         except submitit.core.utils.FailedJobError as error:
             raise ConfigError(f"sbatch refused the jobs of hydra/launcher=slurm: {_last(str(error))}") from None
         array = jobs[0].job_id.partition("_")[0]
-        _say(f"SLURM job {array}: {len(jobs)} runs, logs in {jobs[0].paths.folder}")
+        say(f"SLURM job {array}: {len(jobs)} runs, logs in {jobs[0].paths.folder}")
         alike = set.intersection(*map(set, job_overrides)) if len(jobs) > 1 else set()
         in_use = f"{RunInUse.__module__}.{RunInUse.__qualname__}: "  # as a traceback ends
         results, unfinished = [], 0
@@ -73,9 +73,9 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
                     busy = reason.startswith(in_use)
                     unfinished += busy
                     state = "did not begin" if busy else "failed"
-                    _say(f"job {job.job_id} {state}: {' '.join(point)}: {reason.removeprefix(in_use)}")
+                    say(f"job {job.job_id} {state}: {' '.join(point)}: {reason.removeprefix(in_use)}")
         except KeyboardInterrupt:
-            _say(f"SLURM job {array} goes on; scancel {array} would end it")
+            say(f"SLURM job {array} goes on; scancel {array} would end it")
             raise
         check_all(len(jobs), len(jobs) - len(results) - unfinished, unfinished)
         return results
@@ -90,10 +90,6 @@ def _reason(error: Exception) -> str:
 
 def _last(text: str) -> str:
     return next((line for line in reversed(text.splitlines()) if line.strip("- ")), "no reason")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 register_launcher(SlurmLauncher)
