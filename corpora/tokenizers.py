@@ -67,10 +67,6 @@ class Tokenizer(ABC):
         """Return the token of an id."""
 
     @abstractmethod
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids: the original for pieces and characters, words joined by spaces otherwise."""
-
-    @abstractmethod
     def _save_vocabulary(self, folder: Path) -> Path:
         """Write the vocabulary to a file in `folder` and return its path."""
 
@@ -162,9 +158,6 @@ class ListTokenizer(Tokenizer):
     def _chunk_ids(self, chunk: str, final: bool) -> tuple[int, ...]:
         return tuple([self.ids.get(word, UNK) for word in chunk_words(chunk, final)]) if chunk else ()
 
-    def decode(self, ids: Iterable[int]) -> str:
-        return ("" if self.config.kind in ("char", "jieba") else " ").join(self.tokens[index] for index in ids)
-
     def _save_vocabulary(self, folder: Path) -> Path:
         write_text(folder / "vocab.txt", "\n".join(self.tokens) + "\n")
         return folder / "vocab.txt"
@@ -211,9 +204,6 @@ class PieceTokenizer(Tokenizer):
         encoded = self.processor.encode(list(texts), num_threads=threads, add_eos=True, return_type="numpy")
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         return np.concatenate([np.empty(0, np.uint32), *encoded]).astype(np.uint32), lengths
-
-    def decode(self, ids: Iterable[int]) -> str:
-        return str(self.processor.decode(list(ids)))
 
     def _save_vocabulary(self, folder: Path) -> Path:
         path = folder / "model.spm"

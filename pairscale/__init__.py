@@ -10,44 +10,31 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 COMMANDS = {
-    "corpora": "corpora",
-    "train": "train",
-    "eval": "eval",
-    "analysis": "analysis",
-    "status": "analysis.status",
-    "generate": "eval.generate",
-    "questionnaire": "eval.questionnaire",
-    "import_checkpoint": "train.import_checkpoint",
-    "lmplz": "train.lmplz",
-    "tasks": "eval.tasks",
-}  # command -> the module that runs it: `pairscale status` is `python -m analysis.status`
-
-
-ABOUT = {
-    "corpora": "prepare a corpus: its text, tokenizer and words",
-    "train": "train a model on a sample of a corpus, or with -m a grid of them",
-    "eval": "train what a study lacks and score models on minimal pairs and diagnostics",
-    "analysis": "fit learning curves, write tables and the report of a study",
-    "status": "how far a study is; remove runs of it",
-    "generate": "make fresh minimal pairs from templates",
-    "questionnaire": "put pairs before people, and read their answers",
-    "import_checkpoint": "make a published checkpoint a run of a study",
-    "lmplz": "build KenLM's programs, which n-gram models need",
-    "tasks": "keep the grid of a file of SLURM tasks",
-}  # command -> what it does
+    "corpora": ("corpora", "prepare a corpus: its text, tokenizer and words"),
+    "train": ("train", "train a model on a sample of a corpus, or with -m a grid of them"),
+    "eval": ("eval", "train missing runs of a study and score models on minimal pairs and diagnostics"),
+    "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),
+    "status": ("analysis.status", "how far a study is; remove runs of it"),
+    "generate": ("eval.generate", "make fresh minimal pairs from templates"),
+    "questionnaire": ("eval.questionnaire", "put pairs before people, and read their answers"),
+    "import_checkpoint": ("train.import_checkpoint", "make a published checkpoint a run of a study"),
+    "lmplz": ("train.lmplz", "build KenLM's programs, which n-gram models need"),
+    "tasks": ("eval.tasks", "keep the grid of a file of SLURM tasks"),
+}  # command -> the module that runs it (`pairscale status` is `python -m analysis.status`), and what it does
+MODULES = {module: command for command, (module, _) in COMMANDS.items()}
 BY_SCRIPT = "PAIRSCALE_BY_SCRIPT"  # environment variable: the console script started this process, or a parent of it
 _MODULE_COMMAND = re.compile(r"python -m ([\w.]+\w)")
 
 
 def as_typed(text: str) -> str:
-    """Return `text` with its commands in the form that the user typed, which works where they stand.
+    """Return `text` with its commands in the form that the user typed.
 
     Messages say `python -m MODULE`; for those who came by the console script it becomes `pairscale COMMAND`.
     """
     if BY_SCRIPT not in os.environ:
         return text
-    names = {module: command for command, module in COMMANDS.items()}
-    return _MODULE_COMMAND.sub(lambda match: f"pairscale {names[match[1]]}" if match[1] in names else match[0], text)
+    names = {module: f"pairscale {command}" for module, command in MODULES.items()}
+    return _MODULE_COMMAND.sub(lambda match: names.get(match[1], match[0]), text)
 
 
 def started_by(*words: str) -> list[str]:

@@ -8,22 +8,22 @@ import signal
 import sys
 from pathlib import Path
 
-from pairscale import ABOUT, BY_SCRIPT, COMMANDS, ROOT
+from pairscale import BY_SCRIPT, COMMANDS, MODULES, ROOT
 
 USAGE = "\n".join(
     [
         "pairscale COMMAND [group=name] [key=value]",
         "",
-        *(f"  {command:<18} {ABOUT[command]}" for command in COMMANDS),
+        *(f"  {command:<18} {about}" for command, (_, about) in COMMANDS.items()),
         "",
         "pairscale COMMAND --help shows what a command does, with examples. In the checkout, python -m MODULE:",
-        ", ".join(module if command == module else f"{module} ({command})" for command, module in COMMANDS.items()),
+        ", ".join(module if command == module else f"{module} ({command})" for module, command in MODULES.items()),
     ]
 )
 
 
 def main() -> None:
-    """Run the command that the first word names; its exit code is the command's. Without one print those there are."""
+    """Run the command that the first word names; without one, list them. The exit code is the command's."""
     words = sys.argv[1:]
     if words[:1] in ([], ["--help"], ["-h"]):
         if hasattr(signal, "SIGPIPE"):
@@ -38,7 +38,7 @@ def main() -> None:
     if not sys.flags.safe_path:
         del sys.path[0]  # the current folder, or that of the console script
     sys.path.insert(0, str(ROOT))
-    module = COMMANDS[words[0]]
+    module, _ = COMMANDS[words[0]]
     sys.argv = [module, *words[1:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -6,11 +6,10 @@ import shlex
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from pairscale import COMMANDS
+from pairscale import MODULES
 from pairscale.command.compose import compose
 from tests.support import PAGES, ROOT
 
-MODULES = {module: command for command, module in COMMANDS.items()}
 PLACEHOLDERS = {"experiment": "demo", "corpus": "toy", "tokenizer": "word", "benchmark": "toy"}  # for NAME
 DOCUMENTS = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "slurm/README.md", "tests/bench/README.md"))]
 

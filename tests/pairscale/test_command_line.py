@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from corpora.prepare import prepare
-from pairscale import BY_SCRIPT, COMMANDS, ROOT, environment, started_by
+from pairscale import BY_SCRIPT, MODULES, ROOT, environment, started_by
 from pairscale.command.compose import compose
 from pairscale.command.errors import outcome
 from pairscale.command.help import show_help
@@ -241,5 +241,5 @@ def test_the_console_script_names_its_commands():
     assert all(
         (ROOT / module.replace(".", "/")).with_suffix(".py").exists()
         or (ROOT / module.replace(".", "/") / "__main__.py").exists()
-        for module in COMMANDS.values()
+        for module in MODULES
     )

@@ -40,7 +40,7 @@ class _Machine(TypedDict, total=False):
 
 
 class Manifest(TypedDict, total=False):
-    """Schema of manifest.json: what is read back of it. All keys may be missing, as a run that begins has few."""
+    """Schema of the part of manifest.json that is read back. All keys may be missing, as a run that begins has few."""
 
     version: int
     status: Literal["done", "unfinished", "failed"]
@@ -59,19 +59,17 @@ class Manifest(TypedDict, total=False):
     sample_digest: str
     digest: str  # of the weights of a model that comes trained
     tokenizer_digest: str
-    tokenizer_path: str | None  # of such a model: the folder above its own, where its tokenizer lies in that
+    tokenizer_path: str | None  # of such a model: the folder above its own if its tokenizer is there
     tokens: Count | None  # of the sample; of a model that comes trained: of its training text, null: unknown
     step: Count | None
     vocabulary: Positive
     parameters: Positive
-    steps: Count
     words_seen: Count
     words_per_s: NonNegative | None
     wall_s: NonNegative
     export: str
     last: dict[str, float]  # columns of metrics.csv; NaN where a perplexity is not defined
-    best_nats_per_word: NonNegative
-    stuck: str | None  # why the validation of the exported model measures hardly a model, where it does
+    stuck: str | None  # of the exported model (train.loop.perplexity.Perplexity.stuck)
     damaged_checkpoints: list[str]
     scoring_failed: dict[str, str]  # label of a benchmark -> why
     scoring_commands: dict[str, str]  # the same labels -> the command that tried it
@@ -129,7 +127,7 @@ class StoredConfig(StoredModelConfig):
 
 
 def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
-    """Raise RunError where the size of a configuration's sample is none."""
+    """Raise RunError for an impossible size of a configuration's sample."""
     try:
         parse_size(config["sample"].get("size", "1"))
     except ConfigError as error:

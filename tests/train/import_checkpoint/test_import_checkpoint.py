@@ -150,8 +150,8 @@ def changed(**attributes):
 
 
 MISFITS = {
-    "a GRU": (RNNModel(14, 5, 6, 1, kind="GRU"), "not the four gates of an LSTM"),
-    "a plain RNN": (RNNModel(14, 5, 6, 1, kind="RNN"), "not the four gates of an LSTM"),
+    "a GRU": (RNNModel(14, 5, 6, 1, kind="GRU"), "do not have the four gates of an LSTM"),
+    "a plain RNN": (RNNModel(14, 5, 6, 1, kind="RNN"), "do not have the four gates of an LSTM"),
     "more words": (RNNModel(15, 5, 6, 1), "14 words, but .*model.pt has rows for 15: not its vocabulary"),
     "fewer words": (MemTransformerLM(13), "14 words, but .*model.pt has rows for 13: not its vocabulary"),
     "other attention": (changed(attn_type=2)(MemTransformerLM(14)), "of attn_type 1, 2 or 3"),
@@ -163,7 +163,7 @@ MISFITS = {
     "numbers": ([1, 2], "holds a list"),
     "an optimiser": ({"state": {}, "param_groups": []}, "holds neither a model nor a state_dict"),
     "one weight too many": ({**RNNModel(14, 5, 6, 1).state_dict(), "more": torch.ones(2)}, "more: part of no model"),
-    "one weight too few": ({"encoder.weight": torch.ones(14, 2)}, "decoder.weight is not in it"),
+    "one weight too few": ({"encoder.weight": torch.ones(14, 2)}, "has no decoder.weight"),
     "a weight of another shape": (
         {**RNNModel(14, 5, 6, 1).state_dict(), "rnn.bias_hh_l0": torch.ones(2)},
         "rnn.bias_hh_l0 is 2, must be 24",
