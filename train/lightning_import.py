@@ -1,8 +1,8 @@
-"""Lightning, imported in half the time. The one place that relies on private names of another library.
+"""The import of Lightning in half the time. The only module that relies on private names of another library.
 
-torchmetrics, which comes with Lightning, imports scipy and transformers if lightning_utilities says that they are
-installed: 2 of 4 CPU seconds, for metrics of texts that training does not use. tests/train/test_lightning_import.py
-fails if lightning_utilities no longer has the names that are replaced here; without them Lightning is imported whole.
+torchmetrics, which comes with Lightning, imports scipy and transformers if lightning_utilities reports them installed:
+2 of 4 CPU seconds, for metrics of texts that training does not use. tests/train/test_lightning_import.py fails if
+lightning_utilities no longer has the names that are replaced here; Lightning is then imported whole.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ REPLACED = ("package_available", "_version")  # names of lightning_utilities.cor
 def import_lightning() -> None:
     """Import Lightning without scipy and transformers, unless they or Lightning are imported already.
 
-    For processes of our own commands, in which torchmetrics then has no metrics of texts (BERTScore). Whoever calls
-    train_run from Python has all of it.
+    Only for processes of our own commands, as torchmetrics then has no metrics of texts (BERTScore).
     """
     from lightning_utilities.core import imports
 

@@ -40,7 +40,7 @@ def describe(error: BaseException) -> str | None:
         if isinstance(cause, OSError) and cause.errno in REFUSED:  # of a library, such as Hydra making its folder
             return f"{cause.filename or 'a file'}: {os.strerror(cause.errno)}; {REFUSED[cause.errno]}"
         if isinstance(cause, FileNotFoundError) and _makes_folder(cause):  # below /proc, say
-            return f"{cause.filename}: no folder can be made there; {REFUSED[errno.EROFS]}"
+            return f"{cause.filename}: no folder can be created there; {REFUSED[errno.EROFS]}"
         if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
             return _no_such_key(str(cause.full_key), cause.object_type)
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):

@@ -112,7 +112,7 @@ class _Session:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove a run's folder, and that of its study, if Hydra made it and nothing was written to it."""
+    """Remove a run's folder, and that of its study, if Hydra created it and nothing was written to it."""
     if folder != Path(tempfile.gettempdir()):
         with suppress(OSError):
             folder.rmdir()

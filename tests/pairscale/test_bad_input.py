@@ -81,8 +81,8 @@ TRAIN = {
     "a study with +": (["study=a+b"], "study=a+b: names a folder"),
     "a study with a newline": (["study='a\nb'"], "study=a b: names a folder"),
     "a study of 300 characters": (["study=" + "x" * 300], "xxx: names a folder"),
-    "hydra.run.dir=/proc/x": (["hydra.run.dir=/proc/x"], "/proc/x: no folder can be made there"),
-    "paths.runs=/proc/x": (["paths.runs=/proc/x"], "/proc/x: no folder can be made there"),
+    "hydra.run.dir=/proc/x": (["hydra.run.dir=/proc/x"], "/proc/x: no folder can be created there"),
+    "paths.runs=/proc/x": (["paths.runs=/proc/x"], "/proc/x: no folder can be created there"),
 }
 
 

@@ -20,7 +20,7 @@ def read_txl(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary)
     """A model with their own attention (attn_type 0) and with adaptive embeddings and softmax or without.
 
     Raises InputError for their other kinds of attention, for a sampled softmax and for a vocabulary of another size,
-    ConfigError where a bare state_dict leaves open how the model is run.
+    ConfigError if a bare state_dict leaves open how the model is run.
     """
     if contents.attribute("", "attn_type", int, 0) != 0 or "r_emb" in contents.tensors:
         raise InputError(f"{contents.path}: of attn_type 1, 2 or 3; only 0, the Transformer-XL's own, can be imported")

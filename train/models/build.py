@@ -22,7 +22,7 @@ def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
 
 
 def check_memory(config: ModelConfig, vocabulary: int) -> None:
-    """Raise ConfigError where the weights alone, in float32, take more memory than this machine has."""
+    """Raise ConfigError if the weights alone, in float32, take more memory than this machine has."""
     count = parameter_count(config, vocabulary)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 4 * count > memory:
@@ -33,6 +33,6 @@ def check_memory(config: ModelConfig, vocabulary: int) -> None:
 
 
 def parameter_count(config: ModelConfig, vocabulary: int) -> int:
-    """Number of weights that training would set, tied ones counted once; allocates none of them."""
+    """Return the number of trainable weights, tied ones counted once, without allocating them."""
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in build_model(config, vocabulary).parameters())

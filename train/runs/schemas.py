@@ -110,13 +110,13 @@ class _StoredRecipe(TypedDict, total=False):
 
 
 class StoredModelConfig(TypedDict):
-    """Schema of what scoring reads of config.yaml."""
+    """Schema of the part of config.yaml that scoring reads."""
 
     model: _StoredModel
 
 
 class StoredConfig(StoredModelConfig):
-    """Schema of config.yaml: what is read back of a run's configuration, whatever else it holds."""
+    """Schema of the part of config.yaml that is read back."""
 
     sample: _StoredSample
     seed: Count
@@ -135,13 +135,13 @@ def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
 
 
 class Weights(TypedDict):
-    """Schema of what is read of model.json without loading the model (train/runs/export.py has all of it)."""
+    """Schema of the part of model.json that is read without the model (all of it: train/runs/export.py)."""
 
     digest: Digest
 
 
 class TrainingState(msgspec.Struct, frozen=True):
-    """Schema of progress.json: words seen so far, `words` at the end, speed of this attempt, `at`: when that was."""
+    """Schema of progress.json: words seen so far, `words` at the end, speed of this attempt, and the time, `at`."""
 
     words_seen: Count | None = None
     words: NonNegative | None = None

@@ -55,7 +55,7 @@ class Job:
     name: str  # run id, or name of the study
     study: str | None
     folder: Path  # a tracker may write below it
-    config: Mapping[str, Any]  # what tells it from others
+    config: Mapping[str, Any]  # the values that tell it from others
 
 
 class Tracker:

@@ -42,7 +42,7 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
         if shutil.which("srun") is None:
             raise ConfigError("hydra/launcher=slurm: no srun on the PATH; start this where SLURM is (a login node)")
         values = dict(self.params)
-        # Since SLURM 22.05 srun takes one CPU unless it is told, whatever sbatch was.
+        # Since SLURM 22.05 srun takes one CPU by default, whatever the number for sbatch.
         cpus = f"export SRUN_CPUS_PER_TASK={values['cpus_per_task'] or 1}"
         values["setup"] = [cpus, *(values["setup"] or [])]
         executor = submitit.AutoExecutor(
