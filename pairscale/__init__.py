@@ -1,4 +1,10 @@
-"""The ground floor: the console script `pairscale COMMAND ...`, and how one command starts another."""
+"""The ground floor, which knows no room above it, and the console script `pairscale COMMAND ...`.
+
+errors.py has the exceptions and their exit codes, files.py atomic writes, locks and digests, schema.py files checked as
+they are read, machine.py cores and memory, plugins.py other packages' parts, hub.py the Hugging Face Hub; seeds.py,
+sizes.py and progress.py what their names say. command/ is the frame behind every command. Here: the commands by name,
+and how one command starts another.
+"""
 
 from __future__ import annotations
 

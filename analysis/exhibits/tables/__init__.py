@@ -1,1 +1,1 @@
-"""Tables: numbers with the digits that they support (text.py), LaTeX and CSV files (latex.py), slopes and curves."""
+"""Tables: numbers as words and digits (text.py), LaTeX and CSV files (latex.py), tables of slopes and of curves."""

@@ -1,6 +1,7 @@
 """Hydra launchers: processes of this machine (local.py) and jobs of SLURM (slurm.py).
 
-Values: conf/hydra/launcher/. jobs.py describes the jobs of a sweep, remaining.py estimates the time left.
+Values: conf/hydra/launcher/. jobs.py has a job as local.py sees it, remaining.py estimates the time left. The other way
+to a cluster, slurm/submit, has sbatch options of its own.
 """
 
 from __future__ import annotations
