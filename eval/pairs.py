@@ -282,7 +282,7 @@ def same_scores(saved: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 def _comparable(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata without the version of torch, what follows from the rest, and choices that are not made."""
+    """Return the metadata without the version of torch, what follows from the rest, and null choices."""
     policy = {key: value for key, value in metadata["policy"].items() if value is not None}
     rest = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn", "settings")}
     return rest | {"policy": policy}

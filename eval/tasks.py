@@ -1,7 +1,7 @@
-"""`python -m eval.tasks FILE`: keep what the tasks of slurm/run.sbatch ask for with their study, as other sweeps do.
+"""`python -m eval.tasks FILE`: record the grid of a file of tasks for slurm/run.sbatch with its study.
 
-FILE: a run a line, its name, a tab, and the arguments of `python -m eval`. slurm/submit, which makes such files itself,
-keeps the grid when it submits.
+FILE has a line for each run: its name, a tab, and the arguments of `python -m eval`. slurm/submit, which writes such
+files itself, records the grid when it submits.
 
     printf 'a\tstudy=mine corpus=toy model=lstm_tiny sample.size=1M\n' > tasks.tsv
     python -m eval.tasks tasks.tsv
@@ -26,7 +26,7 @@ from pairscale.errors import InputError
 
 
 def keep_tasks(file: Path) -> None:
-    """Keep the grid of a file of tasks. Lines whose values are refused are left out, as their tasks will say so."""
+    """Record the grid of a file of tasks, without lines whose values are refused: their tasks report them."""
     typed = f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}"
     keep_points(_runs(file), "eval", typed)
 

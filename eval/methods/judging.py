@@ -102,7 +102,7 @@ class Judged:
 
 
 def check_templates(config: EvalConfig) -> None:
-    """Raise what `templates_of` does for each method of a configuration, before any model is loaded."""
+    """Raise the errors of `templates_of` for each method of a configuration, before any model is loaded."""
     for name, parameters in config.method.items():
         if name in methods() and (reads := methods()[name].reads) in PLACEHOLDERS:
             templates_of(name, reads, parameters, config.benchmark.language)

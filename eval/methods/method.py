@@ -32,11 +32,11 @@ SENTENCES, MASKED, VOTES = "sentences", "masked", "scores"
 
 @dataclass(frozen=True)
 class Method:
-    """A method by what it needs.
+    """A method by its needs.
 
     reads: SENTENCES; MASKED (their tokens, each hidden); a kind of template (eval.methods.templates.PLACEHOLDERS),
-    filled; VOTES, the scores of other methods. score: gives the scores (P,) of one side, and may look at the other.
-    ask: gives the rows of each template from a model's answers to prompts. A vote has neither.
+    filled; VOTES, the scores of other methods. score: returns the scores (P,) of one side, and may look at the other.
+    ask: returns the rows of each template from a model's answers to prompts. A vote has neither.
     """
 
     reads: str

@@ -1,4 +1,4 @@
-"""Prompts: how a model is asked, and its answers as scores (Ide et al. 2024, section 3.3).
+"""Prompts: questions to a model, and its answers as scores (Ide et al. 2024, section 3.3).
 
 A base model reads the system message, a line's end, the user's message and a cue ("Answer:"); an instruct model what
 its chat template makes of the two messages. An answer is the tokenizer's own continuation of the prompt: with the space

@@ -1,4 +1,4 @@
-"""Chat templates of instruct models: the text that a system message and a question become, and checks of it."""
+"""Chat templates of instruct models: prompts of a system message and a question, and checks of the template."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pairscale.files import sha256_json
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-TEMPLATE_SECONDS = 10  # that a chat template, which is anyone's, may take for one message
+TEMPLATE_SECONDS = 10  # that a chat template may take for one message
 
 
 class ChatTemplate:

@@ -85,7 +85,7 @@ class HubScorer(NextWordScorer):
         self.repeatable = tokens
 
     def check_embedded(self, text: str, ids: Sequence[int] | Ids) -> None:
-        """Raise InputError for a token of a text that the model, whose tokens are 0 to `vocabulary` - 1, lacks."""
+        """Raise InputError for a token of a text that is not one of the model's, which are 0 to `vocabulary` - 1."""
         if len(ids) and (highest := int(max(ids))) >= self.vocabulary:
             token = self.tokenizer.convert_ids_to_tokens(highest)
             raise InputError(

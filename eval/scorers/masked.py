@@ -109,8 +109,8 @@ class MaskedScorer(HubScorer):
         place = np.concatenate([np.arange(count) for count in counts])
         targets = np.concatenate([text.ids[text.scored] for text in texts])
         logprobs = np.empty(len(owner))
-        # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are told
-        # apart by digests and built when they are read: those of long texts would fill the memory.
+        # Both sentences of a pair need the same copy where the word is hidden in which they differ. Copies are compared
+        # by digests and built when they are read: those of long texts would fill the memory.
         digests = [_digest(*texts[i].copy(at, self.mask)) for i, at in zip(owner, place, strict=True)]
         numbers = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
         copy = np.asarray([numbers[digest] for digest in digests], dtype=np.int64)
@@ -244,7 +244,7 @@ class _Hidden:
         scored = np.flatnonzero(np.asarray(batch["special_tokens_mask"]) == 0)
         until = scored + 1
         if pll == "within_word_l2r":
-            # Some tokenizers know words by spaces, which Chinese lacks: there each character is a word.
+            # Some tokenizers know words by spaces, which Chinese does not have: there each character is a word.
             starts = [start for start, _ in batch["offset_mapping"]]
             keys = [
                 (word, start if "\u3400" <= sentence[start : start + 1] <= "\u9fff" else -1)

@@ -20,9 +20,9 @@ FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whateve
 def ab_prompt(
     asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
 ) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """ln of the share of the good sentence's letter, and of the bad one's, between A and B, for each template.
+    """Return ln of the share of the good sentence's letter, and of the bad one's, between A and B, by template.
 
-    The model may say nothing but A or B and says the likelier, which is what the higher score is.
+    The model answers with the likelier of A and B, the one with the higher score.
     """
     assert config.seed is not None
     order = orders(pairs, config.seed)

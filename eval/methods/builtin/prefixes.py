@@ -36,36 +36,31 @@ def two_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
 def _critical_lp(
     method: str, side: Side, other: Side, prefixes: pd.Series, words: pd.Series, config: MethodConfig
 ) -> FloatArray:
-    """(P,) ln p of the critical words' tokens, found by character offsets; NaN where the method does not apply.
+    """Return ln p (P,) of the critical words' tokens; NaN where the method does not apply, or no token counts.
 
-    A token counts where it covers a character of the words. NaN too where none is left that the policy counts.
+    A token counts if it covers a character of the words and the policy does not skip it.
     """
+    if config.prefix_span is None:
+        raise ConfigError(f"method.{method}.prefix_span=null: must be one of {', '.join(PREFIX_SPANS)}")
+    as_published = config.prefix_span == "as_published"
+    span = {"one_prefix": "first", "two_prefix": "last"}[method] if as_published else config.prefix_span
     scores = np.full(len(side.scores), np.nan)
     for pair in np.flatnonzero(judged_pairs(method, side.pairs)).tolist():
         start, end = _critical_span(method, side, pair, str(prefixes.iat[pair]), str(words.iat[pair]))
         score = side.scores[pair]
         inside = (score.spans[:, 0] < end) & (score.spans[:, 1] > start)
-        if config.prefix_span == "as_published" and method == "one_prefix":
+        if as_published and method == "one_prefix":
             inside[: common_start(side.surface(pair), other.surface(pair))] = False
         if side.skip_unk:
             inside &= ~score.unk
         values = score.logprobs[inside]
-        match config.prefix_span:
-            case "sum":
-                scores[pair] = values.sum() if len(values) else np.nan
-            case "first":
-                scores[pair] = values[0] if len(values) else np.nan
-            case "last":
-                scores[pair] = values[-1] if len(values) else np.nan
-            case "as_published":
-                scores[pair] = values[0 if method == "one_prefix" else -1] if len(values) else np.nan
-            case _:
-                raise ConfigError(f"method.{method}.prefix_span=null: must be one of {', '.join(PREFIX_SPANS)}")
+        if len(values):
+            scores[pair] = values.sum() if span == "sum" else values[0 if span == "first" else -1]
     return scores
 
 
 def _critical_span(method: str, side: Side, pair: int, prefix: str, words: str) -> tuple[int, int]:
-    """Character offsets of the critical words in the sentence."""
+    """Return the character offsets of the critical words in the sentence."""
     sentence = side.sentences[pair]
     for between in (" ", ""):  # a language without spaces has none here
         if sentence.startswith(f"{prefix}{between}{words}"):

@@ -15,7 +15,7 @@ from eval.methods.prompting import Asker, answer_rows, shares
 def yes_no(
     asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
 ) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """ln of P("Yes") / (P("Yes") + P("No")) after a question about each sentence (equation 4), for each template.
+    """Return ln of P("Yes") / (P("Yes") + P("No")) after a question about each sentence (equation 4), by template.
 
     good_lp, bad_lp: ln P("Yes"). The logarithm, as the share itself is 1 in floating point where the model is sure.
     """
