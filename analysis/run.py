@@ -3,7 +3,7 @@
 python -m analysis study=NAME                              from run folders
 python -m analysis study=NAME+OTHER                        of several studies, side by side
 python -m analysis study=NAME people=FOLDER                beside people who answered a questionnaire on the pairs
-python -m analysis source=wandb project=ENTITY/PROJECT     from what was tracked in Weights & Biases
+python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Analysis:
         self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))
 
     def _models(self, label: str, section: Section | None) -> TableSection | None:
-        """Tabulate models without a place on a curve, if there are any, and print their accuracies.
+        """Tabulate models without a place on a curve, if any, and print their accuracies.
 
         `section`: that of the same benchmark's curves, which stand beside them at their largest sizes.
         """

@@ -19,12 +19,12 @@ class Design:
     size: Numbers
     seed: Numbers
     nested: bool  # small samples are parts of the larger ones of their seed: a seed is one draw
-    trajectory: bool = False  # the points are checkpoints of one training: one draw, so there is nothing to resample
+    trajectory: bool = False  # checkpoints of one training: one draw, so nothing can be resampled
     overlap: Array | None = None  # (R,) share of text that samples of the run's size have in common; None: none
 
     @property
     def cluster(self) -> Numbers:
-        """(R,) number of what was drawn as one: the run, or the seed with all of its runs."""
+        """(R,) number of the unit of drawing: the run, or the seed with all of its runs."""
         return self.seed if self.nested else np.arange(len(self.x))
 
     @property

@@ -153,7 +153,7 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     Early: the smaller half of the sizes of a group, two at least; a group of one size is left out. One row per group,
     the whole and each phenomenon: group, level, name, from_words, to_words, runs, slope_any, slope_known, share (1 -
     slope_known / slope_any), low, high (Fieller 1954, with the covariance of the two slopes over runs), bounded (False:
-    the slope on any words may be 0, so that a share of it says nothing, and there are no limits).
+    the slope on any words may be 0, so that a share of it means nothing and has no limits).
     """
     by_group = [runs for _, runs in matched.first.runs.groupby("group", sort=False) if runs["size"].nunique() > 1]
     early = [run for runs in by_group for run in _smaller_half(runs).index]

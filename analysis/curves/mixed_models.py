@@ -95,7 +95,7 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
 
 
 def _no_model(design: Design, paradigms: int) -> str:
-    """Return why there is no slope, or none with an interval; "" where there is one."""
+    """Return the reason for no slope, or no interval; "" for neither."""
     if design.trajectory:
         return ONE_TRAINING
     if len(np.unique(design.size)) < 2:

@@ -93,9 +93,8 @@ class Shape:
 
     def can_reach(self, accuracy: float) -> bool:
         """Return False if a fixed ceiling keeps the curve below an accuracy, whatever its free parameters are."""
-        ceiling = {"sigmoid": 1, "power law": 0}.get(self.kind)
-        limit = None if ceiling is None else self.fixed[ceiling]
-        return limit is None or limit > accuracy
+        ceiling = self.fixed[1] if self.kind == "sigmoid" else None
+        return ceiling is None or ceiling > accuracy
 
     def reaches(self, accuracy: float, free: Array) -> float:
         """Return the x at which the curve takes a value; inf if it stays below, NaN if above or if it falls to it."""
@@ -168,10 +167,10 @@ def sigmoid(x: Array, chance: float | None = None, ceiling: float | None = None,
     return Shape(name, "sigmoid", (chance, ceiling, None, None), low, bounds)
 
 
-def power_law(x: Array, ceiling: float | None = None, name: str = "power law") -> Shape:
-    """Return a power law of the words for curves measured at `x`: its ceiling lies between 0 and 1 unless fixed."""
+def power_law(x: Array) -> Shape:
+    """Return a power law of the words for curves measured at `x`: its ceiling lies between 0 and 1."""
     low, span = float(x.min()), float(np.ptp(x))
-    return Shape(name, "power law", (ceiling, None, None), low, ((0.0, 1.0), (-1.0, 1.0), (0.02 / span, 5.0)))
+    return Shape("power law", "power law", (None, None, None), low, ((0.0, 1.0), (-1.0, 1.0), (0.02 / span, 5.0)))
 
 
 def line(x: Array) -> Shape:

@@ -19,7 +19,7 @@ class Units:
     table: pd.DataFrame  # U rows: level, name, phenomenon, paradigms, n_pairs
     weights: Array
     rows_are_pairs: bool = True  # False: judgements of single pairs are not known, a row is a paradigm
-    differences: bool = False  # True: what is averaged lies between -1 and 1, not between 0 and 1
+    differences: bool = False  # True: outcomes lie between -1 and 1, not between 0 and 1
 
     @cached_property
     def pairs(self) -> Array:

@@ -20,7 +20,7 @@ Numbers = npt.NDArray[np.intp]
 def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
     """Return (J, R) G, so that G @ y is what each cluster adds to c @ y; c, size and cluster (R,) of each run.
 
-    Measured from the means of the sizes, so that the terms differ by chance only. A cluster is what was drawn as one: a
+    Measured from the means of the sizes, so that the terms differ by chance only. A cluster is drawn as one: a
     run, or a seed with all of its runs where samples are nested.
     """
     same_size = size[:, None] == size
@@ -74,8 +74,8 @@ class RunTerms:
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
         """Return the terms of the difference of two contrasts of two groups' runs, those of this group first.
 
-        `shared`: (J of other,) the cluster here that each cluster there is one draw with, or -1. Strata that share no
-        cluster stay apart (Welch 1947).
+        `shared`: (J of other,) this group's cluster of the same draw, or -1. Strata that share no cluster stay apart
+        (Welch 1947).
         """
         own, others = len(self.weights), len(other.weights)
         row = np.where(shared >= 0, shared, own + np.arange(others))

@@ -42,7 +42,7 @@ class PublishedPeople:
     """The design of a benchmark's published human judgements, for each paradigm (analysis/published/people.csv).
 
     pairs: of the paradigm that were judged; judgements: of each of these pairs; correlation: intraclass correlation of
-    two judgements of one pair. What one person's judgements have in common is not published, and is in no error here.
+    two judgements of one pair. The correlation of one person's judgements is not published, and is in no error here.
     """
 
     pairs: int

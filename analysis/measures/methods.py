@@ -59,7 +59,7 @@ _BY_DIFFERENCE = [*_RUN, "repeat", "difference", "pairs", "right"]
 
 
 def score_files(study: Study, label: str) -> pd.DataFrame:
-    """Return score files of a benchmark: run, method, path; trajectories and what is no score file are left out."""
+    """Return score files of a benchmark: run, method, path; trajectories and other files are left out."""
     assert not is_diagnostic(label), label
     rows = [
         {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}

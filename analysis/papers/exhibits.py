@@ -46,7 +46,7 @@ def people_exhibit(accuracies: pd.DataFrame) -> Exhibit:
 
 
 def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:
-    """Return BLiMP's figure 1, and a row for each two models with the interval of their correlation."""
+    """Return BLiMP's figure 1, and a row for every two models with the interval of their correlation."""
     rows = correlations(accuracies)
     models = list(dict.fromkeys(rows["model"]))
     first = rows["model"].map(models.index) < rows["other"].map(models.index)

@@ -33,7 +33,7 @@ _ONE_TRAINING = (
 )
 _NO_PLACE = "comes trained on a text whose size is not known, so it has no place on a curve"
 
-_COUNTED = {"sentences": " sentences", "characters": " characters"}  # what a size counts, where it is not words
+_COUNTED = {"sentences": " sentences", "characters": " characters"}  # unit of a size other than words
 _COLUMNS = [
     "model", "tokenizer", "corpus", "size", "reference", "seed", "nested", "sample_words", "words_seen", "parameters",
     "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "training", "manifest", "group",

@@ -15,7 +15,7 @@ SHARED = ("model", "tokenizer", "corpus")  # sections of the configuration that 
 def untrained_judgements(
     study: Study, judged: Judgements, judge: Callable[[Study, str, str, str], Judgements], ties: str
 ) -> Judgements | None:
-    """Return judgements of the study's untrained models on the pairs of `judged`, or None where there are none.
+    """Return judgements of the study's untrained models on the pairs of `judged`, or None without any.
 
     `judge` reads scores, as `analysis.study.judgements.judgements` does. The column `baseline_of` of its runs holds the
     groups of `judged` with the same model, tokenizer and corpus. Raises RunError where the pairs are another version.
