@@ -141,6 +141,20 @@ def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped, configured):
     assert not stopped.checkpoint_folder.exists()
 
 
+@pytest.mark.parametrize("readable", [True, False])
+def test_the_checkpoint_of_the_first_version(stopped, configured, undisturbed, capsys, readable):
+    """It has no digest: it is used unless torch cannot read it."""
+    newest, older = stopped.checkpoints
+    older.unlink()
+    newest.rename(stopped.checkpoint_folder / "last.ckpt")
+    if not readable:
+        (stopped.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
+    train_run(configured())
+    assert ("resuming" in told(capsys)) == readable
+    assert stopped.read_manifest().get("damaged_checkpoints", []) == [] or not readable
+    assert difference(undisturbed, contents(stopped.path)) is None
+
+
 def test_a_whole_checkpoint_of_other_code_is_not_thrown_away(stopped, configured):
     state = torch.load(stopped.checkpoints[0], weights_only=True)
     del state["run"]
