@@ -1,8 +1,8 @@
-"""An exhibit: a table, a figure or both, with a text; as files, in the terminal, on a page."""
+"""An exhibit: a table, a figure or both under a heading, for files, the terminal and a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,26 +13,29 @@ from rich.text import Text
 
 from analysis.exhibits.figures.style import Chart, finished, side_by_side, style, write_figure
 from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table, write_csv
-from analysis.exhibits.tables.text import accuracy_text, as_it_is, title
+from analysis.exhibits.tables.text import accuracy_text, as_it_is, count, p_text, title
 from pairscale.files import write_text
 
 Cell = Callable[[Any], str]
-_NAMES = ("field", "phenomenon", "paradigm")  # columns whose text is a name with underscores
-FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stand in a row; in a page as there is room
+_NAMES = ("field", "phenomenon", "paradigm")  # columns of names with underscores
+# How numbers of a column are written, by its name; those of other columns are accuracies.
+_NUMBERS: dict[str, Cell] = {
+    **dict.fromkeys(("judgements", "pairs", "paradigms", "runs", "words"), count),
+    **dict.fromkeys(("p", "p (Holm)", "p (equivalence)"), p_text),
+}
+FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stand in a row; pages use their own width
 
 
 @dataclass
 class Exhibit:
-    """The content of a report under one heading.
+    """A heading, a text (`about`), and a table, a figure or both.
 
-    name: of its files and its place on the page: letters, digits, _ and -.
-    table: as people read it, under the names of its columns; its CSV holds it as it is.
-    cells: how a column's cells are written where numbers are no accuracies, or text is no name.
-    charts: name -> a function from a width (pixels or "container") to a chart; side by side in the file.
-    columns: panels beside each other in the file. legend: names that are no part of its charts' own legends on the
-    page, where choosing one fades the others.
-    strong: rows that stand out, by their number. folded: the page shows the table only when asked. filtered: there it
-    can be searched, and cut to a phenomenon or paradigm.
+    name: of its files and its anchor on the page; letters, digits, _ and -. table: its columns named as readers see
+    them; the CSV file holds its values unrounded. cells: formatters of columns that are neither text nor accuracies.
+    charts: by name, functions of `width` (pixels or "container"); panels of one figure. columns: panels in a row of
+    the figure's file. legend: names in a legend above the panels of the page; choosing one fades the others. folded:
+    the page hides the table until it is opened. filtered: the page's table can be searched, and limited to a
+    phenomenon or paradigm.
     """
 
     name: str
@@ -40,10 +43,9 @@ class Exhibit:
     about: str
     table: pd.DataFrame | None = None
     cells: Mapping[str, Cell] = field(default_factory=dict)
-    charts: Mapping[str, Callable[[int | str], Chart]] = field(default_factory=dict)
+    charts: Mapping[str, Callable[..., Chart]] = field(default_factory=dict)
     columns: int = 2
     legend: Sequence[str] = ()
-    strong: tuple[int, ...] = ()
     folded: bool = False
     filtered: bool = False
 
@@ -53,22 +55,28 @@ class Exhibit:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers."""
+        """True for each column of numbers."""
         return [] if self.table is None else [pd.api.types.is_numeric_dtype(dtype) for dtype in self.table.dtypes]
 
+    @property
+    def overall(self) -> list[int]:
+        """Positions of the rows of the whole benchmark, which stand out."""
+        if self.table is None or "phenomenon" not in self.table:
+            return []
+        return [row for row, name in enumerate(self.table["phenomenon"]) if name == "overall"]
+
     def rows(self) -> list[list[str]]:
-        """Return the table as text; a number that is not known is a dash."""
+        """Return the table as text; an unknown number is a dash."""
         if self.table is None:
             return []
-        write = [
-            self.cells.get(name, accuracy_text if numeric else title if name in _NAMES else as_it_is)
-            for name, numeric in zip(self.head, self.numeric, strict=True)
+        columns = [
+            self.table.iloc[:, i].map(self.cells.get(name, _formatter(name, numeric)))
+            for i, (name, numeric) in enumerate(zip(self.head, self.numeric, strict=True))
         ]
-        columns = [self.table.iloc[:, i].map(cell) for i, cell in enumerate(write)]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def for_page(self, prefix: str = "") -> dict[str, Any]:
-        """Return what exhibits.html shows; numbers carry their value, for sorting. Files are named with `prefix`."""
+        """Return the values of exhibits.html; numbers carry their value, for sorting. `prefix`: of file names."""
         values = [] if self.table is None else self.table.to_numpy().tolist()
         rows = [
             [
@@ -80,18 +88,18 @@ class Exhibit:
         ]  # fmt: skip
         return {
             "name": self.name, "file": prefix + self.name, "heading": self.heading, "about": self.about,
-            "head": list(zip(self.head, self.numeric, strict=True)), "rows": rows, "strong": self.strong,
+            "head": list(zip(self.head, self.numeric, strict=True)), "rows": rows, "overall": self.overall,
             "charts": [f"{prefix}{self.name}-{chart}" for chart in self.charts], "folded": self.folded,
             "filtered": self.filtered, "choices": [name for name in self.head if name in _NAMES],
             "small": self.columns > 2, "legend": style(self.legend).to_dict("records"),
         }  # fmt: skip
 
     def specifications(self, prefix: str = "") -> dict[str, dict[str, Any]]:
-        """Return the charts of a page, under the names that `for_page` gives them."""
-        return {f"{prefix}{self.name}-{name}": finished(draw("container")) for name, draw in self.charts.items()}
+        """Return the charts of the page, by their names in `for_page`."""
+        return {f"{prefix}{self.name}-{name}": finished(draw(width="container")) for name, draw in self.charts.items()}
 
     def write(self, folder: Path, prefix: str = "", **made_by: Any) -> None:
-        """Write <prefix><name>.csv and .tex of the table, .svg and .png of the figure; `made_by`: further columns."""
+        """Write <prefix><name>.csv and .tex, .svg and .png; `made_by`: further columns of the CSV file."""
         path = folder / f"{prefix}{self.name}"
         if self.table is not None:
             assert made_by.keys().isdisjoint(self.head), (self.name, self.head)
@@ -99,7 +107,7 @@ class Exhibit:
             write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}"))
         if self.charts:
             width = FIGURE_WIDTH * 2 // max(2, self.columns)
-            panels = [draw(width) for draw in self.charts.values()]
+            panels = [draw(width=width) for draw in self.charts.values()]
             write_figure(folder, path.name, side_by_side(panels, self.columns))
 
     def latex(self, label: str) -> str:
@@ -114,7 +122,7 @@ class Exhibit:
     def terminal(self, width: int) -> list[Text | Table]:
         """Return heading and table for a terminal of `width` characters; columns that do not fit follow below."""
         rows = self.rows()
-        # A heading may break at spaces, a number may not; text may.
+        # Headings and texts may break at spaces, numbers may not.
         need = [
             max([*map(len, name.split()), *(len(row[i]) if self.numeric[i] or i == 0 else 0 for row in rows)])
             for i, name in enumerate(self.head)
@@ -133,6 +141,18 @@ class Exhibit:
             number = self.numeric[i]
             head = Text(self.head[i].replace(" ", "\n") if number else self.head[i])
             shown.add_column(head, justify="right" if number else "left", no_wrap=number or i == 0)
+        overall = self.overall
         for i, row in enumerate(rows):
-            shown.add_row(*(Text(row[column]) for column in columns), style="bold" if i in self.strong else None)
+            shown.add_row(*(Text(row[column]) for column in columns), style="bold" if i in overall else None)
         return shown
+
+
+def _formatter(column: str, numeric: bool) -> Cell:
+    if numeric:
+        return _NUMBERS.get(column, accuracy_text)
+    return title if column in _NAMES else as_it_is
+
+
+def existing(exhibits: Iterable[Exhibit | None]) -> list[Exhibit]:
+    """Return the exhibits that have data."""
+    return [exhibit for exhibit in exhibits if exhibit is not None]

@@ -42,7 +42,7 @@ def people_exhibit(accuracies: pd.DataFrame) -> Exhibit:
     signed = dict.fromkeys(shown.columns[1:], signed_text)
     phenomena = rows[rows["level"] == "phenomenon"]
     charts = {"gaps": lambda width: gap_chart(phenomena, width=width)}
-    return Exhibit("blimp-people", "Models and people", about, shown, cells=signed, charts=charts, strong=(0,))
+    return Exhibit("blimp-people", "Models and people", about, shown, cells=signed, charts=charts)
 
 
 def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame) -> Exhibit:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Cell, Exhibit
+from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.figures.diagnostics import beside_chart, size_chart
-from analysis.exhibits.figures.style import Chart
 from analysis.exhibits.sentences import diagnostics as sentences
-from analysis.exhibits.tables.text import as_it_is, count, mean_count_text, probability_text
+from analysis.exhibits.tables.text import count, mean_count_text, probability_text
 from analysis.measures.diagnostics import CONSTRAINTS, KEYS, Diagnosed, at_largest, diagnosed, over_sizes
 from analysis.published import published_file
 from analysis.sections.section import DIAGNOSTICS, TableSection
@@ -22,49 +23,74 @@ from eval.scores.accuracy import wilson
 
 ABOVE = f"sensitivity>{THRESHOLD:.2f}".replace("0.", ".")
 PAPER = " (paper)"
-_NOTE_9 = "shares of people, whose size is no model's to reach (note 9)"
+_NOTE_9 = "shares of people, which are not a level for a model to reach (note 9)"
 _AT = "Ours are means over the runs at each curve's largest size"
 
-# Tables of word prediction: its number, and measures' names -> columns.
-_PREDICTION = {
-    "cprag": (
-        "4",
-        {"original": "original", "shuffled": "shuffled", "truncated": "truncated",
-         "shuffled_truncated": "both"},
+
+@dataclass(frozen=True)
+class _Paper:
+    """The tables of a diagnostic in the paper, and how ours are named after them.
+
+    prediction: table of word prediction, and conditions -> columns. sensitivity: tables. top: tables of words. curves:
+    measure, name and heading of each curve over sizes.
+    """
+
+    prediction: str
+    conditions: Mapping[str, str]
+    conditions_text: str
+    sensitivity: str
+    sensitivity_text: str
+    chance: float
+    top: str
+    curves: tuple[tuple[str, str, str], ...]
+
+
+_PAPER = {
+    "cprag": _Paper(
+        "table 4",
+        {"original": "original", "shuffled": "shuffled", "truncated": "truncated", "shuffled_truncated": "both"},
+        "Shuffled: the words of the first sentence in random order, mean and standard deviation of the trials; "
+        "truncated: only the last two words of the second sentence; both: both of these.",
+        "table 5",
+        "Share of contexts in which the expected word is more probable than both unfitting words",
+        1 / 3,
+        "table 6",
+        (
+            ("accuracy@5", "original", "Expected word among the first 5"),
+            ("sensitivity", "original", "Expected word above both others"),
+        ),
     ),
-    "role": (
-        "7",
+    "role": _Paper(
+        "table 7",
         {"original": "original", "generic_object": "generic object", "generic_subject": "generic subject",
          "generic_both": "both generic"},
+        "Generic: the object is replaced by one, the subject by other.",
+        "table 9",
+        "Share of pairs in which the word is more probable with its own roles than with the roles reversed",
+        1 / 2,
+        "table 10",
+        (
+            ("accuracy@5", "original", "Expected word among the first 5"),
+            ("sensitivity", "original", "Fitting roles above reversed ones"),
+        ),
     ),
-    "neg": ("11", {"simp affirmative": "affirmative"}),
-}  # fmt: skip
-_PREDICTION_TEXT = {
-    "cprag": "Shuffled: the first sentence's words in a drawn order, mean and standard deviation of the trials; "
-    "truncated: of the second sentence only the last two words stay; both: both of these.",
-    "role": "Generic: the object is replaced by one, the subject by other.",
-    "neg": "Simple affirmative sentences, whose true word is the name of a category.",
-}
-_SENSITIVITY = {"cprag": "5", "role": "9", "neg": "12 and 14"}
-_SENSITIVITY_TEXT = {
-    "cprag": "Share of contexts in which the expected word is more probable than both words that do not fit",
-    "role": "Share of pairs in which the word is more probable where the roles fit than with the roles reversed",
-    "neg": "Share of sentences in which the true word is more probable than the false one",
-}
-_TOP = {"cprag": "table 6", "role": "table 10", "neg": "tables 13 and 15"}
-_CHANCE = {"cprag": 1 / 3, "role": 1 / 2, "neg": 1 / 2}
-# What has a curve over sizes: measure, name, heading.
-_CURVES = {
-    "cprag": [("accuracy@5", "original", "Expected word among the first 5"),
-              ("sensitivity", "original", "Expected word above both others")],
-    "role": [("accuracy@5", "original", "Expected word among the first 5"),
-             ("sensitivity", "original", "Fitting roles above reversed ones")],
-    "neg": [("accuracy@5", "simp affirmative", "Category among the first 5"),
+    "neg": _Paper(
+        "table 11",
+        {"simp affirmative": "affirmative"},
+        "Simple affirmative sentences, whose true word is the name of a category.",
+        "tables 12 and 14",
+        "Share of sentences in which the true word is more probable than the false one",
+        1 / 2,
+        "tables 13 and 15",
+        (
+            ("accuracy@5", "simp affirmative", "Category among the first 5"),
             ("sensitivity", "simp affirmative", "True above false: simple, affirmative"),
             ("sensitivity", "simp negative", "True above false: simple, negative"),
             ("sensitivity", "natural affirmative", "True above false: natural, affirmative"),
             ("sensitivity", "natural negative", "True above false: natural, negative"),
-            ("sensitivity", "less natural negative", "True above false: less natural, negative")],
+            ("sensitivity", "less natural negative", "True above false: less natural, negative"),
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -72,16 +98,16 @@ def diagnostic_section(study: Study, label: str, confidence: float) -> TableSect
     """Read the answers of a study's runs to a diagnostic; raises the errors of `diagnosed`."""
     answers = diagnosed(study, label)
     return TableSection(
-        label,
-        label,
-        DIAGNOSTICS,
-        sentences.extent(answers),
-        sentences.warnings(answers),
-        diagnostic_exhibits(answers, confidence),
-        sentences.methods(answers),
-        answers.problems,
-        answers.runs,
-        answers.digest,
+        label=label,
+        file=label,
+        kind=DIAGNOSTICS,
+        extent=sentences.extent(answers),
+        warnings=sentences.warnings(answers),
+        exhibits=diagnostic_exhibits(answers, confidence),
+        methods=sentences.methods(answers),
+        problems=answers.problems,
+        runs=answers.runs,
+        digest=answers.digest,
     )
 
 
@@ -90,7 +116,7 @@ def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
     means = over_sizes(answers, confidence)
     ours = at_largest(means).rename(columns={"group": "model"})
     theirs = _published(answers.benchmark, ours)
-    exhibits = [
+    return existing([
         _prediction(answers, ours, theirs),
         _by_cloze(answers, ours, theirs),
         _sensitivity(answers, ours, theirs),
@@ -100,8 +126,7 @@ def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
         _top_words(answers),
         _all_words(answers),
         _everything(means, theirs),
-    ]
-    return [exhibit for exhibit in exhibits if exhibit is not None]
+    ])  # fmt: skip
 
 
 def _published(benchmark: str, ours: pd.DataFrame) -> pd.DataFrame:
@@ -132,21 +157,17 @@ def _within(k: int, columns: dict[str, str], rows: pd.DataFrame, model: str) -> 
     return row
 
 
-_MODEL: dict[str, Cell] = {"model": as_it_is, "first": count}
-
-
 def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
-    number, columns = _PREDICTION[answers.benchmark]
+    paper = _PAPER[answers.benchmark]
     rows = pd.concat([ours, theirs])
-    there = {name: heading for name, heading in columns.items() if name in set(ours["name"])}
-    table = [_within(k, there, rows, model) for model in _models(ours, theirs) for k in AT]
+    columns = {name: heading for name, heading in paper.conditions.items() if name in set(ours["name"])}
     return Exhibit(
         "prediction",
-        "Predicting the word",
-        "Share of contexts whose expected word (one of several) is among the first 1 or 5 whole words that the model "
-        f"expects (Ettinger 2020, table {number}). {_PREDICTION_TEXT[answers.benchmark]} {_AT}.",
-        pd.DataFrame(table),
-        cells=_MODEL,
+        "Word prediction",
+        "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
+        f"{paper.prediction}). {paper.conditions_text} {_AT}.",
+        pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]),
+        cells={"first": count},
     )
 
 
@@ -157,15 +178,14 @@ def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> E
     if not bins:
         return None
     columns = {name: name.removeprefix("cloze ") for name in bins}
-    table = [_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]
     sizes = ", ".join(f"{ours.loc[ours['name'] == name, 'items'].iloc[0]:.0f}" for name in bins)
     return Exhibit(
         "cloze",
-        "By how much people agree",
-        "The same of unchanged contexts, in quarters by the cloze probability of what people expected most (Ettinger "
-        f"2020, table 8): {sizes} contexts.",
-        pd.DataFrame(table),
-        cells=_MODEL,
+        "By agreement among people",
+        "The same in unchanged contexts, in quarters by the cloze probability of the word that people expected most "
+        f"(Ettinger 2020, table 8): {sizes} contexts.",
+        pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]),
+        cells={"first": count},
     )
 
 
@@ -191,17 +211,16 @@ def _sensitivity(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -
     shown = drawn.assign(measure=measure, low=drawn["low_items"], high=drawn["high_items"])
     order = {text: at for at, text in enumerate(columns.values())}
     shown = shown.sort_values("measure", key=lambda text: text.map(order), kind="stable")
-    text = " People: what their cloze probabilities give." if len(people) else ""
-    number = _SENSITIVITY[answers.benchmark]
+    text = " People: by their cloze probabilities." if len(people) else ""
+    paper = _PAPER[answers.benchmark]
     return Exhibit(
         "sensitivity",
         "Sensitivity",
-        f"{_SENSITIVITY_TEXT[answers.benchmark]}, and by more than {THRESHOLD} of probability (Ettinger 2020, "
-        f"{'tables' if 'and' in number else 'table'} {number}); a tie "
-        f"counts as no preference. {_AT}.{text} Lines: Wilson's 95% intervals over new items of this kind.",
+        f"{paper.sensitivity_text}, and by a probability of more than {THRESHOLD} (Ettinger 2020, "
+        f"{paper.sensitivity}); a tie is no preference. {_AT}.{text} Lines: Wilson's 95% intervals over new items of "
+        "this kind.",
         pd.DataFrame(table),
-        cells=_MODEL,
-        charts={"models": lambda width: beside_chart(shown, "", width=width)},
+        charts={"models": partial(beside_chart, shown)},
     )
 
 
@@ -219,10 +238,10 @@ def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
     return Exhibit(
         "constraint",
         "By constraint",
-        "The same of unchanged contexts that constrain what people expect highly and lowly (Federmeier and Kutas 1999, "
-        "as the files mark them). The paper tells of both together only.",
+        "The same in unchanged contexts that constrain expectations strongly and weakly (Federmeier and Kutas 1999, as "
+        "marked in the files). The paper has both together only.",
         pd.DataFrame(table),
-        cells={**_MODEL, "contexts": as_it_is, "items": count},
+        cells={"items": count},
     )
 
 
@@ -245,21 +264,21 @@ def _probabilities(answers: Diagnosed) -> Exhibit:
     if answers.benchmark == "cprag":
         people = [stated.get(name.replace(" ", "_"), np.nan) for name in names]
         table = pd.concat([table, pd.DataFrame([["people" + PAPER, *people]], columns=table.columns)])
-        about = f" People: mean cloze probabilities as the paper tells them (section 5.1), {_NOTE_9}."
+        about = f" People: mean cloze probabilities as the paper gives them (section 5.1), {_NOTE_9}."
     elif len(answers.people):
         own = answers.people.set_index("name")["probability"].reindex(names)
         table = pd.concat([table, pd.DataFrame([["people", *own]], columns=table.columns)])
         table["difference"] = table[names[0]] - table[names[1]]
         about = (
-            " People: mean cloze probabilities of the same words, from the diagnostic's files; the paper tells a "
-            f"difference of {probability_text(stated['difference'])} (section 5.2). They are {_NOTE_9}."
+            " People: mean cloze probabilities of the same words, from the diagnostic's files; the paper states "
+            f"a difference of {probability_text(stated['difference'])} (section 5.2). They are {_NOTE_9}."
         )
     return Exhibit(
         "probabilities",
-        "How probable the words are",
+        "Probabilities of the words",
         f"Mean probability of good and bad words in unchanged contexts, of words that the model can express.{about}",
         table,
-        cells={**_MODEL, **dict.fromkeys([*names, "difference"], probability_text)},
+        cells=dict.fromkeys([*names, "difference"], probability_text),
     )
 
 
@@ -276,36 +295,31 @@ def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confid
     if placed.empty:
         return None
     charts, tables = {}, []
-    for number, (level, name, heading) in enumerate(_CURVES[answers.benchmark]):
+    for number, (level, name, heading) in enumerate(_PAPER[answers.benchmark].curves):
         rows = placed[(placed["level"] == level) & (placed["name"] == name)]
         if rows.empty:
             continue
         beside = theirs[(theirs["level"] == level) & (theirs["name"] == name)]
         levels = pd.DataFrame({"name": beside["model"], "accuracy": beside["accuracy"]})
         if level == "sensitivity":
-            chance = pd.DataFrame({"name": ["chance"], "accuracy": [_CHANCE[answers.benchmark]]})
+            chance = pd.DataFrame({"name": ["chance"], "accuracy": [_PAPER[answers.benchmark].chance]})
             levels = pd.concat([levels, chance])
         levels = levels.groupby("accuracy", sort=False, as_index=False).agg({"name": " and ".join})
         unit = "tokens" if set(answers.runs["reference"].dropna()) == {"tokens"} else "words"
-        charts[f"sizes-{number}"] = partial(_panel, rows, levels, heading, unit)
+        charts[f"sizes-{number}"] = partial(size_chart, rows, levels, heading, unit=unit)
         tables.append(rows.assign(measure=heading))
     table = pd.concat(tables)[["measure", "group", "size", "runs", "accuracy", "low", "high"]]
     table = table.rename(columns={"group": "curve", "accuracy": "share"})
     return Exhibit(
         "sizes",
-        "Over the text that was trained on",
+        "By training text",
         f"Means over the runs of a size; bands: {confidence:.0%} Wilson limits of the spread over runs, for these "
-        "items (with two runs at a size the spread is that of all sizes, or its own where that is larger). No line is "
-        "fitted: so few items tell no law. Level lines: chance, and the paper's models.",
+        "items (with two runs at a size, the spread of all sizes, or its own where that is larger). No line is fitted: "
+        "there are too few items. Level lines: chance, and the paper's models.",
         table,
-        cells={"measure": as_it_is, "curve": as_it_is, "size": as_it_is, "runs": count},
         charts=charts,
         folded=True,
     )
-
-
-def _panel(rows: pd.DataFrame, levels: pd.DataFrame, heading: str, unit: str, width: int | str) -> Chart:
-    return size_chart(rows, levels, heading, unit=unit, width=width)
 
 
 def _words_table(answers: Diagnosed) -> pd.DataFrame:
@@ -333,11 +347,10 @@ def _top_words(answers: Diagnosed) -> Exhibit | None:
     table = table.drop(columns=["condition", "ending"]).assign(context=table["context"].str.rstrip() + " ____")
     return Exhibit(
         "top-words",
-        "What is expected most",
-        f"The most probable whole words after contexts that the paper prints ({_TOP[answers.benchmark]}), ours "
-        "of one run of each curve at its largest size; fitting: what people expect, or what is true.",
+        "Most probable words",
+        f"The most probable whole words in contexts that the paper prints ({_PAPER[answers.benchmark].top}), ours from "
+        "one run of each curve at its largest size; fitting: expected by people, or true.",
         table,
-        cells=dict.fromkeys(table.columns, as_it_is),
     )
 
 
@@ -349,9 +362,8 @@ def _all_words(answers: Diagnosed) -> Exhibit:
     return Exhibit(
         "words",
         "All contexts",
-        "The same of every context that is not drawn at random, of one run of each curve.",
+        "The same in every context that is not drawn at random, from one run of each curve.",
         table,
-        cells=dict.fromkeys(table.columns, as_it_is),
         folded=True,
     )
 
@@ -368,18 +380,13 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
         **{model: model for model in wide.columns[2:]},
     }  # fmt: skip
     table = rows[list(columns)].rename(columns=columns)
-    whole = ("runs", "items", "ties", "not expressible")
     return Exhibit(
         "measures",
         "All measures",
-        "Means over the runs of a size. low, high: over new runs, for these items, and no closer than Wilson's of as "
-        "many independent answers; (items): Wilson's 95% "
-        "intervals over new items, at the mean over runs. Not expressible: items with a word that the model cannot "
-        "express, which counts as wrong.",
+        "Means over the runs of a size. low, high: over new runs, for these items, at least as wide as Wilson's of as "
+        "many independent answers; (items): Wilson's 95% intervals over new items, at the mean over runs. Not "
+        "expressible: items with a word that the model cannot express, which counts as wrong.",
         table,
-        cells={
-            **dict.fromkeys(("measure", "contexts", "curve", "size"), as_it_is),
-            **dict.fromkeys(whole, mean_count_text),
-        },
+        cells=dict.fromkeys(("runs", "items", "ties", "not expressible"), mean_count_text),
         folded=True,
     )

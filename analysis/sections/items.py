@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.tables.text import as_it_is, count, signed_text
+from analysis.exhibits.exhibit import Exhibit, existing
+from analysis.exhibits.tables.text import count, signed_text
 from analysis.measures.items import (
     PARTS,
     error_sample,
@@ -22,23 +22,21 @@ from analysis.measures.items import (
 from analysis.study.judgements import Judgements
 from eval.scores.files import TOKENS_FILE, judged_pairs
 
-ERRORS = 2  # of each paradigm in the sample of errors
-MOST = 12  # paradigms in the tables of pairs that were learned and lost
-HARDEST = 2  # pairs of each paradigm
+ERRORS, HARDEST = 2, 2  # pairs of each paradigm
+MOST = 12  # paradigms in the table of pairs learned and lost
 SEED = 1
 
 
 def item_exhibits(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> list[Exhibit]:
     """Return exhibits of single pairs; `files`: of the runs at the largest sizes; `items`: of the benchmark."""
-    exhibits = [
+    return existing([
         _disagreement(judged),
         _learned(judged),
         _flipping(judged, items),
         _hardest(judged, files, items),
         _where(files, items),
         _errors(judged, files, items),
-    ]
-    return [exhibit for exhibit in exhibits if exhibit is not None]
+    ])  # fmt: skip
 
 
 def _disagreement(judged: Judgements) -> Exhibit | None:
@@ -51,11 +49,10 @@ def _disagreement(judged: Judgements) -> Exhibit | None:
     table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
     return Exhibit(
         "disagreement",
-        "Runs that differ in their seed alone",
-        "Share of pairs that two runs of one size judge differently; two that guess disagree on half of them.",
+        "Disagreement between seeds",
+        "Share of pairs that two runs of a size, which differ only in the seed, judge differently; two that guess "
+        "disagree on half of them.",
         table,
-        cells={"curve": as_it_is},
-        strong=tuple(np.flatnonzero(wide["level"] == "overall").tolist()),
         folded=True,
     )
 
@@ -72,10 +69,9 @@ def _learned(judged: Judgements) -> Exhibit | None:
     return Exhibit(
         "learned",
         "Pairs learned and lost",
-        "Of each paradigm, the share of pairs that most runs judge wrongly at the smallest size and rightly at the "
-        f"largest, and the other way round: the {MOST} paradigms of each curve in which most pairs change.",
+        "Share of a paradigm's pairs that most runs judge wrongly at the smallest size and correctly at the largest, "
+        f"and the reverse, in the {MOST} paradigms of each curve in which most pairs change.",
         most[list(columns)].rename(columns=columns),
-        cells={"curve": as_it_is, "from": as_it_is, "to": as_it_is},
         folded=True,
     )
 
@@ -97,12 +93,12 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
     return Exhibit(
         "flips",
         "Pairs that flip",
-        "Of each paradigm and curve the pair whose judgement changes sides most often from one size to the next "
-        "(flips: of the majority of runs; a size whose runs are halved has no side), of these the one that runs of one "
-        "size disagree about most (split: 0 where they agree, 1 where they are halved, mean over sizes). At a size: "
-        "share of its runs that judge the pair rightly.",
+        "For each paradigm and curve, the pair whose judgement changes most often from one size to the next (flips: of "
+        "the majority of runs, where there is one) and, of these, that on which the runs of a size disagree most "
+        "(split: 0 where they agree, 1 where they are halved, mean over sizes). At a size: share of its runs that "
+        "judge the pair correctly.",
         table,
-        cells={**dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is), "flips": count},
+        cells={"pair": str, "flips": count},
         folded=True,
         filtered=True,
     )
@@ -116,10 +112,10 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
     return Exhibit(
         "hardest",
         "The hardest pairs",
-        "Of each paradigm those that the runs at the largest sizes get wrong most often and, of these, by the widest "
-        "margin (difference of scores, in standard deviations of a run's differences, mean over runs).",
+        "The pairs of each paradigm that the runs at the largest sizes get wrong most often and, of these, by the "
+        "widest margin (difference of scores in standard deviations of a run's differences, mean over runs).",
         hardest[columns].rename(columns={"pair_id": "pair"}),
-        cells={"pair": as_it_is, "good": as_it_is, "bad": as_it_is, "margin": signed_text},
+        cells={"pair": str, "margin": signed_text},
         folded=True,
         filtered=True,
     )
@@ -144,12 +140,12 @@ def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
     return Exhibit(
         "where",
         "Where in the sentence",
-        "Mean difference of the two sentences' log-probabilities (nats, above 0: the good one is likelier), parted "
-        "into the words that differ and what both sentences have after them; of the pairs whose tokens were kept, one "
-        "run of each curve. What comes after can overturn the judgement on the critical words (Warstadt et al. 2020, "
-        "section 6.4).",
+        "Mean difference between the two sentences' log-probabilities (nats, above 0: the good one is likelier), split "
+        "into the words that differ and the words after them, which both share; for pairs with saved tokens, one run "
+        "of each curve. What follows can overturn the judgement on the critical words (Warstadt et al. 2020, section "
+        "6.4).",
         table,
-        cells={"curve": as_it_is, "differing": signed_text, "after": signed_text},
+        cells={"differing": signed_text, "after": signed_text},
         folded=True,
     )
 
@@ -170,10 +166,10 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
     return Exhibit(
         "errors",
         "A sample of errors",
-        f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn by a seed, one run of each curve, with the "
-        "log-probability of each token (nats) behind it; [ ] are the words that differ.",
+        f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn at random from a fixed seed, one run of each "
+        "curve, with the log-probability of each token (nats) behind it; [ ] marks the words that differ.",
         pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable"),
-        cells=dict.fromkeys(("pair", "curve", "good", "bad"), as_it_is),
+        cells={"pair": str},
         folded=True,
         filtered=True,
     )

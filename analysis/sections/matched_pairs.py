@@ -23,19 +23,18 @@ from analysis.curves.matched_pairs import (
 )
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import curves_together
-from analysis.exhibits.figures.style import OF_PAIRS, Chart
+from analysis.exhibits.figures.style import OF_PAIRS
 from analysis.exhibits.sentences.curves import plural
-from analysis.exhibits.tables.text import as_it_is, count, interval_text, per_cent_text, slope_text, table_digits
+from analysis.exhibits.tables.text import interval_text, per_cent_text, slope_text, table_digits
 from analysis.sections.section import Report, Section, contributes
+from analysis.sections.several_studies import curves_exhibit
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from pairscale.sizes import format_size, readable_size
 
 
-@contributes(40)
+@contributes(40, from_files=True)
 def matched_pairs(section: Section, report: Report) -> list[Exhibit]:
-    if not report.from_files:
-        return []
     judged = {label: of.judged for label, of in report.sections.items()}
     return matched_exhibits(report.study, judged, section.label, report.config.analysis)
 
@@ -50,40 +49,25 @@ def matched_exhibits(study: Study, judged: Mapping[str, Judgements], label: str,
 def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     first, second = matched.first.label, matched.second.label
     of_vocabulary = is_restricted(second) and first.partition("+")[0] == GENERATED
-    heading = "Known words and any words" if of_vocabulary else f"Frozen and generated pairs: {_short(matched)}"
+    kind = "known words" if is_restricted(second) else "any words"
+    heading = "Known words and any words" if of_vocabulary else f"Frozen and generated pairs: {kind}"
     name = f"matched-{first.replace('+', '-')}"
     compared = matched.paradigms[matched.paradigms["matched"] > 0]
     left_out = matched.paradigms[matched.paradigms["matched"] == 0]["paradigm"].tolist()
     about = (
-        f"{first} beside {second}, judged by the same runs: {plural(len(compared), 'paradigm')} that both have, of "
-        f"each as many pairs of each length in words ({compared['matched'].sum():,} pairs of each set)"
+        f"{first} and {second}, judged by the same runs: {plural(len(compared), 'paradigm')} that both have, with as "
+        f"many pairs of each length in words ({compared['matched'].sum():,} pairs of each set)"
     )
     if left_out:
-        about += f"; fewer than {MIN_PAIRS} such pairs, so left out: {', '.join(left_out)}"
+        about += f"; left out for fewer than {MIN_PAIRS} such pairs: {', '.join(left_out)}"
+    about += f". Lines: means over runs; bands: {config.confidence:.0%} intervals over runs; small marks: runs."
     curves = _labelled(matched, config)
-    units = curves.slopes.loc[curves.slopes["level"] != "paradigm", ["level", "name"]].drop_duplicates()
-    ordered = units.sort_values("level", key=lambda level: level != "overall", kind="stable")
-
-    def draw(unit: str, width: int | str) -> Chart:
-        return curves_together(curves, unit, unit=matched.first.unit, width=width, legend=width != "container")
-
-    figure = Exhibit(
-        name,
-        heading,
-        f"{about}. Lines: means over runs; bands: {config.confidence:.0%} intervals over runs; small marks: runs.",
-        charts={str(i): partial(draw, str(unit)) for i, unit in enumerate(ordered["name"])},
-        columns=4,
-        legend=[str(group) for group in curves.slopes["group"].unique()],
-    )
+    draw = partial(curves_together, curves, unit=matched.first.unit)
     slopes = slopes_of_both(matched, config)
     interval = f"{config.confidence:.0%} interval"
-    exhibits = [figure, _slopes(name, first, second, slopes, interval)]
+    exhibits = [curves_exhibit(name, heading, about, curves, draw), _slopes(name, first, second, slopes, interval)]
     shares = vocabulary_share(matched, config) if of_vocabulary else pd.DataFrame()
     return [*exhibits, _share(name, shares, interval)] if len(shares) else exhibits
-
-
-def _short(matched: Matched) -> str:
-    return "known words" if is_restricted(matched.second.label) else "any words"
 
 
 def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
@@ -100,7 +84,7 @@ def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
 
 
 def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: str) -> Exhibit:
-    rows = rows[rows["level"] != "paradigm"].reset_index(drop=True)
+    rows = rows[rows["level"] != "paradigm"]
     digits = table_digits(rows["low"], rows["high"])
     limits = partial(interval_text, digits=digits)
     table = pd.DataFrame(
@@ -113,14 +97,12 @@ def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: st
     signed = (f"slope, {first}", f"slope, {second}", "difference")
     return Exhibit(
         f"{name}-slopes",
-        "Their slopes",
-        "Accuracy is the mean over all runs, a slope accuracy per doubling of the text; difference: the second slope "
-        "minus the first, its interval paired by run, and with both sets of pairs drawn anew.",
+        "Slopes on both sets",
+        "Accuracy: mean over all runs; slope: accuracy per doubling of the text; difference: the second slope minus "
+        "the first, with its interval paired by run, and with both sets of pairs drawn anew.",
         table,
-        cells={"curve": as_it_is, "pairs": count, interval: as_it_is, "new pairs too": as_it_is,
-               **dict.fromkeys(signed, partial(slope_text, digits=digits))},
-        strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
-    )  # fmt: skip
+        cells=dict.fromkeys(signed, partial(slope_text, digits=digits)),
+    )
 
 
 def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
@@ -138,13 +120,11 @@ def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
     signed = ("slope, any words", "slope, known words")
     return Exhibit(
         f"{name}-share",
-        "How much of the early slope is vocabulary",
-        "Over the smaller half of the sizes: what share of the slope on pairs of any words is gone on pairs of words "
-        "that every sample holds (one minus the ratio of the slopes; below 0 where known words give the steeper one). "
-        "Interval: Fieller's theorem, paired by run; where the slope on any words cannot be told from none there is no "
-        "share of it.",
+        "Share of vocabulary in the early slope",
+        "Over the smaller half of the sizes: the share of the slope on pairs of any words that disappears on pairs of "
+        "words that every sample holds (one minus the ratio of the slopes; below 0 where known words give the steeper "
+        "slope). Intervals: Fieller's theorem, paired by run; no share where the slope on any words is not "
+        "distinguishable from 0.",
         table,
-        cells={"curve": as_it_is, "sizes": as_it_is, interval: as_it_is, **dict.fromkeys(signed, slope_text),
-               "share of vocabulary": partial(per_cent_text, digits=0)},
-        strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
-    )  # fmt: skip
+        cells={**dict.fromkeys(signed, slope_text), "share of vocabulary": partial(per_cent_text, digits=0)},
+    )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from analysis.config import AnalysisConfig
@@ -67,11 +68,11 @@ class People:
         rows = self.table[self.table["level"] == "overall"].iloc[0]
         notes = "; ".join(note.rstrip(".") for note in self.counted.notes)
         return (
-            f"People are those who answered a questionnaire on these pairs, not published ones: "
+            "People are those who answered a questionnaire on these pairs, not published ones: "
             f"{plural(self.counted.raters, 'rater')}, {plural(rows['judgements'], 'judgement')} of "
-            f"{plural(rows['pairs'], 'pair')} in {plural(rows['paradigms'], 'paradigm')}. Where models are compared "
-            f"with them, their accuracy is individual agreement with the labels; it stands only where all paradigms "
-            f"were asked.{f' {notes}.' if notes else ''}"
+            f"{plural(rows['pairs'], 'pair')} in {plural(rows['paradigms'], 'paradigm')}. In comparisons with models, "
+            "their accuracy is individual agreement with the labels; it is given only where all paradigms were "
+            f"asked.{f' {notes}.' if notes else ''}"
         )
 
     def exhibits(self) -> list[Exhibit]:
@@ -79,33 +80,29 @@ class People:
         paradigms = self.table[self.table["level"] == "paradigm"].reset_index(drop=True)
         units = self.table[self.table["level"] != "paradigm"]
         units = units.sort_values("level", key=lambda level: level != "overall", kind="stable", ignore_index=True)
-        below = paradigms.loc[paradigms["majority"] < self.threshold, "name"]
-        passes = f"{len(paradigms) - len(below)} of {plural(len(paradigms), 'paradigm')}"
+        below = paradigms["majority"] < self.threshold
+        passes = f"{(~below).sum()} of {plural(len(paradigms), 'paradigm')}"
+        majorities = f"In {passes} a majority agrees with at least {self.threshold:.0%} of the pairs."
         about = (
             "People who chose one sentence of each pair (Warstadt et al. 2020, section 3.4). Individual: share of "
             f"single judgements that agree with the labels, with {self.confidence:.0%} intervals for new people and "
-            "new pairs of the same paradigms; a dash where there is one person, or one pair of a paradigm. Majority: "
-            "share of pairs in which more than half of the judgements agree; a tie is no majority, and is counted. Of "
-            "phenomena and overall these are means over the paradigms that were asked. "
+            "new pairs of the same paradigms; a dash with one person, or one pair of a paradigm. Majority: share of "
+            "pairs on which more than half of the judgements agree; ties, counted beside it, are no majority. Means "
+            f"of phenomena and overall are over the paradigms asked. {majorities}"
         )
-        majorities = f"In {passes} a majority agrees with at least {self.threshold:.0%} of the pairs."
-        notes = f" {' '.join(self.counted.notes)}" if self.counted.notes else ""
         return [
             Exhibit(
                 "asked",
-                "People who were asked",
-                about + majorities + notes,
+                "People asked",
+                " ".join([about, *self.counted.notes]),
                 self._shown(units, "phenomenon"),
                 cells=_CELLS,
-                strong=(0,),
             ),
             Exhibit(
                 "asked-paradigms",
-                "People who were asked, by paradigm",
-                f"The same of each paradigm. {majorities}",
-                self._shown(paradigms, "paradigm").assign(
-                    passes=["no" if name in set(below) else "yes" for name in paradigms["name"]]
-                ),
+                "People asked, by paradigm",
+                f"The same by paradigm. {majorities}",
+                self._shown(paradigms, "paradigm").assign(passes=np.where(below, "no", "yes")),
                 cells=_CELLS,
                 folded=True,
             ),
@@ -119,7 +116,7 @@ class People:
         )  # fmt: skip
 
 
-_CELLS = {"people": count, "pairs": count, "judgements": count, "tied": count, "seconds": decimal_text}
+_CELLS = {"people": count, "tied": count, "seconds": decimal_text}
 
 
 def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> dict[str, list[Sheet]]:

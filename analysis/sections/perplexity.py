@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pandas as pd
 
@@ -26,20 +27,20 @@ def perplexity_exhibits(section: Section, confidence: float) -> list[Exhibit]:
         return []
     oov = runs["valid_oov_rate"].max()
     unknown = (
-        f"up to {oov:.1%} of its words are unknown to some model, and perplexities are comparable only at 0."
+        f"up to {oov:.1%} of its words are unknown to some model; perplexities are comparable only at 0."
         if oov > 0
-        else "no word of it is unknown to any model."
+        else "none of its words is unknown to any model."
     )
     about = [
         *(_factor(fit) for _, fit in fits[fits["factor"].notna()].iterrows()),
-        "Validation text of the corpus, total nats per reference word with the end of sentences included; " + unknown,
+        f"Validation text of the corpus, total nats per reference word, ends of sentences included; {unknown}",
     ]
     if section.label == "blimp":
         published = published_file("perplexity")
         averages = ", ".join(f"{row.perplexity:,.4g} at {row.words:,.0f} words" for row in published.itertuples())
         source = published["source"].iloc[-1]
         about.append(f"Published averages on another text and vocabulary, for orientation only: {averages} ({source}).")
-    charts = {"runs": lambda width: perplexity_chart(runs, unit=unit, width=width)}
+    charts = {"runs": partial(perplexity_chart, runs, unit=unit)}
     return [Exhibit("perplexity", "Perplexity", " ".join(about), charts=charts)]
 
 

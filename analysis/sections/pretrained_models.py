@@ -1,7 +1,7 @@
-"""Models trained on a text of unknown size, on pairs: accuracies by every method, without a curve.
+"""Pretrained models, trained on a text of unknown size: accuracies on pairs by every method, without a curve.
 
-Each is one training: intervals are over new pairs of the same paradigms and hold nothing of what another initialisation
-or another text would change.
+Each is one training: intervals are over new pairs of the same paradigms, and include nothing of what another
+initialisation or another text would change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import model_chart
 from analysis.exhibits.sentences.curves import in_text, joined, left_out, plural, unknown_words
 from analysis.exhibits.sentences.methods import judging
-from analysis.exhibits.tables.text import accuracy_text, as_it_is, count, per_cent_text
+from analysis.exhibits.tables.text import accuracy_text, per_cent_text
 from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
 from analysis.sections.methods import score_exhibits
 from analysis.sections.section import MODELS, TableSection
@@ -29,9 +29,8 @@ from analysis.study.judgements import Judgements, methods_of, one_digest
 from eval.scores.accuracy import stratified_trials, wilson
 from eval.scores.table import BESIDE
 
-Judge = Callable[
-    [Study, str, str, str], Judgements
-]  # analysis.study.judgements.judgements, or that of what was tracked
+# analysis.study.judgements.judgements, or its counterpart for W&B
+Judge = Callable[[Study, str, str, str], Judgements]
 _SHARES = ("tied", "with <unk>")
 
 
@@ -40,9 +39,9 @@ def models_section(
 ) -> TableSection | None:
     """Return the section of a benchmark of pairs on models of `study.unplaced`; None where none has scores of it.
 
-    `beside`: level, name, model and accuracy of others on this benchmark, people among them. The judgements of
-    config.method are shown pair by pair, where a model has them. Raises the errors of `judge`, and RunError where
-    models were scored on different versions of the benchmark.
+    `beside`: level, name, model and accuracy of others on this benchmark, people among them. Single pairs are those of
+    config.method, where a model has it. Raises the errors of `judge`, and RunError where models were scored on
+    different versions of the benchmark.
     """
     confidence = config.confidence
     models = as_runs(study, label)
@@ -58,34 +57,31 @@ def models_section(
     more = [] if shown.of_paradigms else score_exhibits(models, shown, ties, models.runs)
     notes = dict.fromkeys(note for judged in by_method.values() for note in judged.notes)
     return TableSection(
-        label,
-        f"{label}-models",
-        MODELS,
-        f"{plural(len(models.runs), 'model')} that came trained on a text of unknown size, and so {_NO_CURVE}; "
-        f"{label}, {plural(shown.n_pairs, 'pair')} in {plural(len(_phenomena(shown)), 'paradigm')}.",
-        [*left_out(models.problems, "tables"), *notes],
-        [*_exhibits(table, others, phenomena, confidence), *map(_of_models, more)],
-        methods(by_method, table, ties, confidence),
-        models.problems,
-        models.runs[["group", "manifest"]],
-        digest,
-        findings(table, others, confidence),
-        {"ties": ties},
+        label=label,
+        file=f"{label}-models",
+        kind=MODELS,
+        extent=f"{plural(len(models.runs), 'pretrained model')}, trained on text of unknown size and on no learning "
+        f"curve; {label}, {plural(shown.n_pairs, 'pair')} in {plural(len(_phenomena(shown)), 'paradigm')}.",
+        warnings=[*left_out(models.problems, "tables"), *notes],
+        exhibits=[*_exhibits(table, others, phenomena, confidence), *map(_of_models, more)],
+        methods=methods(by_method, table, ties, confidence),
+        problems=models.problems,
+        runs=models.runs[["group", "manifest"]],
+        digest=digest,
+        findings=findings(table, others, confidence),
+        made_by={"ties": ties},
     )
-
-
-_NO_CURVE = "have no place on a learning curve"
 
 
 def as_runs(study: Study, label: str) -> Study:
     """Return the models without a curve that have scores of `label`, as a study; sizes are "" and unknown.
 
-    Its problems are the other models and, where there are no curves to list them, all that is missing.
+    Its problems are the other models and, where no curves list them, all missing runs.
     """
     scored = [run for run in study.unplaced.index if methods_of(study, run, label)]
     runs = study.unplaced.loc[scored]
     twice = runs["group"].duplicated(keep=False)
-    names = runs["group"].where(~twice, runs["group"] + ", " + runs.index.to_series())
+    names = runs["group"].mask(twice, runs["group"] + ", " + runs.index.to_series())
     runs = runs.assign(group=names, tokenizer=names, size="", reference="", seed=0, sample_words=np.nan)
     others = [run for run in study.unplaced.index if run not in scored]
     listed = study.problems.iloc[:0] if len(study.runs) else study.problems
@@ -96,13 +92,12 @@ def as_runs(study: Study, label: str) -> Study:
 
 def _parts(models: Study, label: str) -> dict[str, Study]:
     """Return, for each method, a study of the models that have its scores, without problems."""
-    of = {run: methods_of(models, run, label) for run in models.runs.index}
-    names = dict.fromkeys(method for methods in of.values() for method in methods)
-    rows = {name: [run for run, methods in of.items() if name in methods] for name in names}
-    return {
-        name: replace(models, runs=models.runs.loc[runs], problems=models.problems.iloc[:0])
-        for name, runs in rows.items()
-    }
+    parts: dict[str, list[str]] = {}
+    for run in models.runs.index:
+        for method in methods_of(models, run, label):
+            parts.setdefault(method, []).append(run)
+    none = models.problems.iloc[:0]
+    return {method: replace(models, runs=models.runs.loc[runs], problems=none) for method, runs in parts.items()}
 
 
 def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
@@ -110,7 +105,7 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
 
     Levels as of `units_of`. low, high: Wilson's interval over new pairs of the same paradigms, of a mean with
     eval.scores.accuracy.stratified_trials. `without <unk>`: the accuracy on pairs without `<unk>` in any of these
-    models, NaN where all pairs hold it or it is not known of which pairs.
+    models, NaN where all pairs hold it or the pairs that do are unknown.
     """
     units = units_of(judged.pairs)
     table = units.table
@@ -149,8 +144,8 @@ def _phenomena(judged: Judgements) -> dict[str, str]:
 def comparable(beside: pd.DataFrame, label: str, phenomena: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows of `beside` on the same paradigms (keys of `phenomena`), people last.
 
-    Means are made again of the paradigms that were judged, where those are known. What is known of whole phenomena
-    alone is left out where only some paradigms were chosen, as the label says.
+    Means are over the paradigms that were judged. Others whose accuracies are known by phenomenon alone are left out
+    where the label chooses some paradigms.
     """
     parts = []
     for _, rows in beside.groupby("model", sort=False):
@@ -185,33 +180,29 @@ def _exhibits(
 ) -> list[Exhibit]:
     ours = accuracies[["level", "name", "entry", "accuracy"]].rename(columns={"entry": "model"})
     both = pd.concat([part for part in (ours, others) if len(part)], ignore_index=True)
-    table = phenomenon_table(both)
     theirs = "; (paper): published, as are people" if PEOPLE in set(others["model"]) else ""
     every = wide(both, "paradigm").rename_axis(None, axis=1).rename_axis("paradigm").reset_index()
     every.insert(0, "phenomenon", every["paradigm"].map(phenomena))
     every = every.sort_values(["phenomenon", "paradigm"], ignore_index=True)
     drawn = accuracies[accuracies["level"] != "paradigm"]
     people = others[(others["model"] == PEOPLE) & (others["level"] != "paradigm")]
-    counts = {"paradigms": count, "pairs": count}
-    shares = dict.fromkeys(_SHARES, per_cent_text)
+    several = drawn["method"].nunique() > 1
     columns = ["phenomenon", "paradigm", "model", "method", "paradigms", "pairs", "accuracy", "low", "high"]
-    named = accuracies.assign(
+    numbers = accuracies.assign(
         paradigm=accuracies["name"].where(accuracies["level"] == "paradigm", ""),
         phenomenon=accuracies["phenomenon"].where(accuracies["level"] != OVERALL, OVERALL),
-    )
-    numbers = named[[*columns, "without <unk>", *_SHARES]]
+    )[[*columns, "without <unk>", *_SHARES]]
     return [
         Exhibit(
             "accuracies",
             "Accuracy by phenomenon",
             f"Means over paradigms{theirs}. Lines in the figure: {confidence:.0%} intervals over new pairs of the same "
-            "paradigms; they say nothing of what another training of a model would change.",
-            table,
+            "paradigms; they include nothing of what another training of a model would change.",
+            phenomenon_table(both),
             charts={
-                str(method): partial(_panel, rows, people, str(method) if drawn["method"].nunique() > 1 else "")
+                str(method): partial(model_chart, rows, people, heading=str(method) if several else "")
                 for method, rows in drawn.groupby("method", sort=False)
             },
-            strong=(0,),
         ),
         Exhibit(
             "paradigms",
@@ -222,21 +213,16 @@ def _exhibits(
         ),
         Exhibit(
             "intervals",
-            "All numbers",
-            f"Accuracies of the whole, of phenomena and of paradigms with their {confidence:.0%} intervals over new "
-            "pairs, on the pairs that hold no <unk> in any of the models judged by the method, and the shares of pairs "
-            "that are tied and that hold <unk>.",
+            "All accuracies",
+            f"Accuracies of the whole, of phenomena and of paradigms with {confidence:.0%} intervals over new pairs, "
+            "those on the pairs without <unk> in any model judged by the method, and the shares of pairs that are tied "
+            "and that hold <unk>.",
             numbers,
-            cells={"model": as_it_is, "method": as_it_is, **counts, **shares},
-            strong=tuple(np.flatnonzero(accuracies["level"] == OVERALL).tolist()),
+            cells=dict.fromkeys(_SHARES, per_cent_text),
             folded=True,
             filtered=True,
         ),
     ]
-
-
-def _panel(rows: pd.DataFrame, people: pd.DataFrame, heading: str, width: int | str) -> object:
-    return model_chart(rows, people, width=width, heading=heading)
 
 
 def _of_models(exhibit: Exhibit) -> Exhibit:
@@ -273,17 +259,17 @@ def methods(by_method: Mapping[str, Judgements], accuracies: pd.DataFrame, ties:
     """Return the methods paragraph, for a paper; methods that differ only in name share a sentence."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for method, judged in by_method.items():
-        name = method if judged.over or method == "pll" else ""  # what these read of a pair is told by their name
+        name = method if judged.over or method == "pll" else ""  # others read a pair alike
         alike.setdefault((name, *judging(replace(judged, method=name), ties)), []).append(method)
     text = [line for names in alike.values() for line in _judging(by_method, names, ties)]
     unknown = dict.fromkeys(unknown_words(judged) for judged in by_method.values())
     return [
         *dict.fromkeys(text),
         *unknown,
-        f"{confidence:.0%} intervals are Wilson's, over new pairs of the same paradigms: of a mean over paradigms with "
-        "as many trials as would vary as much as it does, pairs varying within paradigms alone (Korn and Graubard "
-        "1998). A model is one training, and paradigms are fixed: nothing here says what another initialisation, "
-        "another text or other paradigms would change.",
+        f"{confidence:.0%} intervals are Wilson's, over new pairs of the same paradigms; a mean over paradigms has as "
+        "many trials as would vary as much, where pairs vary within paradigms alone (Korn and Graubard 1998). A model "
+        "is one training, and paradigms are fixed: nothing here shows what another initialisation, another text or "
+        "other paradigms would change.",
     ]
 
 

@@ -1,19 +1,19 @@
 """The report, its sections, and the registry of functions that fill them.
 
-The exhibits of a benchmark come from functions registered by `contributes(order)`, each in the file of its subject: a
-further one is a further file (docs/extending.md).
+The exhibits of a benchmark come from functions registered by `contributes(order)`, each in the file of its subject
+(docs/extending.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import Curves
-from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
@@ -30,10 +30,10 @@ OVERALL = "overall"
 class Section:
     """One benchmark in the report.
 
-    curves: slopes with the columns of tables.slopes.with_published. published: accuracies of others on this benchmark
-    (eval.published): level, name, model, accuracy; may be empty. tables: of analysis.exhibits.tables.curves.
-    respondents: people who answered a questionnaire; the people of `published` are then these. findings: (subject,
-    sentence). first: exhibits before the curves; exhibits: those after them.
+    curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
+    (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
+    questionnaire, and are the people of `published`. findings: (subject, sentence). first, exhibits: before and after
+    the curves.
     """
 
     judged: Judgements
@@ -87,15 +87,18 @@ class Report:
         return section.label if method == "lp" else f"{section.label}-{method}"
 
 
-Contribution = Callable[[Section, Report], list[Exhibit]]
-_CONTRIBUTIONS: dict[str, tuple[int, Contribution]] = {}
+Contribution = Callable[[Section, Report], Iterable[Exhibit | None]]
+_CONTRIBUTIONS: dict[str, tuple[int, bool, Contribution]] = {}
 
 
-def contributes(order: int) -> Callable[[Contribution], Contribution]:
-    """Register a function that returns exhibits for a section; `order`: its place, below 0 before the curves."""
+def contributes(order: int, *, from_files: bool = False) -> Callable[[Contribution], Contribution]:
+    """Register a function that returns exhibits of a section; None among them are left out.
+
+    `order`: its place, below 0 before the curves. `from_files`: called only if scores are read from run folders.
+    """
 
     def register(contribution: Contribution) -> Contribution:
-        _CONTRIBUTIONS[f"{contribution.__module__}.{contribution.__qualname__}"] = order, contribution
+        _CONTRIBUTIONS[f"{contribution.__module__}.{contribution.__qualname__}"] = order, from_files, contribution
         return contribution
 
     return register
@@ -104,15 +107,16 @@ def contributes(order: int) -> Callable[[Contribution], Contribution]:
 def fill(section: Section, report: Report) -> None:
     """Add the registered exhibits to a section, in their order."""
     load_members(__name__.rpartition(".")[0])
-    for order, contribution in sorted(_CONTRIBUTIONS.values(), key=lambda registered: registered[0]):
-        (section.first if order < 0 else section.exhibits).extend(contribution(section, report))
+    for order, from_files, contribution in sorted(_CONTRIBUTIONS.values(), key=lambda registered: registered[0]):
+        if report.from_files or not from_files:
+            (section.first if order < 0 else section.exhibits).extend(existing(contribution(section, report)))
 
 
 @dataclass
 class TableSection:
-    """A benchmark in the report without curves: a diagnostic, or models that have no place on a curve.
+    """A benchmark in the report without curves: a diagnostic, or pretrained models.
 
-    kind: its heading on the page. file: beginning of its files' names, and its place on the page. runs: `group`,
+    kind: its heading on the page. file: beginning of its files' names, and its anchor on the page. runs: `group`,
     `manifest` and the known columns of Study.runs. made_by: columns of every table that record its origin. The rest as
     in `Section`.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -9,47 +10,49 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import curves_together
-from analysis.exhibits.tables.text import as_it_is
+from analysis.exhibits.figures.style import Chart
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
 
 
 def together_exhibits(judged: Judgements, curves: Curves, people: float | None, confidence: float) -> list[Exhibit]:
     """Return a panel per phenomenon with the curves of all studies, and a table of the sizes that they share."""
-    units = curves.slopes.loc[curves.slopes["level"] != "paradigm", ["level", "name"]].drop_duplicates()
-    ordered = units.sort_values("level", key=lambda level: level != "overall", kind="stable")
-    names = [str(name) for name in ordered["name"]]
-    groups = [str(group) for group in curves.slopes["group"].unique()]
-
-    def draw(name: str, width: int | str) -> object:
-        return curves_together(
-            curves, name, people=people if name == "overall" else None, unit=judged.unit, width=width,
-            legend=width != "container",
-        )  # fmt: skip
-
-    figure = Exhibit(
+    figure = curves_exhibit(
         "together",
         "Curves together",
         f"Accuracy against {judged.unit} of training text, a panel per phenomenon, a line per curve: means over runs, "
         f"with single runs as small marks and {confidence:.0%} intervals over runs as bands. Choose a curve to "
-        "see it alone.",
-        charts={str(i): partial(draw, name) for i, name in enumerate(names)},
-        columns=4,
-        legend=groups,
+        "highlight it.",
+        curves,
+        partial(curves_together, curves, unit=judged.unit),
+        people,
     )
     shared = common_sizes(judged, curves)
+    heading = "Accuracy at common sizes"
     if shared.empty:
-        about = "The studies have no size in common, so that their accuracies can be compared along the curves only."
-        return [figure, Exhibit("common-sizes", "Accuracy at common sizes", about)]
-    table = Exhibit(
-        "common-sizes",
-        "Accuracy at common sizes",
-        "Means over the runs of a size, at the sizes that more than one study has. A dash: no run of that size.",
-        shared.rename(columns={"name": "phenomenon"}).drop(columns="level"),
-        cells={"size": as_it_is},
-        strong=tuple(i for i, level in enumerate(shared["level"]) if level == "overall"),
-    )
-    return [figure, table]
+        about = "The studies have no size in common, so their accuracies compare only along the curves."
+        return [figure, Exhibit("common-sizes", heading, about)]
+    about = "Means over the runs of a size, at the sizes of more than one study. A dash: no run of that size."
+    table = shared.rename(columns={"name": "phenomenon"}).drop(columns="level")
+    return [figure, Exhibit("common-sizes", heading, about, table)]
+
+
+def curves_exhibit(
+    name: str, heading: str, about: str, curves: Curves, draw: Callable[..., Chart], people: float | None = None
+) -> Exhibit:
+    """Return a panel per phenomenon, a line per curve; `draw`: figures.curves.curves_together with its options."""
+    units = curves.slopes.loc[curves.slopes["level"] != "paradigm", ["level", "name"]].drop_duplicates()
+    units = units.sort_values("level", key=lambda level: level != "overall", kind="stable")
+
+    def panel(unit: str, people: float | None, width: int | str) -> Chart:
+        return draw(unit, people=people, width=width, legend=width != "container")
+
+    charts = {
+        str(number): partial(panel, unit, people if unit == "overall" else None)
+        for number, unit in enumerate(map(str, units["name"]))
+    }
+    groups = [str(group) for group in curves.slopes["group"].unique()]
+    return Exhibit(name, heading, about, charts=charts, columns=4, legend=groups)
 
 
 def common_sizes(judged: Judgements, curves: Curves) -> pd.DataFrame:

@@ -1,9 +1,8 @@
 """Trajectories: accuracy over the words seen in training, repeats included; never in one fit with curves.
 
-A curve's points are runs of their own, independent of each other; those of a trajectory are one run at several moments,
-so no line is fitted here and nothing is said about slopes: each moment has its own interval over runs. Revisions of a
-Hugging Face model, over tokens seen, are drawn by the same chart, in the place of the curves
-(analysis/study/collect.py).
+The points of a curve are independent runs; those of a trajectory are one run at several moments, so no line is fitted
+and each moment has its own interval over runs. Revisions of a Hugging Face model, over tokens seen, are drawn by the
+same chart, in the place of the curves (analysis/study/collect.py).
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
@@ -23,9 +21,9 @@ from analysis.curves.units import units_of
 from analysis.curves.variance import weighted_squares
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import learning_curves
-from analysis.exhibits.figures.style import SIZE_LABEL, Chart
+from analysis.exhibits.figures.style import MOST_TICKS, Chart, size_axis
 from analysis.exhibits.sentences.curves import plural
-from analysis.exhibits.tables.text import as_it_is, count
+from analysis.exhibits.tables.text import count
 from analysis.measures.accuracies import means_of_paradigms
 from analysis.measures.methods import count_judgements
 from analysis.sections.section import Report, Section, contributes
@@ -36,7 +34,6 @@ from pairscale.errors import RunError
 from pairscale.sizes import written
 
 KEYS = ["group", "size", "level", "name"]
-TICKS = 8
 
 
 def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFrame:
@@ -131,31 +128,28 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
     rows = trajectories(points[points["level"] != "paradigm"], confidence)
     order = judged.runs.sort_values("sample_words", kind="stable")[["group", "size"]].drop_duplicates()
     cells = [(group, size) for group, size in order.itertuples(index=False) if _of(rows, group, size).any()]
-    place = {cell: number for number, cell in enumerate(cells)}
-    rank = pd.Series([place[cell] for cell in zip(rows["group"], rows["size"], strict=True)], index=rows.index)
+    rank = pd.Series([cells.index(cell) for cell in zip(rows["group"], rows["size"], strict=True)], index=rows.index)
     rows = rows.iloc[np.lexsort([rows["words_seen"], rows["name"], rows["level"] != "overall", rank])]
     table = rows[["name", "group", "size", "words_seen", "runs", "accuracy", "low", "high"]]
     runs, missing = points["run"].nunique(), len(judged.runs) - points["run"].nunique()
-    without = f" {plural(missing, 'run')} of this benchmark are not here: n-gram models are counted in one pass and "
-    without += "have no trajectory, and of others no snapshot was kept, or none was scored."
+    without = (
+        f" {plural(missing, 'run')} of this benchmark are missing: n-gram models are counted in one pass and have no "
+        "trajectory, and other runs kept no snapshot, or none was scored."
+    )
     seen = f"{judged.unit} seen"
     return Exhibit(
         "trajectories",
         "Trajectories over training",
-        f"Accuracy against the {judged.unit} that {plural(runs, 'run')} had read at moments of their training, repeats "
-        "included, a panel for each size. These are no learning curves and stand in no fit with them: the points of a "
-        "curve are runs that were each trained to their end on an amount of text of their own, those of a trajectory "
-        "the same runs at several moments, on the same text and from the same start, so they depend on each other, and "
-        f"no slope is given. Bands are {confidence:.0%} intervals over new runs at each moment (Wilson's limits with "
-        "Student's quantile), those of phenomena shown when one is chosen; few runs make them wide. "
-        "The last point is after the last step, where the model that "
-        f"other sections score may be an earlier one (recipe.export=best).{without if missing else ''}",
+        f"Accuracy of {plural(runs, 'run')} against the {judged.unit} seen at moments of their training, repeats "
+        "included, a panel for each size. These are not learning curves: the points of a curve are runs trained to "
+        "their end, each on its own text, whereas those of a trajectory are the same runs at several moments, on the "
+        "same text and from the same start. They depend on each other, so no slope is given. Bands are "
+        f"{confidence:.0%} intervals over new runs at each moment (Wilson's limits with Student's quantile), wide "
+        "where runs are few; those of a phenomenon show when it is chosen. The last point is after the last step; the "
+        f"model that other sections score may be an earlier one (recipe.export=best).{without if missing else ''}",
         table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen}),
-        cells={"curve": as_it_is, "size": as_it_is, seen: count, "runs": count},
-        charts={
-            f"panel-{number}": partial(_panel, rows, points, *cell, judged.unit) for number, cell in enumerate(cells)
-        },
-        strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
+        cells={seen: count},
+        charts={f"panel-{i}": partial(_panel, rows, points, cell, judged.unit) for i, cell in enumerate(cells)},
         folded=True,
     )
 
@@ -164,27 +158,23 @@ def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:
     return (rows["group"] == group) & (rows["size"] == size)
 
 
-def _panel(rows: pd.DataFrame, points: pd.DataFrame, group: str, size: str, unit: str, width: int | str) -> Chart:
+def _panel(rows: pd.DataFrame, points: pd.DataFrame, cell: tuple[str, str], unit: str, *, width: int | str) -> Chart:
     """Draw learning curves whose x is words seen; all panels have the same axes."""
-    named = f"{group}, {size}"
-    as_curves = {"words_seen": "words"}
+    named = ", ".join(cell)
     accuracies, runs = (
-        table.rename(columns=as_curves).assign(
-            group=np.where(_of(table, group, size), named, ""), pairs=ALL_PAIRS, phenomenon=""
+        table.rename(columns={"words_seen": "words"}).assign(
+            group=np.where(_of(table, *cell), named, ""), pairs=ALL_PAIRS, phenomenon=""
         )
         for table in (rows, points[points["level"] != "paradigm"])
     )
     shown = Curves(accuracies[accuracies["group"] == named], accuracies, runs)
     most, least = accuracies["words"].max(), accuracies["words"].min()
     doublings = int(np.log2(most / least)) + 1
-    ticks = [float(most / 2**k) for k in range(0, doublings, -(-doublings // TICKS))]
-    axis = alt.Axis(
-        values=ticks, labelExpr=SIZE_LABEL, title=f"{unit.capitalize()} seen in training, with repeats", grid=False
-    )
-    return learning_curves(shown, named, axis=axis, unit=unit, width=width)
+    ticks = [float(most / 2**k) for k in range(0, doublings, -(-doublings // MOST_TICKS))]
+    x = size_axis("words", accuracies["words"], unit, "seen in training, with repeats", ticks)
+    return learning_curves(shown, named, x=x, unit=unit, width=width)
 
 
 @contributes(60)
-def training(section: Section, report: Report) -> list[Exhibit]:
-    exhibit = trajectory_exhibit(report.study, section.judged, report.config.ties, report.confidence)
-    return [] if exhibit is None else [exhibit]
+def training(section: Section, report: Report) -> list[Exhibit | None]:
+    return [trajectory_exhibit(report.study, section.judged, report.config.ties, report.confidence)]

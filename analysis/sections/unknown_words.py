@@ -1,7 +1,7 @@
 """Effects of the vocabulary on judgements: ties, `<unk>`, and paradigms without pairs, by size of the text.
 
-An unequal number of `<unk>` decides a pair by what a model thinks of rare words, not of grammar; where the vocabulary
-grows with the sample that alone makes a slope. The curves on pairs without `<unk>` are in analysis/curves/fit.py.
+An unequal number of `<unk>` decides a pair by how likely rare words are, not by grammar; where the vocabulary grows
+with the sample, that alone makes a slope. The curves on pairs without `<unk>` are in analysis/curves/fit.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.curves import SLOPE_TITLE
-from analysis.exhibits.figures.style import GREY, MARGIN, ROWS, SIGNED_LABEL, Chart, group_looks, text_axis
+from analysis.exhibits.figures.curves import MARGIN, SLOPE_AXIS
+from analysis.exhibits.figures.dots import Dots, reference
+from analysis.exhibits.figures.style import Chart, looks, size_axis
 from analysis.exhibits.sentences.curves import unknown_words
-from analysis.exhibits.tables.text import as_it_is, count, per_cent_text, slope_text, title
+from analysis.exhibits.tables.text import per_cent_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
@@ -69,45 +70,30 @@ def vocabulary_exhibits(judged: Judgements, curves: Curves) -> list[Exhibit]:
 def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
     unknown = bool((effects["unk"] > 0).any())
     known = [name for name in SHARES if effects[name].notna().any() and (unknown or name == "ties")]
-    table = effects[["group", "size", "runs", *known]].rename(columns={"group": "curve", **SHARES})
     about = ""
     if "unequal_unk" in known:
         about = (
-            " Where one sentence of a pair holds more <unk> than the other, what decides is how likely unknown words "
-            "are, not grammar; where both sentences become the same string, the scores tie. Where the vocabulary is "
-            "fitted on the sample, both shares fall as the text grows, which alone makes a slope."
+            " Where one sentence of a pair holds more <unk> than the other, the likelihood of unknown words decides, "
+            "not grammar; where both sentences become the same string, the scores tie. With a vocabulary fitted on the "
+            "sample, both shares fall as the text grows, which alone makes a slope."
         )
     drawn = unknown and effects.groupby("group")["words"].nunique().max() > 1
     return Exhibit(
         "vocabulary",
         "Unknown words and ties",
         f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}{about}",
-        table,
-        cells={
-            "curve": as_it_is,
-            "size": as_it_is,
-            "runs": count,
-            **dict.fromkeys(SHARES.values(), partial(per_cent_text, digits=2)),
-        },
-        charts={name: partial(_share_panel, effects, name, judged.unit) for name in known} if drawn else {},
+        effects[["group", "size", "runs", *known]].rename(columns={"group": "curve", **SHARES}),
+        cells=dict.fromkeys(SHARES.values(), partial(per_cent_text, digits=2)),
+        charts={name: partial(share_chart, effects, name, judged.unit) for name in known} if drawn else {},
     )
 
 
-def _share_panel(effects: pd.DataFrame, name: str, unit: str, width: int | str) -> Chart:
-    return share_chart(effects.assign(share=effects[name]), SHARES[name], unit=unit, width=width)
-
-
-def share_chart(rows: pd.DataFrame, what: str, *, unit: str, width: int | str, height: int = 200) -> Chart:
-    """Return a share of pairs (column share; `what` it is of) against training text in `unit`s, a line per group."""
-    rows = rows[["group", "size", "words", "runs", "share"]]
-    sizes = sorted(rows["words"].unique())
-    colour, shape = group_looks(list(rows["group"].unique()))
-    x = alt.X(
-        "words:Q",
-        scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=text_axis(sizes, unit),
-    )
-    axis = alt.Axis(title=f"{what[:1].upper()}{what[1:]}", format="~%", tickCount=5)
+def share_chart(effects: pd.DataFrame, name: str, unit: str, *, width: int | str) -> Chart:
+    """Draw a share of pairs (a column of SHARES) against training text in `unit`s, a line per group."""
+    rows = effects[["group", "size", "words", "runs"]].assign(share=effects[name])
+    colour, shape = looks(list(rows["group"].unique()))
+    x = size_axis("words", rows["words"], unit)
+    axis = alt.Axis(title=f"{SHARES[name][:1].upper()}{SHARES[name][1:]}", format="~%", tickCount=5)
     y = alt.Y("share:Q", scale=alt.Scale(zero=True), axis=axis)
     tooltip = [alt.Tooltip("group:N"), alt.Tooltip("size:N"), alt.Tooltip("share:Q", format=".2%"), "runs:Q"]
     base = alt.Chart(rows)
@@ -115,7 +101,7 @@ def share_chart(rows: pd.DataFrame, what: str, *, unit: str, width: int | str, h
         base.mark_line(strokeWidth=2).encode(x, y, colour),
         base.mark_point(filled=True, size=50, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=width, height=height)
+    return alt.layer(*layers).properties(width=width, height=200)
 
 
 def _slopes(rows: pd.DataFrame) -> Exhibit:
@@ -128,42 +114,28 @@ def _slopes(rows: pd.DataFrame) -> Exhibit:
     return Exhibit(
         "without-unk",
         "Slopes without unknown words",
-        "Accuracy gained per doubling of the text, with intervals: on all pairs, and on those that hold no <unk> in "
-        "any of the runs compared. In the figure, filled marks are all pairs, hollow ones pairs without <unk>.",
+        "Accuracy gained per doubling of the text, with intervals: on all pairs (filled marks), and on those without "
+        "<unk> in any of the runs compared (hollow marks).",
         table,
-        cells={"curve": as_it_is, "pairs left": as_it_is,
-               **dict.fromkeys(("slope", "low", "high", "without <unk>", "from", "to"), slope_text)},
-        charts={"slopes": lambda width: slopes_chart(rows, width=width)},
-        strong=tuple(np.flatnonzero(rows["level"] == "overall").tolist()),
+        cells=dict.fromkeys(("slope", "low", "high", "without <unk>", "from", "to"), slope_text),
+        charts={"slopes": partial(slopes_chart, rows)},
         folded=True,
-    )  # fmt: skip
+    )
 
 
 def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
-    """Return two slopes a phenomenon and group, tied by a line; `rows` as of `slopes_without_unk`."""
-    shown = rows[["group", "name", "slope", "slope_free"]].assign(name=rows["name"].map(title), zero=0.0)
-    order = list(shown.groupby("name")["slope"].mean().sort_values(ascending=False).index)
-    groups = list(shown["group"].unique())
-    colour, shape = group_looks(groups)
-    y = alt.Y(
-        "name:N",
-        sort=order,
-        axis=ROWS,
-    )
-    offset = alt.YOffset("group:N", sort=groups)
-    axis = alt.Axis(title=SLOPE_TITLE, labelExpr=SIGNED_LABEL, tickCount=6)
-    tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N"),
-               alt.Tooltip("slope:Q", format="+.4f", title="all pairs"),
-               alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>")]  # fmt: skip
-    base = alt.Chart(shown)
-    marks = {filled: base.mark_point(filled=filled, size=55, opacity=1, strokeWidth=1.6) for filled in (True, False)}
-    layers = [
-        base.mark_rule(color=GREY).encode(x=alt.X("zero:Q", axis=axis, scale=MARGIN)),
-        base.mark_rule(strokeWidth=1.6).encode(alt.X("slope:Q"), alt.X2("slope_free:Q"), y, offset, colour),
-        marks[True].encode(alt.X("slope:Q"), y, offset, colour, shape, tooltip=tooltip),
-        marks[False].encode(alt.X("slope_free:Q"), y, offset, colour, shape, tooltip=tooltip),
+    """Draw two slopes for each phenomenon and group, joined by a line; `rows`: of `slopes_without_unk`."""
+    shown = rows[["group", "name", "slope", "slope_free"]].assign(name=rows["name"].map(title))
+    dots = Dots(shown, list(shown.groupby("name")["slope"].mean().sort_values(ascending=False).index))
+    tooltip = [
+        alt.Tooltip("name:N", title="phenomenon"),
+        alt.Tooltip("group:N"),
+        alt.Tooltip("slope:Q", format="+.4f", title="all pairs"),
+        alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>"),
     ]
-    return alt.layer(*layers).properties(width=width, height=len(order) * (10 + 12 * len(groups)))
+    points = dots.points(alt.X("slope:Q", axis=SLOPE_AXIS, scale=MARGIN), tooltip)
+    hollow = dots.points(alt.X("slope_free:Q"), tooltip, filled=False)
+    return dots.chart(reference(0), dots.lines("slope", "slope_free"), points, hollow, width=width)
 
 
 @contributes(30)
@@ -171,26 +143,26 @@ def words_unknown(section: Section, report: Report) -> list[Exhibit]:
     return vocabulary_exhibits(section.judged, section.curves)
 
 
+@contributes(90, from_files=True)
+def unavailable(section: Section, report: Report) -> list[Exhibit]:
+    return unavailable_exhibits(report.study, section.judged)
+
+
 def unavailable_exhibits(study: Study, judged: Judgements) -> list[Exhibit]:
-    """List the paradigms of generated pairs for which a vocabulary leaves none: how many runs lack them, and why."""
-    missing: dict[str, list[str]] = {}
+    """List the paradigms of generated pairs for which a vocabulary leaves none: in how many runs, and why."""
+    reasons: dict[str, list[str]] = {}
     for run in judged.runs.index:
         if run in study.folders:
             for paradigm, reason in read_unavailable(study.folders[run].scores(judged.label)).items():
-                missing.setdefault(paradigm, []).append(reason)
-    if not missing:
+                reasons.setdefault(paradigm, []).append(reason)
+    if not reasons:
         return []
     table = pd.DataFrame(
-        [(paradigm, len(reasons), reasons[0]) for paradigm, reasons in sorted(missing.items())],
+        [(paradigm, len(texts), texts[0]) for paradigm, texts in sorted(reasons.items())],
         columns=["paradigm", "runs", "reason"],
     )
     about = (
-        f"Of {judged.label}: fewer than 200 different pairs of these paradigms can be made of the words that samples "
-        f"hold often enough, so none is scored, in so many of the {len(judged.runs)} runs."
+        f"Paradigms of {judged.label} for which the words that samples hold often enough make fewer than 200 different "
+        f"pairs, so that none is scored: how many of the {len(judged.runs)} runs lack them."
     )
-    return [Exhibit("unavailable", "Paradigms without pairs", about, table, cells={"runs": count, "reason": as_it_is})]
-
-
-@contributes(90)
-def unavailable(section: Section, report: Report) -> list[Exhibit]:
-    return unavailable_exhibits(report.study, section.judged) if report.from_files else []
+    return [Exhibit("unavailable", "Paradigms without pairs", about, table)]

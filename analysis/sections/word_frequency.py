@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.methods import HEIGHT, domain, named_lines
+from analysis.exhibits.figures.dots import numbers
+from analysis.exhibits.figures.methods import named_lines
 from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart
-from analysis.exhibits.tables.text import as_it_is, count, short_text
+from analysis.exhibits.tables.text import count
 from analysis.measures.items import largest_size
 from analysis.measures.word_frequency import (
     MOST_SENTENCES,
@@ -25,6 +26,7 @@ from analysis.measures.word_frequency import (
     pair_words,
 )
 from analysis.published import published_file
+from analysis.sections.methods import binned_exhibit
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
@@ -38,8 +40,8 @@ WORDS = {"climp": "jieba"}  # benchmarks that have these sections, and what thei
 def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exhibit]:
     """Show the benchmark's words in its runs' samples, and accuracy by their frequency at the largest sizes.
 
-    `store`: paths.store. One run of each size, and all of the largest, are looked at; where the text is not in the
-    store, one exhibit says so.
+    `store`: paths.store. Reads one run of each size, and all of the largest; without their text in the store, a single
+    exhibit says so.
     """
     benchmark = judged.label.partition("+")[0]
     if benchmark not in WORDS or judged.of_paradigms or judged.unit == "tokens":
@@ -48,16 +50,15 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
     at_largest = judged.runs[largest_size(judged.runs)]
     samples = judged.runs["manifest"].map(_sample)
     manifests = {str(run): manifest for run, manifest in judged.runs["manifest"].items()}
-    wanted = dict.fromkeys([*judged.runs.drop_duplicates("size").index, *at_largest.index])
     counted: dict[str, Counts] = {}
     try:
-        for run in wanted:
+        for run in dict.fromkeys([*judged.runs.drop_duplicates("size").index, *at_largest.index]):
             if samples[run] not in counted:
                 counted[samples[run]] = sample_counts(
                     study.config[run], manifests[run], Path(store), reference, MOST_SENTENCES
                 )
     except StoreError as error:
-        about = f"Not made, as the text that the runs were trained on is needed (paths.store={store}): {error}."
+        about = f"Missing, as it needs the text that the runs were trained on (paths.store={store}): {error}."
         return [Exhibit("frequency", _HEADING, about)]
     items, _ = read_items(study.folders[judged.runs.index[0]].scores(judged.label))
     keys = ["paradigm", "pair_id"]
@@ -67,16 +68,22 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
     for run in at_largest.index:
         outcome = judged.outcome[judged.runs.index.get_loc(run)]
         by_run[str(run)] = frequencies[samples[run]], np.asarray(outcome, dtype=np.float64)
-    vocabulary = sorted(
-        {word for words_of_pair in pairs["all"] for word in words_of_pair}
-        | {word for words_of_pair in pairs["bad"] for word in words_of_pair}
-    )
+    vocabulary = sorted({word for side in ("all", "bad") for words in pairs[side] for word in words})
     of_sizes = judged.runs.drop_duplicates("size").sort_values("sample_words")["size"]
     by_size = {str(size): counted[samples[str(run)]] for run, size in of_sizes.items()}
-    return [_vocabulary(vocabulary, by_size), _accuracy(accuracy_by_frequency(at_largest, by_run))]
+    accuracies = accuracy_by_frequency(at_largest, by_run)
+    by_frequency = binned_exhibit("frequency-accuracy", _BY_FREQUENCY, _BINS, accuracies, PREDICTORS, log=PREDICTORS)
+    return [_vocabulary(vocabulary, by_size), by_frequency]
 
 
-_HEADING = "How frequent the words are"
+_HEADING = "Word frequency"
+_BY_FREQUENCY = "Accuracy by word frequency"
+_BINS = (
+    "Accuracy at each curve's largest size by the frequency of words in each run's own training text: of the rarest "
+    "word of the good sentence, of the rarest word that the bad one lacks, and the ratio of that to the frequency of "
+    "the bad sentence's own rarest. Ten quantile bins within each paradigm; bands: 95% intervals over pairs. Pairs "
+    "that differ in order alone are in the first panel only. The paper has no such figure."
+)
 
 
 def _sample(manifest: dict[str, Any]) -> str:
@@ -93,53 +100,21 @@ def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
            if counts.sentences < counts.of_sentences]  # fmt: skip
     about = (
         f"How many of the {len(vocabulary):,} different words (jieba) of the benchmark's sentences are among the most "
-        "frequent words of the text that was trained on, a sample of each size. The paper compares the vocabulary that "
-        "its sentences were made from with the Chinese Internet Corpus (Xiang et al. 2021, section 3.2 and figure 1): "
-        f"{known['words']:,} of {known['of']:,} words are within the {known['rank']:,} most frequent. Not in the text "
-        f"at all: {', '.join(f'{n:,} at {size}' for n, size in zip(missing, counted, strict=True))}."
-        + (f" Counted were {', '.join(cut)}." if cut else "")
+        "frequent words of the training text, for a sample of each size. The paper compares the vocabulary behind its "
+        "sentences with the Chinese Internet Corpus (Xiang et al. 2021, section 3.2 and figure 1): "
+        f"{known['words']:,} of {known['of']:,} words are among the {known['rank']:,} most frequent. Absent from the "
+        f"text: {', '.join(f'{n:,} at {size}' for n, size in zip(missing, counted, strict=True))}."
+        + (f" Only {', '.join(cut)} were counted." if cut else "")
     )
     return Exhibit(
         "frequency",
         _HEADING,
         about,
         rows.rename(columns={"rank": "most frequent"}),
-        cells={"text": as_it_is, "most frequent": count, "words": count},
-        charts={"ranks": lambda width: rank_chart(rows, theirs, width=width)},
+        cells={"most frequent": count},
+        charts={"ranks": partial(rank_chart, rows, theirs)},
         folded=True,
     )
-
-
-def _accuracy(rows: pd.DataFrame) -> Exhibit:
-    table = rows[["group", "predictor", "x", "judgements", "accuracy", "low", "high"]]
-    return Exhibit(
-        "frequency-accuracy",
-        "Accuracy by word frequency",
-        "Accuracy at each curve's largest size by how frequent words are in each run's own training text: the rarest "
-        "word of the good sentence, the rarest of those that the bad one lacks, and how much more frequent that is "
-        "than the bad sentence's own. Ten bins of quantiles within each paradigm; bands: 95% intervals over pairs. "
-        "Pairs that differ in order alone are in the first panel only. The paper has no such figure.",
-        table.rename(columns={"group": "curve", "x": "median"}),
-        cells={"curve": as_it_is, "predictor": as_it_is, "median": short_text, "judgements": count},
-        charts={name: partial(_panel, rows, name) for name in PREDICTORS if name in set(rows["predictor"])},
-        folded=True,
-    )
-
-
-def _panel(rows: pd.DataFrame, name: str, width: int | str) -> Chart:
-    return frequency_chart(rows, name, width=width)
-
-
-def frequency_chart(accuracies: pd.DataFrame, predictor: str, *, width: int | str = 300) -> Chart:
-    """Return accuracy over a frequency, a line per group; `accuracies`: accuracy_by_frequency, all predictors."""
-    rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
-    label = PREDICTORS[predictor]
-    axis = alt.Axis(title=label[:1].upper() + label[1:], format="~g", tickCount=5, grid=False)
-    x = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
-    tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.3g", title=predictor),
-               *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("accuracy", "low", "high")),
-               alt.Tooltip("judgements:Q", format=",")]  # fmt: skip
-    return named_lines(rows, x, domain(accuracies), width, HEIGHT, tooltip)
 
 
 def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str = 420) -> Chart:
@@ -151,20 +126,23 @@ def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str 
     shown = named.assign(low=named["accuracy"], high=named["accuracy"])
     axis = alt.Axis(title="Most frequent words of the text", format="~s", grid=False)
     x = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
-    tooltip = [alt.Tooltip("name:N", title="text"), alt.Tooltip("at:Q", format=",", title="most frequent"),
-               alt.Tooltip("words:Q", format=","), alt.Tooltip("accuracy:Q", format=".3f", title="share")]  # fmt: skip
-    theirs = pd.DataFrame({"at": published["rank"], "accuracy": published["words"] / published["of"],
-                           "told": published["text"] + " (paper)"})  # fmt: skip
+    tooltip = [
+        alt.Tooltip("name:N", title="text"),
+        alt.Tooltip("at:Q", format=",", title="most frequent"),
+        *numbers("words", form=","),
+        alt.Tooltip("accuracy:Q", format=".3f", title="share"),
+    ]
+    shares, labels = published["words"] / published["of"], published["text"] + " (paper)"
+    theirs = pd.DataFrame({"at": published["rank"], "accuracy": shares, "label": labels})
     at = alt.Chart(theirs).encode(x=x, y=alt.Y("accuracy:Q"))
     beside = [
         at.mark_point(shape="diamond", size=90, filled=False, strokeWidth=1.6, color=GREY),
-        at.mark_text(align="left", dx=9, dy=-6, fontSize=10, color=TEXT_GREY).encode(text="told:N"),
+        at.mark_text(align="left", dx=9, dy=-6, fontSize=10, color=TEXT_GREY).encode(text="label:N"),
     ]
     share = alt.Axis(title="Share of the benchmark's words", format=".1f", tickCount=6, tickMinStep=0.1)
-    return named_lines(shown, x, (0.0, 1.0), width, HEIGHT, tooltip, beside, share)
+    return named_lines(shown, x, (0.0, 1.0), tooltip, beside, share).properties(width=width)
 
 
-@contributes(80)
+@contributes(80, from_files=True)
 def word_frequency(section: Section, report: Report) -> list[Exhibit]:
-    store = report.config.paths.store
-    return frequency_exhibits(report.study, section.judged, store) if report.from_files else []
+    return frequency_exhibits(report.study, section.judged, report.config.paths.store)

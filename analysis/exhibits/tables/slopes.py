@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -24,14 +23,13 @@ from analysis.exhibits.tables.text import (
 from analysis.published import published_file
 from pairscale.files import write_text
 
-# The published model whose architecture a model has, by the first part of its name.
-_ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}
+_ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}  # published models, by the first part of a model's name
 MIN_WIDTH = 24  # characters of the column that names phenomena and groups
 TWO_SIZES = "two sizes: a difference, not a curve"
 
 
 def architecture(model: str) -> str | None:
-    """Return the published model with the architecture of ours: "lstm_tiny" -> "LSTM"; or None."""
+    """Return the published model of the same architecture: "lstm_tiny" -> "LSTM"; or None."""
     return _ARCHITECTURES.get(model.partition("_")[0])
 
 
@@ -51,9 +49,8 @@ def with_published(slopes: pd.DataFrame, runs: pd.DataFrame, benchmark: str) -> 
 def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon") -> pd.DataFrame:
     """Return one row per group and unit of `level`, overall first: name, group, accuracy at each size, slope, ...
 
-    Columns "accuracy 125k" and so on go by size; the rest are those of Curves.slopes, and of `with_published` where it
-    has them. Rows go by group, then from the steepest to the shallowest. Two sizes are a difference, not a curve: their
-    r2 and rank are NaN, and the note says so.
+    The columns are "accuracy 125k" and so on by size, and those of Curves.slopes and `with_published`. Rows are sorted
+    by group, then from the steepest to the shallowest. Two sizes are a difference, not a curve: r2 and rank are NaN.
     """
     chosen = two_sizes_noted(curves.slopes)
     chosen = chosen[(chosen["pairs"] == pairs) & chosen["level"].isin(["overall", level])]
@@ -73,7 +70,7 @@ def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon
 
 
 def two_sizes_noted(slopes: pd.DataFrame) -> pd.DataFrame:
-    """Blank what two sizes cannot have (r2, ranks) in Curves.slopes, and note it."""
+    """Blank r2 and ranks of two sizes in Curves.slopes, and note it."""
     two = slopes["sizes"] == 2
     blank = {name: slopes[name].mask(two) for name in ("r2", "rank", "rank_low", "rank_high") if name in slopes}
     notes = slopes["note"].where(slopes["note"] == "", slopes["note"] + "; ")
@@ -81,80 +78,66 @@ def two_sizes_noted(slopes: pd.DataFrame) -> pd.DataFrame:
 
 
 def slope_name(table: pd.DataFrame) -> str:
-    """Return the name of the column of slopes: two sizes are a difference."""
+    """Return the name of the column of slopes; two sizes have a difference."""
     return "difference per doubling" if (table["sizes"] == 2).all() else "slope"
+
+
+def _cells(table: pd.DataFrame, sizes: Sequence[str], confidence: float) -> dict[str, list[str]]:
+    """Return columns of text of a `slope_table`, with the accuracies at `sizes` alone."""
+    digits = table_digits(table["low"], table["high"])
+    limits = zip(table["low"], table["high"], strict=True)
+    cells = {
+        **{size.removeprefix("accuracy "): [*map(accuracy_text, table[size])] for size in sizes},
+        slope_name(table): [slope_text(slope, digits=digits) for slope in table["slope"]],
+        f"{confidence:.0%} interval": [interval_text(low, high, digits=digits) for low, high in limits],
+        "R2": [*map(accuracy_text, table["r2"])],
+        "rank": [rank_text(row) for _, row in table.iterrows()],
+    }
+    if "published_slope" in table and table["published_slope"].notna().any():
+        cells["published"] = [slope_text(slope, dash="") for slope in table["published_slope"]]
+    return cells
+
+
+def _sizes(table: pd.DataFrame) -> list[str]:
+    return [str(column) for column in table if str(column).startswith("accuracy ")]
 
 
 def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str, confidence: float) -> None:
     """Write a `slope_table` for a paper (booktabs): accuracies, slope, interval, R2, rank and the published slope."""
-    digits = table_digits(table["low"], table["high"])
-    sizes = [str(column) for column in table if str(column).startswith("accuracy ")]
-    published = "published_slope" in table and bool(table["published_slope"].notna().any())
-    columns: list[tuple[str, Callable[[pd.Series], str]]] = [
-        ("Phenomenon", lambda row: latex_escape(title(row["name"])))
-    ]
-    for size in sizes:
-        columns.append((latex_escape(size.removeprefix("accuracy ")), partial(_accuracy_of, column=size)))
-    slope = slope_name(table).capitalize()
-    columns.append((slope, lambda row: latex_number(slope_text(row["slope"], digits=digits))))
-    interval = f"{confidence:.0%} interval".replace("%", "\\%")
-    columns.append((interval, lambda row: latex_number(interval_text(row["low"], row["high"], digits=digits))))
-    columns.append(("$R^2$", lambda row: accuracy_text(row["r2"])))
-    columns.append(("Rank", rank_text))
-    if published:
-        columns.append(("Published", lambda row: latex_number(slope_text(row["published_slope"], dash=""))))
-    blocks = [
-        (str(group), [[cell(row) for _, cell in columns] for _, row in rows.iterrows()])
-        for group, rows in table.groupby("group", sort=False)
-    ]
-    write_text(path, latex_table([header for header, _ in columns], blocks, caption, label))
-
-
-def _accuracy_of(row: pd.Series, column: str) -> str:
-    return accuracy_text(row[column])
+    cells = _cells(table, _sizes(table), confidence)
+    head = ["$R^2$" if name == "R2" else latex_escape(name[:1].upper() + name[1:]) for name in cells]
+    blocks: dict[str, list[list[str]]] = {}
+    for group, name, *texts in zip(table["group"], table["name"], *cells.values(), strict=True):
+        blocks.setdefault(str(group), []).append([latex_escape(title(name)), *map(latex_number, texts)])
+    write_text(path, latex_table(["Phenomenon", *head], [*blocks.items()], caption, label))
 
 
 _STYLES = {"rises": "green", "falls": "red", "": "dim"}
 
 
 def terminal_table(table: pd.DataFrame, heading: str, confidence: float) -> Table:
-    """Return a `slope_table` for the terminal: green is above 0, red below, dim neither."""
-    sizes: Sequence[str] = [str(column) for column in table if str(column).startswith("accuracy ")]
-    ends = list(dict.fromkeys([*sizes[:1], *sizes[-1:]]))
-    published = "published_slope" in table and bool(table["published_slope"].notna().any())
-    digits = table_digits(table["low"], table["high"])
-    slope = slope_name(table)
+    """Return a `slope_table` for a terminal of 80 columns or more: green is above 0, red below, dim neither."""
+    sizes, slope = _sizes(table), slope_name(table)
+    cells = _cells(table, list(dict.fromkeys([*sizes[:1], *sizes[-1:]])), confidence)
+    if table["r2"].isna().all():
+        del cells["R2"], cells["rank"]
     meaning = "accuracy per doubling of the text" if slope == "slope" else "two sizes only, no curve"
-    caption = f"{slope}: {meaning}" + ("; paper: Warstadt et al. 2020" if published else "")
-    # Narrow enough for a terminal of 80 columns.
-    output = Table(
-        title=Text(heading),
-        title_justify="left",
-        caption=Text(caption),
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    output.padding, output.header_style = (0, 1, 0, 0), "bold"
-    # As wide as the names of phenomena: a group's name may be long, and goes on in further lines.
-    output.add_column(
-        "phenomenon", width=1 + max(MIN_WIDTH, *(len(title(name)) for name in table["name"])), overflow="fold"
-    )
-    for size in ends:
-        output.add_column(size.removeprefix("accuracy ").replace(" ", "\n"), justify="right", no_wrap=True)
-    numbers = [slope.replace(" ", "\n"), f"{confidence:.0%} interval"]
-    numbers += ["R2", "rank"] if table["r2"].notna().any() else []
-    for name in (*numbers, *(["paper"] if published else [])):
-        output.add_column(name, justify="right", no_wrap=True)
-    for group, rows in table.groupby("group", sort=False):
-        output.add_row()
-        output.add_row(Text(str(group), style="bold"))
-        for _, row in rows.iterrows():
-            look = _STYLES[direction(row["low"], row["high"])]
-            cells = [f" {title(row['name'])}", *(accuracy_text(row[size]) for size in ends)]
-            slope_cell = Text(slope_text(row["slope"], digits=digits), look)
-            others = [interval_text(row["low"], row["high"], digits=digits)]
-            others += [accuracy_text(row["r2"]), rank_text(row)] if "R2" in numbers else []
-            others += [slope_text(row["published_slope"], dash="")] if published else []
-            output.add_row(*map(Text, cells), slope_cell, *map(Text, others))
+    caption = f"{slope}: {meaning}" + ("; paper: Warstadt et al. 2020" if "published" in cells else "")
+    output = Table(title=Text(heading), title_justify="left", caption=Text(caption), caption_justify="left")
+    output.box, output.pad_edge, output.padding, output.header_style = None, False, (0, 1, 0, 0), "bold"
+    # As wide as the names of phenomena; a group's longer name goes on in further lines.
+    width = 1 + max(MIN_WIDTH, *(len(title(name)) for name in table["name"]))
+    output.add_column("phenomenon", width=width, overflow="fold")
+    for name in cells:
+        head = name if "interval" in name else name.replace("published", "paper").replace(" ", "\n")
+        output.add_column(head, justify="right", no_wrap=True)
+    columns = [table[name] for name in ("group", "name", "low", "high")]
+    shown = None
+    for group, name, low, high, *texts in zip(*columns, *cells.values(), strict=True):
+        if group != shown:
+            shown = group
+            output.add_row()
+            output.add_row(Text(str(group), style="bold"))
+        styles = [_STYLES[direction(low, high)] if column == slope else "" for column in cells]
+        output.add_row(Text(f" {title(name)}"), *map(Text, texts, styles))
     return output

@@ -23,7 +23,7 @@ from analysis.measures.methods import (
     score_files,
     shuffled_paradigms,
 )
-from analysis.sections.methods import _attractors
+from analysis.sections.methods import attractors
 from analysis.study.collect import collect
 from eval.benchmarks.load import load_benchmark
 from eval.published import read_published
@@ -176,7 +176,7 @@ def test_a_damaged_file_is_one_line(study):
         count_judgements(score_files(study, "blimp"), "wrong")
 
 
-def test_attractors_are_of_the_best_template_and_of_all_three_kinds():
+def testattractors_are_of_the_best_template_and_of_all_three_kinds():
     """Figure 4 of Ide et al. 2024: conditions of Warstadt et al. 2020, each a paradigm here."""
     paradigms = {
         "regular_plural_subject_verb_agreement_1": 0.9,
@@ -195,14 +195,14 @@ def test_attractors_are_of_the_best_template_and_of_all_three_kinds():
     found = accuracy_by_attractor(counted).set_index(["method", "condition"])["accuracy"]
     assert found["lp"].to_dict() == pytest.approx({"no attractor": 0.9, "relational noun": 0.8, "relative clause": 0.4})
     assert found["in_template_lp", "relative clause"] == pytest.approx(0.35)
-    exhibit = _attractors(counted, pd.Series({"r": "lstm_tiny"}))
+    exhibit = attractors(counted, pd.Series({"r": "lstm_tiny"}))
     table = exhibit.table.set_index(["method", "curve"])
     assert table.loc[("lp", "lstm_tiny"), "loss"] == pytest.approx(0.3)
     assert list(exhibit.charts) == ["lp", "in_template_lp"]
     assert accuracy_by_attractor(counted[counted["paradigm"] != "distractor_agreement_relative_clause"]).empty
-    assert _attractors(counted[counted["method"] == "lp"], pd.Series({"r": "lstm_tiny"})) is None
+    assert attractors(counted[counted["method"] == "lp"], pd.Series({"r": "lstm_tiny"})) is None
     two_prefix = counted[(counted["method"] == "lp") & (counted["paradigm"] == "wh_island")].assign(method="two_prefix")
-    exhibit = _attractors(pd.concat([counted, two_prefix]), pd.Series({"r": "lstm_tiny"}))
+    exhibit = attractors(pd.concat([counted, two_prefix]), pd.Series({"r": "lstm_tiny"}))
     assert exhibit.table.equals(table.reset_index()), "a method that judges none of these paradigms is left out"
 
 
