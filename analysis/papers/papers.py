@@ -135,7 +135,6 @@ def _blimp(accuracies: pd.DataFrame) -> list[Exhibit]:
             "Accuracy by phenomenon, means over its paradigms; overall the mean over all 67. People are single persons "
             "who chose one of two sentences.",
             phenomenon_table(accuracies),
-            strong=(0,),
         ),
         people_exhibit(accuracies),
         correlation_exhibit(

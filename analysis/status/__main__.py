@@ -1,4 +1,4 @@
-"""`python -m analysis.status study=NAME`: how far a study is; with remove=... it removes runs of it."""
+"""The status command: `python -m analysis.status study=NAME`, with remove=... to remove runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pairscale.errors import ConfigError, RunError
 
 
 def run(config: AnalysisConfig) -> None:
-    """Print how far `config.study` is, or remove what `config.remove` names.
+    """Print the status of `config.study`, or remove the runs that `config.remove` names.
 
-    Raises ConfigError without a study, RunError where there is nothing of it, and as `remove_runs`.
+    Raises ConfigError without a study, RunError for one without runs, and the errors of `remove_runs`.
     """
     runs = Path(config.paths.runs)
     if config.study is None:
@@ -29,7 +29,7 @@ def run(config: AnalysisConfig) -> None:
     requested = asked_runs(runs, config.study)
     states = run_states(runs / config.study, requested)
     if not states:
-        raise RunError(f"study={config.study}: no experiment of that name, and no run in {runs / config.study}")
+        raise RunError(f"study={config.study}: no such experiment, and no run in {runs / config.study}")
     console = Console(highlight=False)
     if config.remove is not None:
         chosen = selected(runs / config.study, states, config.remove)
@@ -37,7 +37,7 @@ def run(config: AnalysisConfig) -> None:
             console.print(text, soft_wrap=True, markup=False)
         if confirmed(config.yes):
             remove_runs(runs / config.study, chosen, config.remove == STUDY)
-            console.print("removed; corpora in the store and reports stay")
+            console.print("removed; the store and reports remain")
         else:
             console.print("nothing removed")
         return
@@ -50,7 +50,7 @@ def run(config: AnalysisConfig) -> None:
         if state.run in requested and not _is_complete(state, requested[state.run])
     ]
     for command in commands_of(incomplete):
-        console.print(f"to go on: {as_typed(command)}", soft_wrap=True, markup=False)
+        console.print(f"to continue: {as_typed(command)}", soft_wrap=True, markup=False)
 
 
 def _is_complete(state: RunState, requested: RequestedRun) -> bool:

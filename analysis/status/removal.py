@@ -1,7 +1,7 @@
-"""Removal of a study's runs: one, those whose training failed, those that never began, or all of the study.
+"""Removal of a study's runs: one, those whose training failed, those that never began, or all.
 
-A run is removed with its line in the grid, so that nothing counts it as missing afterwards. Nothing outside of the
-study's folder is touched: corpora in the store and reports stay.
+A run is removed with its line in the grid, so that it does not count as missing afterwards. Nothing outside the study's
+folder is touched: the store and reports remain.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunS
         runs = [state for state in states if remove in (state.run, state.name, state.run.rpartition("-")[2])]
     if remove == ALL_FAILED and not runs and (unscored := sum(state.state == UNSCORED for state in states)):
         raise ConfigError(
-            f"remove={remove}: training failed in no run of study={folder.name}; {unscored} that are trained, and "
-            "whose scoring failed, are not removed so (remove=RUN removes one, with its weights)"
+            f"remove={remove}: training failed in no run of study={folder.name}; {unscored} whose scoring failed are trained "
+            "(remove=RUN removes one, with its weights)"
         )
     if not runs:
         raise ConfigError(
@@ -47,7 +47,7 @@ def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunS
 
 
 def training_failed(run: Path) -> bool:
-    """True if a run's training ended with an error; not where its files are damaged, or only its scoring failed."""
+    """True if a run's training ended with an error; False if its files are damaged, or only its scoring failed."""
     try:
         return RunFolder(run).read_manifest().get("status") == FAILED
     except RunError:
@@ -57,51 +57,53 @@ def training_failed(run: Path) -> bool:
 def described(folder: Path, runs: Sequence[RunState], remove: str) -> list[str]:
     """Return lines that describe what would be removed."""
     size = sum(run.bytes for run in runs) / 2**20
-    what = f"all of study={folder.name}, " if remove == STUDY else ""
-    lines = [f"remove {what}{len(runs)} run{'s' if len(runs) > 1 else ''}, {size:,.0f} MiB, from {folder}:"]
+    study = f"all of study={folder.name}, " if remove == STUDY else ""
+    lines = [f"remove {study}{_counted(len(runs), 'run')}, {size:,.0f} MiB, from {folder}:"]
     lines += [f"  {run.name} ({run.state}): {_contents(folder / run.run, run)}" for run in runs[:20]]
     return lines + ([f"  and {len(runs) - 20} more"] if len(runs) > 20 else [])
 
 
-def _contents(folder: Path, run: RunState) -> str:
-    """Describe what would be lost with a run: its weights, checkpoints, snapshots and scores."""
+def _contents(path: Path, run: RunState) -> str:
+    """List the contents of a run: its weights, checkpoints, snapshots and scores."""
     if run.state == MISSING:
         return "only its line of the grid"
-    there = RunFolder(folder)
+    folder = RunFolder(path)
     parts = []
-    if there.weights.exists() or there.ngrams.exists():
-        unfinished = run.state == STOPPED or (run.state == BROKEN and training_failed(folder))
+    if folder.weights.exists() or folder.ngrams.exists():
+        unfinished = run.state == STOPPED or (run.state == BROKEN and training_failed(path))
         parts.append("weights of unfinished training" if unfinished else "trained weights")
     elif run.trained:
-        parts.append("no weights (the model lies elsewhere)")
-    if checkpoints := len(there.checkpoints):
-        parts.append(f"{checkpoints} checkpoint{'s' if checkpoints > 1 else ''}")
-    if snapshots := len(there.snapshot_files):
-        parts.append(f"{snapshots} snapshot{'s' if snapshots > 1 else ''}")
-    benchmarks = scored_on(there)
+        parts.append("no weights (the model is elsewhere)")
+    for files, noun in ((folder.checkpoints, "checkpoint"), (folder.snapshot_files, "snapshot")):
+        parts += [_counted(len(files), noun)] if files else []
+    benchmarks = scored_on(folder)
     parts.append(f"scores on {', '.join(benchmarks)}" if benchmarks else "no scores")
     return ", ".join(parts)
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def confirmed(yes: bool, ask: Callable[[str], str] = input) -> bool:
-    """True if the user agrees. Raises ConfigError where nobody can be asked and `yes` does not say so."""
+    """True if the user agrees. Raises ConfigError without `yes` or a terminal to ask in."""
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise ConfigError("remove: nothing is removed unless it is confirmed; add yes=true")
+        raise ConfigError("remove: needs a confirmation, and there is no terminal to ask; add yes=true")
     return ask("Remove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def remove_runs(folder: Path, runs: Sequence[RunState], whole_study: bool = False) -> None:
-    """Remove runs and their lines in the grid of the study in `folder`; with `whole_study` also what lies beside them.
+    """Remove runs and their lines in the grid of the study in `folder`; with `whole_study`, the rest of it too.
 
-    Raises RunInUse, before anything is removed, where a process is at work on one of them.
+    Raises RunInUse, before anything is removed, while a process works on one of them.
     """
     busy = [run.run for run in runs if run.state == RUNNING]
     if busy:
-        raise RunInUse(f"{folder}: a process is at work on {', '.join(busy[:3])}; stop it first, nothing was removed")
+        raise RunInUse(f"{folder}: a process works on {', '.join(busy[:3])}; stop it first, nothing was removed")
     if not read_grid(folder) and not whole_study and (unknown := [r.name for r in runs if r.state == MISSING]):
-        raise ConfigError(f"remove={unknown[0]}: experiment={folder.name} asks for it, and there is nothing of it here")
+        raise ConfigError(f"remove={unknown[0]}: has no folder; only experiment={folder.name} requests it")
     for run in runs:
         if run.state != MISSING:
             _remove(RunFolder(folder / run.run))
@@ -117,7 +119,7 @@ def remove_runs(folder: Path, runs: Sequence[RunState], whole_study: bool = Fals
 
 
 def _remove(run: RunFolder) -> None:
-    """Remove a run's folder while no other process can be at work in it."""
+    """Remove a run's folder under its lock."""
     if run.path.is_symlink():
         run.path.unlink()
         return

@@ -1,4 +1,4 @@
-"""The status of a study as lines of text: a grid of runs, failures with their reasons, and what is left to do."""
+"""The status of a study as lines of text: a grid of runs, failures with their reasons, and the work left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from pairscale import as_typed
 from pairscale.sizes import clock, parse_size, readable_size
 from train.runs.axes import in_order
 
-# One character a run: letters that differ on any terminal, and colours where there are any.
 MARKS = {SCORED: "#", TRAINED: "t", UNSCORED: "!", RUNNING: ">", STOPPED: "~", BROKEN: "x", MISSING: "."}
 STYLES = {
     SCORED: "green",
@@ -35,8 +34,7 @@ STYLES = {
     BROKEN: "bold red",
     MISSING: "dim",
 }
-ABSENT = " "  # no such run is wanted
-LISTED = 10  # of each kind, or of each reason to fail; those that run are all listed
+LISTED = 10  # runs of each state, or of each reason of failure; running ones are all listed
 LABEL_WIDTH = 30  # a longer label has a line of its own
 
 
@@ -44,30 +42,23 @@ def report(
     folder: Path, states: Sequence[RunState], width: int, commands: Mapping[str, Sequence[str]] | None = None
 ) -> list[Text]:
     """Return the lines to print of the study in `folder`; `commands`: run id -> the sweeps that score it again."""
-    counts = Counter(state.state for state in states)
-    study = folder.name
-    head = Text(f"{study}: {_runs(len(states))}", style="bold")
+    runs = {name: [state for state in states if state.state == name] for name in STATES}
+    head = Text(f"{folder.name}: {_runs(len(states))}", style="bold")
     for name in STATES:
-        if counts[name]:
-            head.append(" · ", style="not bold").append(f"{counts[name]} {name}", style=STYLES[name])
-    benchmarks = Counter(label for state in states for label in state.scored_on)
+        if runs[name]:
+            head.append(" · ", style="not bold").append(f"{len(runs[name])} {name}", style=STYLES[name])
     lines = [head, Text(f"in {folder}" if folder.is_dir() else f"in {folder}: no such folder yet")]
+    benchmarks = Counter(label for state in states for label in state.scored_on)
     if benchmarks:
         lines.append(Text("scored on " + ", ".join(f"{name} {count}" for name, count in sorted(benchmarks.items()))))
-    lines += [Text(), *grid(states, width), Text(), _legend(counts)]
-    lines += _failures(study, [state for state in states if state.state == BROKEN])
-    lines += _unscored([state for state in states if state.state == UNSCORED], commands or {})
-    for name, describe in ((RUNNING, _in_progress), (STOPPED, _in_progress), (TRAINED, _named)):
-        chosen = [state for state in states if state.state == name]
-        shown = chosen if name == RUNNING else chosen[:LISTED]
-        if chosen:
-            title = "trained, not scored yet" if name == TRAINED else name
-            lines += [Text(), Text(title, style=STYLES[name]), *(describe(state) for state in shown)]
-            lines += _more(len(chosen) - len(shown))
-    missing = [state.name for state in states if state.state == MISSING]
-    if missing and len(missing) < len(states):
-        lines += [Text(), Text(MISSING, style=STYLES[MISSING]), *(Text(f"  {name}") for name in missing[:LISTED])]
-        lines += _more(len(missing) - LISTED)
+    lines += [Text(), *grid(states, width), Text(), _legend([name for name in STATES if runs[name]])]
+    lines += _part(BROKEN, _failures(folder.name, runs[BROKEN]))
+    lines += _part(UNSCORED, _unscored(runs[UNSCORED], commands or {}), "trained, but scoring failed")
+    lines += _part(RUNNING, [Text(f"  {_in_progress(state)}") for state in runs[RUNNING]])
+    lines += _part(STOPPED, _first([_in_progress(state) for state in runs[STOPPED]]))
+    lines += _part(TRAINED, _first([state.name for state in runs[TRAINED]]), "trained, not scored yet")
+    if len(runs[MISSING]) < len(states):
+        lines += _part(MISSING, _first([state.name for state in runs[MISSING]]))
     return [*lines, Text(), *_left(states)]
 
 
@@ -75,114 +66,97 @@ def grid(states: Sequence[RunState], width: int) -> list[Text]:
     """Return rows of labels, columns of sizes, a mark for each seed, in as many blocks of columns as needed."""
     sizes = sorted({state.size for state in states if state.size != PRETRAINED}, key=parse_size)
     sizes += [PRETRAINED] if any(state.size == PRETRAINED for state in states) else []
-    cells: dict[tuple[str, str], list[RunState]] = {}
-    for state in states:
-        cells.setdefault((state.label, state.size), []).append(state)
-    rows = in_order(state.label for state in states)
     seeds = sorted({state.seed for state in states if state.size != PRETRAINED})
-    wide = {
-        size: max(len(readable_size(size)), *(len(_marks(cells.get((row, size), []), seeds)) for row in rows))
-        for size in sizes
-    }
+    runs: dict[tuple[str, str], list[RunState]] = {}
+    for state in states:
+        runs.setdefault((state.label, state.size), []).append(state)
+    rows = in_order(state.label for state in states)
+    cells = {(row, size): _marks(runs.get((row, size), []), seeds) for row in rows for size in sizes}
+    widths = {size: max(len(readable_size(size)), *(len(cells[row, size]) for row in rows)) for size in sizes}
     first = min(LABEL_WIDTH, max(map(len, rows)))
+    blocks: list[list[str]] = [[]]
+    for size in sizes:
+        if blocks[-1] and first + sum(2 + widths[one] for one in [*blocks[-1], size]) > width:
+            blocks.append([])
+        blocks[-1].append(size)
     lines: list[Text] = []
-    block: list[str] = []
-    for size in [*sizes, None]:
-        if not block or (size is not None and first + sum(2 + wide[one] for one in [*block, size]) <= width):
-            block.append(str(size))
-            continue
+    for block in blocks:
         lines += [Text()] if lines else []
-        lines.append(
-            Text(
-                (" " * first + "".join(f"  {readable_size(one):<{wide[one]}}" for one in block)).rstrip(), style="bold"
-            )
-        )
+        head = " " * first + "".join(f"  {readable_size(size):<{widths[size]}}" for size in block)
+        lines.append(Text(head.rstrip(), style="bold"))
         for row in rows:
             line = Text(f"{row:<{first}}")
             if len(row) > first:
                 lines.append(line)
                 line = Text(" " * first)
-            for one in block:
-                marks = _marks(cells.get((row, one), []), seeds)
-                line.append("  ").append(marks).append(" " * (wide[one] - len(marks)))
+            for size in block:
+                line.append("  ").append(cells[row, size]).append(" " * (widths[size] - len(cells[row, size])))
             line.rstrip()
             lines.append(line)
-        block = [] if size is None else [size]
     return lines
 
 
 def _marks(cell: Sequence[RunState], seeds: Sequence[int]) -> Text:
     """Return a mark for each seed; runs of one seed that the labels do not distinguish follow one another."""
     text = Text()
-    pretrained = [state for state in cell if state.size == PRETRAINED]
-    for seed in seeds if not pretrained else [0]:
-        at = [state for state in cell if state.seed == seed]
-        for state in at:
+    for seed in [0] if any(state.size == PRETRAINED for state in cell) else seeds:
+        of_seed = [state for state in cell if state.seed == seed]
+        for state in of_seed:
             text.append(MARKS[state.state], style=STYLES[state.state])
-        if not at:
-            text.append(ABSENT)
+        if not of_seed:
+            text.append(" ")
     return text
 
 
-def _legend(counts: Counter[str]) -> Text:
-    text = Text()
-    for name in STATES:
-        if counts[name]:
-            text.append("   " if text else "").append(f"{MARKS[name]} {name}", style=STYLES[name])
-    return text.append("   (a mark for each seed)")
+def _legend(names: Sequence[str]) -> Text:
+    marks = [Text(f"{MARKS[name]} {name}", style=STYLES[name]) for name in names]
+    return Text("   ").join([*marks, Text("(one mark per seed)")])
 
 
-def _in_progress(state: RunState) -> Text:
-    text = Text(f"  {state.name}  ")
+def _part(name: str, lines: Sequence[Text], title: str = "") -> list[Text]:
+    return [Text(), Text(title or name, style=STYLES[name]), *lines] if lines else []
+
+
+def _first(texts: Sequence[str], indent: str = "  ") -> list[Text]:
+    """Return the first texts as lines, and the number of further ones."""
+    more = len(texts) - LISTED
+    return [Text(indent + text) for text in [*texts[:LISTED], *([f"and {more} more"] if more > 0 else [])]]
+
+
+def _in_progress(state: RunState) -> str:
     if state.doing == "scoring":
-        return text.append("scoring")
+        return f"{state.name}  scoring"
     if state.seen is None:
-        return text.append("begun" if state.state == STOPPED else "starting")
-    text.append(
-        f"{state.seen / state.words:.0%} of {state.words:,.0f} words" if state.words else f"{state.seen:,} words"
-    )
-    if state.state == RUNNING and state.rate:
-        text.append(f", {state.rate:,.0f} words/s, {clock(state.left or 0)} left")
-    return text
+        return f"{state.name}  {'begun' if state.state == STOPPED else 'starting'}"
+    seen = f"{state.seen / state.words:.0%} of {state.words:,.0f} words" if state.words else f"{state.seen:,} words"
+    running = state.state == RUNNING and state.rate
+    return f"{state.name}  {seen}" + (f", {state.rate:,.0f} words/s, {clock(state.left or 0)} left" if running else "")
 
 
-def _failures(study: str, failed: Sequence[RunState]) -> list[Text]:
+def _failures(study: str, runs: Sequence[RunState]) -> list[Text]:
     """List each reason once, with the runs that it stopped, and what to do about those that are not trained."""
-    lines = [Text(), Text(BROKEN, style=STYLES[BROKEN])] if failed else []
-    lines += _by_reason(failed)
-    if any(state.left != 0 for state in failed):
-        again = "  the command that asked for them tries them again; to take them out of the study, grid and all:"
-        remove = f"  python -m analysis.status study={study} remove=failed (or remove=RUN)"
-        lines += [Text(again), Text(as_typed(remove))]
+    lines = _by_reason(runs)
+    if any(state.left != 0 for state in runs):
+        remove = f"python -m analysis.status study={study} remove=failed (or remove=RUN)"
+        lines += [Text("  to try again: repeat the command that started them; to remove them from the study:")]
+        lines += [Text(as_typed(f"  {remove}"))]
     return lines
 
 
 def _unscored(runs: Sequence[RunState], commands: Mapping[str, Sequence[str]]) -> list[Text]:
     """List each reason once, with the runs that were not scored, and the commands that score them again."""
-    lines = [Text(), Text("trained, but scoring failed", style=STYLES[UNSCORED])] if runs else []
-    lines += _by_reason(runs)
     again = dict.fromkeys(
         command for run in runs for _, own in run.failed_on for command in commands.get(run.run, [own])
     )
-    lines += [Text(f"  to score again, without training: {as_typed(command)}") for command in list(again)[:LISTED]]
-    return lines + [Text(f"  {line}") for line in _more(len(again) - LISTED)]
+    return [*_by_reason(runs), *_first([f"to score again, without training: {as_typed(command)}" for command in again])]
 
 
 def _by_reason(runs: Sequence[RunState]) -> list[Text]:
     lines = []
     for reason in dict.fromkeys(run.reason for run in runs):
         names = [run.name for run in runs if run.reason == reason]
-        lines += [Text(f"  {reason}"), *(Text(f"    {name}") for name in names[:LISTED])]
-        lines += [Text(f"  {line}") for line in _more(len(names) - LISTED)]
+        lines += [Text(f"  {reason}"), *_first(names, indent="    ")]
     return lines
-
-
-def _named(state: RunState) -> Text:
-    return Text(f"  {state.name}")
-
-
-def _more(count: int) -> list[Text]:
-    return [Text(f"  and {count} more")] if count > 0 else []
 
 
 def _left(states: Sequence[RunState]) -> list[Text]:
@@ -193,24 +167,23 @@ def _left(states: Sequence[RunState]) -> list[Text]:
         if state.rate:
             speeds.setdefault(state.label, []).append(state.rate)
     for label in in_order(speeds):
-        low, high = min(speeds[label]), max(speeds[label])
-        text = f"{low:,.0f} words/s" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f} words/s"
-        lines.append(Text(f"speed: {label} {text}"))
+        ends = dict.fromkeys(f"{speed:,.0f}" for speed in (min(speeds[label]), max(speeds[label])))
+        lines.append(f"speed: {label} {' to '.join(ends)} words/s")
     todo = [state for state in states if state.state in (RUNNING, STOPPED, MISSING) and state.doing != "scoring"]
     todo = [state for state in todo if state.left != 0]
-    failed = sum(state.state == BROKEN and state.left != 0 for state in states)
     if todo:
         known = [state.left for state in todo if state.left is not None]
         running = sum(state.state == RUNNING for state in states)
         text = f"left: {clock(sum(known))} of training in one process" if known else "left: training of unknown length"
-        text += f", about {clock(sum(known) / running)} in the {running} that run" if known and running > 1 else ""
+        if known and running > 1:
+            text += f", about {clock(sum(known) / running)} in the {running} running"
         unknown = len(todo) - len(known)
+        failed = sum(state.state == BROKEN and state.left != 0 for state in states)
         text += f"; not counted: {_runs(unknown)} of unknown speed" if known and unknown else ""
         text += f"; not counted: {_runs(failed)} that failed" if failed else ""
-        lines.append(Text(text))
+        lines.append(text)
     disk = sum(state.bytes for state in states)
-    lines.append(Text(f"disk: {disk / 2**20:,.0f} MiB"))
-    return lines
+    return [*map(Text, lines), Text(f"disk: {disk / 2**20:,.0f} MiB")]
 
 
 def _runs(count: int) -> str:

@@ -18,21 +18,21 @@ from train.runs.folder import DONE, FAILED, RunFolder
 from train.runs.schemas import TrainingState
 
 SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "running", "stopped", "failed", "missing"
-UNSCORED = "scoring failed"  # of a run whose training is done
+UNSCORED = "scoring failed"  # of a trained run
 STATES = (SCORED, TRAINED, UNSCORED, RUNNING, STOPPED, BROKEN, MISSING)
-PRETRAINED = "given"  # in the place of a size: the model came trained
+PRETRAINED = "pretrained"  # in the place of a size
 NO_SCORES = {"items", "tokens", "topk"}  # files beside scores
 
 
 @dataclass(frozen=True)
 class RunState:
-    """One run of a study; numbers are None where they are not known.
+    """One run of a study; numbers are None where unknown.
 
     run: its id. name: the same, or the point of the grid where it has no folder. label, size, seed: its cell.
-    benchmarks: that it is scored on. scored_on: the labels of its score files, which tell parts of a benchmark apart.
+    benchmarks: that it is scored on; scored_on: the labels of its score files, which distinguish parts of a benchmark.
     seen, words: words seen so far, and at the end. rate: words/s. left: seconds of training. reason: the last line of
-    why it failed; doing: of a run in progress. failed_on: labels of benchmarks whose scoring failed, each with the
-    command that tried it. trained: the weights are there.
+    why it failed. doing: training or scoring, of a running one. failed_on: labels of benchmarks whose scoring failed,
+    each with the command that tried it. trained: True if training is done.
     """
 
     run: str
@@ -57,17 +57,17 @@ class RunState:
 def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunState]:
     """Return all runs in a study's `folder` and those `requested`, by run id.
 
-    A run has to be scored on the benchmarks that were asked of it, or of others where it was not asked for; on any
-    where none was. One whose files are damaged has failed.
+    A run is scored once it is on all benchmarks requested of it, of the study where it was not requested itself, or on
+    any where there are none. A run with damaged files has failed.
     """
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
-    there, damaged = {}, {}
+    existing, damaged = {}, {}
     for name, run in folders.items():
         try:
-            there[name] = run.read_config()
+            existing[name] = run.read_config()
         except RunError as error:
             damaged[name] = str(error)
-    configs = {name: one.config for name, one in requested.items()} | there
+    configs = {name: one.config for name, one in requested.items()} | existing
     benchmarks = frozenset[str]().union(*(one.benchmarks for one in requested.values()))
     pretrained = {
         name for name, config in configs.items() if "path" in config["model"] or "checkpoint" in config["model"]
@@ -75,16 +75,14 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
     names, _ = labels({name: config for name, config in configs.items() if name not in pretrained})
     states = []
     for name, config in configs.items():
-        cell = (
-            (names[name], format_size(parse_size(config["sample"]["size"])), int(config["seed"]))
-            if name not in pretrained
-            else None
-        )
-        cell = cell or (config["model"]["name"], PRETRAINED, 0)
-        if name in there:
-            wanted = requested[name].benchmarks if name in requested else benchmarks
+        if name in pretrained:
+            cell = (config["model"]["name"], PRETRAINED, 0)
+        else:
+            cell = (names[name], format_size(parse_size(config["sample"]["size"])), int(config["seed"]))
+        if name in existing:
+            of_run = requested[name].benchmarks if name in requested else benchmarks
             try:
-                states.append(_state(folders[name], cell, config, wanted))
+                states.append(_state(folders[name], cell, config, of_run))
             except RunError as error:
                 states.append(RunState(name, name, BROKEN, *cell, reason=str(error)))
         elif name in damaged:
@@ -95,7 +93,7 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
     return _estimated(states)
 
 
-def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], wanted: Set[str]) -> RunState:
+def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any], benchmarks: Set[str]) -> RunState:
     manifest = run.read_manifest()
     labels_scored = scored_on(run)
     scored = tuple(sorted({label.partition("+")[0] for label in labels_scored}))
@@ -109,8 +107,7 @@ def _state(run: RunFolder, cell: tuple[str, str, int], config: Mapping[str, Any]
     if run.in_use:
         state, doing = RUNNING, "scoring" if done else "training"
     elif done:
-        whole = wanted <= set(scored) if wanted else bool(scored)
-        state = SCORED if whole else TRAINED
+        state = SCORED if (benchmarks <= set(scored) if benchmarks else scored) else TRAINED
         if failures:
             state = UNSCORED
             reason = "; ".join(f"scoring on {name}: {_last_line(why)}" for name, why in failures.items())
@@ -135,7 +132,7 @@ def scored_on(run: RunFolder) -> tuple[str, ...]:
 
 
 def _again(run: RunFolder, manifest: Mapping[str, Any], label: str) -> str:
-    """Return the command that scores a benchmark again; without one in the manifest, that for all of its study."""
+    """Return the command that scores a benchmark again: that of the manifest, else one for the whole study."""
     study = f"python -m eval study={run.path.parent.name} benchmark={label.partition('+')[0]}"
     return str(manifest.get("scoring_commands", {}).get(label, study))
 
@@ -155,7 +152,7 @@ def _words(config: Mapping[str, Any]) -> float | None:
 
 
 def _bytes(folder: Path) -> int:
-    """Return the bytes on disk of all files below a folder; files replaced meanwhile count as 0."""
+    """Return the disk space of a folder in bytes; files replaced meanwhile count as 0."""
     total = 0
     for path, _, files in os.walk(folder):
         for name in files:
@@ -167,7 +164,7 @@ def _bytes(folder: Path) -> int:
 
 
 def _estimated(states: Iterable[RunState]) -> list[RunState]:
-    """Estimate speed and time left of runs that did not begin from those of their row at the nearest size."""
+    """Estimate the time left of runs without a speed, by that of their row at the nearest size."""
     states = list(states)
     rates: dict[str, dict[str, list[float]]] = {}
     for run in states:

@@ -255,14 +255,14 @@ def test_failed_names_no_run_that_is_trained(kept, capsys):
     path, folders = kept
     folders[1].update_manifest(status="done")
     assert status(path, "remove=failed", "yes=true") == 2
-    assert "training failed in no run of study=simulated; 1 that are trained" in capsys.readouterr().err
+    assert "training failed in no run of study=simulated; 1 whose scoring failed are trained" in capsys.readouterr().err
     assert folders[5].path.exists()
 
 
 def test_nothing_is_removed_unless_it_is_confirmed(kept, capsys, monkeypatch):
     path, folders = kept
     assert status(path, "remove=failed") == 2  # nobody to ask: no terminal
-    assert "nothing is removed unless it is confirmed; add yes=true" in capsys.readouterr().err
+    assert "remove: needs a confirmation, and there is no terminal to ask; add yes=true" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     asked = []
     assert not confirmed(False, lambda question: asked.append(question) or "")
