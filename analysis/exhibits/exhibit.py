@@ -20,7 +20,7 @@ Cell = Callable[[Any], str]
 _NAMES = ("field", "phenomenon", "paradigm")  # columns of names with underscores
 # How numbers of a column are written, by its name; those of other columns are accuracies.
 _NUMBERS: dict[str, Cell] = {
-    **dict.fromkeys(("judgements", "pairs", "paradigms", "runs", "words"), count),
+    **dict.fromkeys(("judgements", "pairs", "paradigms", "runs"), count),
     **dict.fromkeys(("p", "p (Holm)", "p (equivalence)"), p_text),
 }
 FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stand in a row; pages use their own width

@@ -1,4 +1,4 @@
-"""The values that report.html shows, as dictionaries."""
+"""The values of report.html, as dictionaries."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from analysis.sections.section import CURVES, OVERALL, PEOPLE, Report, Section, 
 from analysis.study.combine import SEPARATOR
 from analysis.study.judgements import sized
 from eval.scores.table import BESIDE
+from pairscale.sizes import written
 
 
 def page_context(report: Report, folder: Path) -> dict[str, Any]:
@@ -124,9 +125,8 @@ def _levels(section: Section) -> dict[str, Any]:
 
 
 def _studies(report: Report, folder: Path) -> list[dict[str, Any]]:
-    """Return, of several studies, the extent of each and where its own report is, if it has one."""
+    """Return the extent of each of several studies, in the order of the report's name, and if it has its own report."""
     runs = [section.judged.runs for section in report.sections.values()]
-    # In the order in which the report names them.
     names = sorted({name for of in runs for name in of["study"]}, key=report.study.name.find)
     if len(names) < 2:
         return []
@@ -144,9 +144,9 @@ def _studies(report: Report, folder: Path) -> list[dict[str, Any]]:
 
 
 def analysis_command(report: Report) -> str:
-    """Return the command that writes the same report again."""
+    """Return the command that writes this report."""
     config = report.config
     source = [] if report.from_files else [f"source={config.source}", f"project={config.project}"]
-    chosen = [f"analysis.{name}={value}" for name, value in dataclasses.asdict(config.analysis).items()]
+    chosen = [f"analysis.{name}={written(value)}" for name, value in dataclasses.asdict(config.analysis).items()]
     words = [f"study={report.study.name}", *source, *options(config), *chosen, f"ties={config.ties}"]
     return shlex.join(["python", "-m", "analysis", *words])

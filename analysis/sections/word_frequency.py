@@ -111,7 +111,7 @@ def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
         _HEADING,
         about,
         rows.rename(columns={"rank": "most frequent"}),
-        cells={"most frequent": count},
+        cells={"most frequent": count, "words": count},
         charts={"ranks": partial(rank_chart, rows, theirs)},
         folded=True,
     )

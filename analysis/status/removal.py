@@ -35,8 +35,8 @@ def selected(folder: Path, states: Sequence[RunState], remove: str) -> list[RunS
         runs = [state for state in states if remove in (state.run, state.name, state.run.rpartition("-")[2])]
     if remove == ALL_FAILED and not runs and (unscored := sum(state.state == UNSCORED for state in states)):
         raise ConfigError(
-            f"remove={remove}: training failed in no run of study={folder.name}; {unscored} whose scoring failed are trained "
-            "(remove=RUN removes one, with its weights)"
+            f"remove={remove}: training failed in no run of study={folder.name}; {unscored} whose scoring failed are "
+            "trained (remove=RUN removes one, with its weights)"
         )
     if not runs:
         raise ConfigError(

@@ -1,8 +1,4 @@
-"""Warnings and the extent of a study in sentences, computed from its tables.
-
-Findings are in analysis/exhibits/sentences/findings.py, the paragraph on methods is in
-analysis/exhibits/sentences/methods.py.
-"""
+"""Warnings and the extent of a study in sentences, computed from its tables, and helpers of all sentences."""
 
 from __future__ import annotations
 
@@ -13,17 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.curves.designs import design_of
-from analysis.curves.intervals import (
-    OVERLAP_LIMIT,
-    SAME_TEXT,
-)
+from analysis.curves.intervals import OVERLAP_LIMIT, SAME_TEXT
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.judgements import Judgements, sized, unit_of
 from pairscale.sizes import readable_size
 
-# Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are of some
-# .01 per doubling: a share of ties that falls by .01 a doubling makes one as large, and pairs with <unk> change an
-# accuracy by a part of their share alone.
+# Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are about .01
+# per doubling, as large as that of a share of ties that falls by .01; <unk> changes accuracies by a part of its share.
 UNK_LIMIT = 0.05
 TIE_LIMIT = 0.01
 TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
@@ -77,20 +69,20 @@ def left_out(problems: pd.DataFrame, where: str) -> list[str]:
 
 
 def warnings(judged: Judgements, ties: str) -> list[str]:
-    """Return what a reader has to know before believing the curves; what could carry their results comes first."""
+    """Return the warnings on the curves; those of effects that could explain the results come first."""
     return [
         *left_out(judged.problems, "curves"),
-        *_unknown_words_carry(judged),
-        *_ties_carry(judged, ties),
+        *_unknown_words_explain(judged),
+        *_ties_explain(judged, ties),
         *_unequal_ranges(judged.runs),
         *judged.notes,
         *_shared_text(judged.runs),
     ]
 
 
-def _shares(judged: Judgements, what: npt.NDArray[Any]) -> pd.Series:
-    """Return the mean share of pairs by group and size, smallest size first; `what`: judged.unk or judged.tie."""
-    shares = judged.runs[["group", "size", "sample_words"]].assign(share=judged.share(what))
+def _shares(judged: Judgements, flags: npt.NDArray[Any]) -> pd.Series:
+    """Return the mean share of pairs by group and size, smallest size first; `flags`: judged.unk or judged.tie."""
+    shares = judged.runs[["group", "size", "sample_words"]].assign(share=judged.share(flags))
     return shares.sort_values("sample_words", kind="stable").groupby(["group", "size"], sort=False)["share"].mean()
 
 
@@ -103,19 +95,19 @@ def _extremes(shares: pd.Series, unit: str) -> str:
     return f"{low} to {high} (most in {group} at {sized(size, unit)})"
 
 
-def _unknown_words_carry(judged: Judgements) -> list[str]:
+def _unknown_words_explain(judged: Judgements) -> list[str]:
     shares = _shares(judged, judged.unk)
     if shares.max() < UNK_LIMIT:
         return []
     unequal = judged.unequal.reindex(judged.runs.index).astype(float).max()
-    more = f"; in up to {unequal:.0%} one sentence holds more of them than the other" if unequal > 0 else ""
+    more = f"; in up to {unequal:.0%}, one sentence holds more of them than the other" if unequal > 0 else ""
     return [
-        f"Unknown words could carry these results: {_extremes(shares, judged.unit)} of the pairs hold <unk>{more}. "
+        f"Unknown words could explain these results: {_extremes(shares, judged.unit)} of the pairs hold <unk>{more}. "
         + unknown_words(judged)
     ]
 
 
-def _ties_carry(judged: Judgements, ties: str) -> list[str]:
+def _ties_explain(judged: Judgements, ties: str) -> list[str]:
     shares = _shares(judged, judged.tie)
     if shares.max() < TIE_LIMIT:
         return []
@@ -124,8 +116,8 @@ def _ties_carry(judged: Judgements, ties: str) -> list[str]:
         change = f"{accuracy_text(shares.max() / 2)} {'higher' if ties == 'wrong' else 'lower'}"
         counted += f" (counted half, accuracies would be up to {change})"
     return [
-        f"Ties could carry these results: {_extremes(shares, judged.unit)} of the pairs have two equal scores, and "
-        f"each {counted}."
+        f"Ties could explain these results: {_extremes(shares, judged.unit)} of the pairs are tied, and each tie "
+        f"{counted}."
     ]
 
 
@@ -141,7 +133,7 @@ def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
         else f"{group} has one, {sized(of[0], unit)}"
         for group, of in sizes.items()
     ])  # fmt: skip
-    return [f"Curves cover different sizes, so that their slopes do not compare as they stand: {ranges}."]
+    return [f"Curves cover different sizes, so their slopes do not compare as they are: {ranges}."]
 
 
 def _shared_text(runs: pd.DataFrame) -> list[str]:
@@ -162,13 +154,13 @@ def _shared_text(runs: pd.DataFrame) -> list[str]:
     if shares:
         where = joined([f"{share:.0%} at {sized(size, unit)}" for size, share in shares.items()])
         texts.append(
-            f"Samples of one size share much of their text ({where}), so runs there differ less than runs on new text "
-            "would: bands, and intervals of slopes where there are any, are widened for that."
+            f"Samples of one size share much of their text ({where}), so their runs differ less than runs on new text "
+            "would: bands, and any intervals of slopes, are widened accordingly."
         )
     if same:
         texts.append(
-            f"Some runs of one size were trained on the very same text ({joined(same)}): nothing shows what new "
-            "samples would change, so these curves have no intervals of slopes."
+            f"Some runs of one size were trained on the same text ({joined(same)}): nothing shows what new samples "
+            "would change, so these curves have no intervals of slopes."
         )
     return texts
 
@@ -176,10 +168,10 @@ def _shared_text(runs: pd.DataFrame) -> list[str]:
 def unknown_words(judged: Judgements) -> str:
     """Return one sentence on how many pairs are left without <unk>."""
     if judged.of_paradigms and judged.unk.any():
-        return "Which pairs hold <unk> was not tracked, only how many do in each run."
+        return "The number of pairs with <unk> was tracked for each run, but not which pairs they are."
     if not judged.unk.any():
-        return "No pair holds an unknown word in any run, so all pairs are pairs without <unk>."
+        return "No pair holds an unknown word in any run."
     left = int(judged.unk_free.sum())
     if not left:
-        return "Every pair holds <unk> in some run: there is nothing to compare without it."
+        return "Every pair holds <unk> in some run, so no pair is left without it."
     return f"{left:,} of {len(judged.pairs):,} pairs hold no <unk> in any of the runs compared."

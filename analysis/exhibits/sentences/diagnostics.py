@@ -8,29 +8,29 @@ from analysis.measures.diagnostics import CONSTRAINTS, Diagnosed
 
 _NAMES = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
 _ASKS = {
-    "cprag": "which noun ends the second of two sentences, as the first one lets people infer",
-    "role": "which verb fits who did it to whom, as word order alone tells",
-    "neg": "whether a model minds a negation",
+    "cprag": "for the last noun of the second of two sentences, which people infer from the first",
+    "role": "for the verb that fits who did what to whom, which word order alone shows",
+    "neg": "if a model heeds a negation",
 }
 
 
 def extent(answers: Diagnosed) -> str:
-    """Describe what the diagnostic asks, and of how many runs."""
+    """Describe the question of the diagnostic, and the runs."""
     placed = answers.runs[answers.runs["sample_words"].notna()]
     beside = len(answers.runs) - len(placed)
     parts = [sentences.extent(placed)] if len(placed) else []
-    parts += [f"{plural(beside, 'model')} that came trained on a text of unknown size"] if beside else []
+    parts += [f"{plural(beside, 'pretrained model')} trained on text of unknown size"] if beside else []
     return f"{_NAMES[answers.benchmark]} asks {_ASKS[answers.benchmark]} (Ettinger 2020). {'; '.join(parts)}."
 
 
 def warnings(answers: Diagnosed) -> list[str]:
-    """Return what a reader has to know before believing the tables."""
+    """Return the warnings on the tables."""
     texts = [*sentences.left_out(answers.problems, "tables"), *answers.notes]
     missing = answers.inexpressible[answers.inexpressible["words"] > 0]
     for group, words, items in missing[["group", "words", "items"]].itertuples(index=False, name=None):
         texts.append(
-            f"{group} cannot express {plural(words, 'word')} of {plural(items, 'item')} (at its largest "
-            "size); they count as wrong, and the table of all measures has the shares without them."
+            f"{group} cannot express {plural(words, 'word')} of {plural(items, 'item')} (at its largest size); they "
+            "count as wrong, and the table of all measures has the shares without them."
         )
     return texts
 
@@ -40,29 +40,29 @@ def methods(answers: Diagnosed) -> list[str]:
     rows = answers.measured[
         (answers.measured["run"] == answers.runs.index[0]) & (answers.measured["level"] == "sensitivity")
     ]
-    parts = ~rows["name"].isin(CONSTRAINTS.values()) & ~rows["name"].str.endswith(" both")  # those are there already
+    parts = ~rows["name"].isin(CONSTRAINTS.values()) & ~rows["name"].str.endswith(" both")  # which are parts of others
     items = int(rows.loc[parts, "items"].sum())
     masked = [group for group, policy in answers.policies.items() if policy.get("pll")]
     others = [group for group in answers.policies if group not in masked]
     text = []
     if others:
         text.append(
-            f"{joined(others)}: after the begin symbol and the context, the probability of a word is that of all "
-            "of its tokens, left to right."
+            f"{joined(others)}: the probability of a word after the begin symbol and the context is that of all of its "
+            "tokens, left to right."
         )
     if masked:
         fill = {answers.policies[group]["pll"] for group in masked}
         how = {"within_word_l2r": "filled in from the left", "original": "each hidden alone"}
         text.append(
-            f"{joined(masked)}: a mask stands where the word is asked for, and a full stop after it (Ettinger 2020, "
-            f"section 6); a word of several tokens has as many masks, {joined([how[name] for name in sorted(fill)])}."
+            f"{joined(masked)}: a mask in the place of the word, and a full stop after it (Ettinger 2020, section 6); "
+            f"a word of several tokens has as many masks, {joined([how[name] for name in sorted(fill)])}."
         )
     before = {policy.get("context", "none") for policy in answers.policies.values()}
     if before != {"none"}:
-        text.append(f"What stands before each context: {joined(sorted(before))}.")
+        text.append(f"Before each context: {joined(sorted(before))}.")
     text.append(
-        "Ranks and most probable words are over whole words: tokens that begin a word and are no marks. A tie is no "
-        f"preference. There are few items ({items} comparisons for the sensitivities), so intervals over new items are "
+        "Ranks and most probable words are over whole words: tokens that begin a word and are not punctuation. A tie "
+        f"is no preference. Items are few ({items} comparisons for the sensitivities), so intervals over new items are "
         "wide whatever the runs; those over runs say nothing about other items. No curve is fitted over sizes."
     )
     return text

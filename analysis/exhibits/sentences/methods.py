@@ -17,8 +17,8 @@ from analysis.exhibits.tables.text import accuracy_text
 from analysis.study.judgements import Judgements
 
 _OVER = (
-    "Each pair is judged with {0}, and what it adds to accuracy is the mean over them: all accuracies are means over "
-    "{0}, and a pair is one unit wherever pairs are resampled."
+    "Each pair is judged with {0}: all accuracies are means over {0}, and a pair is one unit wherever pairs are "
+    "resampled."
 )
 
 
@@ -42,15 +42,15 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     people = published_people(judged.label.partition("+")[0], config.people_correlation)
     if people and people.design_effect > 1:
         text.append(
-            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of one pair "
-            f"to go together (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
+            f"The sampling error of published people's accuracy takes the {people.judgements} judgements of a pair as "
+            f"correlated (intraclass correlation {accuracy_text(people.correlation).rstrip('0')})."
         )
     if UNK_FREE in set(curves.slopes["pairs"]):
-        text.append("Everything is also given for the pairs that hold no <unk> in any of the runs compared.")
+        text.append("All results are also given for the pairs without <unk> in any of the runs compared.")
     text += [*_bands(curves, whole, designs), *_tests(whole, config)]
     text.append(
-        f"Shares of pairs are warned of, at any size, from {UNK_LIMIT:.0%} with <unk>, and from {TIE_LIMIT:.0%} with "
-        "two equal scores."
+        f"A warning appears where, at any size, {UNK_LIMIT:.0%} of the pairs or more hold <unk>, or {TIE_LIMIT:.0%} or "
+        "more are tied."
     )
     return text
 
@@ -73,35 +73,35 @@ def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
         )
     text = [
         f"Curves are least-squares lines of a run's accuracy on log2 of {words}: the slope is the accuracy gained per "
-        "doubling. Sizes weigh equally, however many runs of each are finished. Lines are fitted to the sizes studied "
-        "only: nothing here says that they go on, and accuracy cannot exceed 1."
+        "doubling. Sizes weigh equally, however many runs of each are finished. Lines hold for the sizes studied: "
+        "nothing here shows that they continue, and accuracy cannot exceed 1."
     ]
     if (sizes == 2).any():
-        text.append("Of two sizes the slope is their difference per doubling.")
+        text.append("With two sizes, the slope is their difference per doubling.")
     return text
 
 
 def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -> list[str]:
-    """Describe the bands around the sizes' means, and the onset that is read from them."""
+    """Describe the bands around the means of sizes, and the onset read from them."""
     counts = {count for design in designs.values() for count in design.counts}
     if max(counts) < 2:
         return ["No size has two runs, so none has a band, and no curve an onset."]
-    lone = "; a size of one run has none" if 1 in counts else ""
+    lone = "; a size with one run has none" if 1 in counts else ""
     two = ", so that two runs give a wide band" if 2 in counts else ""
     text = [
         "Bands are Wilson's limits, with Student's quantile, of the mean over new runs for these pairs: the variance "
-        f"is that of the runs of the size itself, and no less than chance in single judgements gives{two}{lone}."
+        f"is that of the runs of the size itself, and at least that of chance in single judgements{two}{lone}."
     ]
     if whole["slope"].notna().any():
         text.append(
-            "Onset is the smallest size studied from which on the lower bound of these bands exceeds "
-            f"{_baselines(curves)}, for curves that rise; where that is the smallest size, it may lie below."
+            f"Onset is the smallest size from which on the lower bounds of these bands exceed {_baselines(curves)}, "
+            "for curves that rise; an onset at the smallest size studied may lie below it."
         )
     return text
 
 
 def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
-    """Describe the tests of lines and of differences between them, where there are any."""
+    """Describe the tests of lines and of differences between them, if any."""
     text = []
     if whole["lack_of_fit"].notna().any():
         text.append(
@@ -111,9 +111,8 @@ def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
         text.append(
             "Curves are compared over the sizes that both have, with the errors that the curve with the fewest runs at "
             "a size needs, and run by run where both trained on the same text with the same seed. They differ where "
-            "Holm's p < "
-            f"{_alpha()}, and do not differ where both the interval and two one-sided tests, by Holm too, place the "
-            f"difference within {accuracy_text(config.equivalence_margin)} per doubling."
+            f"Holm's p < {_alpha()}, and do not differ where both the interval and two one-sided tests, also by Holm, "
+            f"place the difference within {accuracy_text(config.equivalence_margin)} per doubling."
         )
     return text
 
@@ -152,10 +151,10 @@ def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config
     if not groups:
         return text
     about = (
-        f"{config.confidence:.0%} intervals say where the slope would lie with new samples of text and new "
-        "initialisations, for these pairs"
+        f"{config.confidence:.0%} intervals are for the slope with new samples of text and new initialisations, on "
+        "these pairs"
     )
-    new_pairs = "; those for new pairs too, with new pairs of the same paradigms as well"
+    new_pairs = "; those for new pairs too are for new pairs of the same paradigms as well"
     details = [about + (new_pairs if whole["low_new_pairs"].notna().any() else "") + "."]
     resampled = {key: names for key, names in groups.items() if key not in _T_INTERVALS}
     for key, names in groups.items():
@@ -171,8 +170,8 @@ def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config
         details += _t_details(groups, whole, config)
     overlaps = [designs[name].overlap for names in groups.values() for name in names]
     if any(overlap is not None and overlap.max() > 0.005 for overlap in overlaps):
-        details.append("Variances over runs are raised for the text that samples of one size have in common.")
-    details.append("No variance over runs is taken to be less than what chance in single judgements gives.")
+        details.append("Variances over runs are increased for the text that samples of one size share.")
+    details.append("Variances over runs are at least those of chance in single judgements.")
     return [" ".join(details), *text]
 
 
@@ -200,12 +199,12 @@ def _bootstrap(subject: str, nested: set[bool], of_runs: bool, config: CurvesCon
 def _t_details(
     groups: Mapping[tuple[str, bool], Sequence[str]], whole: pd.DataFrame, config: CurvesConfig
 ) -> list[str]:
-    """Describe t intervals, whichever errors they have: why they were used, and for new pairs too."""
+    """Describe t intervals of any errors: the reason for them, and those for new pairs too."""
     text = []
     robust = [name for name, method in (("HC2", Interval.T_HC2), ("HC3", Interval.T_HC3)) if (method, False) in groups]
     robust += ["CR2"] if (Interval.T_HC2, True) in groups else []
     if robust:
-        text.append(f"Errors by {joined(robust)} also hold the distance of a bent curve from its line.")
+        text.append(f"{joined(robust)} errors include the distance of a bent curve from its line.")
     if config.interval == "t":
         text.append("They were chosen over a bootstrap (analysis.interval=t).")
     else:
@@ -214,7 +213,7 @@ def _t_details(
     if of_t["low_new_pairs"].notna().any():
         text.append(
             "For new pairs too, t intervals add the variance of pairs' own slopes within paradigms, without the chance "
-            "in single judgements that the spread between runs holds already."
+            "in single judgements that the spread between runs already includes."
         )
     return text
 
@@ -237,15 +236,15 @@ _HIDDEN = {
 def _policies(judged: Judgements) -> list[str]:
     by_text: dict[str, list[str]] = {}
     for group, policy in judged.policies.items():
-        ends = "is" if policy["score_eos"] else "is not"
-        eos = f"{policy['context_tokens']} <eos>"
-        before = {"none": "nothing but the begin symbol", "eos": eos, "text": "a fixed text"}[policy["context"]]
+        contexts = {"none": "nothing but the begin symbol", "eos": f"{policy['context_tokens']} <eos>",
+                    "text": "a fixed text"}  # fmt: skip
+        ends = "scored" if policy["score_eos"] else "not scored"
         unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
-        text = f"before each stands {before}, its end {ends} scored, unknown words are {unk}"
+        text = f"after {contexts[policy['context']]}, with its end {ends} and unknown words {unk}"
         if judged.method == "pll":
-            text += f", and {_HIDDEN[policy.get('pll') or 'within_word_l2r']}"
+            text += f"; {_HIDDEN[policy.get('pll') or 'within_word_l2r']}"
         by_text.setdefault(text, []).append(group)
-    what = f"What {judged.method} reads of a pair is" if judged.over else "Sentences are"
+    subject = f"What {judged.method} reads of a pair is" if judged.over else "Each sentence is"
     if len(by_text) == 1:
-        return [f"{what} scored alone: {next(iter(by_text))}."]
-    return [f"{what} scored alone. {joined(groups)}: {text}." for text, groups in by_text.items()]
+        return [f"{subject} scored alone, {next(iter(by_text))}."]
+    return [f"{subject} scored alone. {joined(groups)}: {text}." for text, groups in by_text.items()]

@@ -45,12 +45,12 @@ def test_unknown_words_and_ties_of_the_reviews_example_are_said_first():
     problems = [("gone", "missing", ""), ("broken", "failed", "loss")]
     texts = warnings(judged(0.99, (0.25, 0.11), problems=problems), "wrong")
     assert texts[0].startswith("2 runs not in these curves: 1 missing and 1 failed")
-    assert texts[1].startswith("Unknown words could carry these results: 99% of the pairs hold <unk>. 1 of 100 pairs")
+    assert texts[1].startswith("Unknown words could explain these results: 99% of the pairs hold <unk>. 1 of 100 pairs")
     assert texts[2] == (
-        "Ties could carry these results: 11% to 25% (most in lstm at 16k words) of the pairs have two equal "
-        "scores, and each counts as wrong (counted half, accuracies would be up to .125 higher)."
+        "Ties could explain these results: 11% to 25% (most in lstm at 16k words) of the pairs are tied, and each tie "
+        "counts as wrong (counted half, accuracies would be up to .125 higher)."
     )
-    assert "each counts half." in warnings(judged(tie=0.25), "half")[0]
+    assert "each tie counts half." in warnings(judged(tie=0.25), "half")[0]
     assert "up to .125 lower" in warnings(judged(tie=0.25), "right")[0]
 
 
@@ -62,8 +62,8 @@ def test_few_unknown_words_and_ties_are_no_warning():
 def test_curves_over_different_sizes_are_said():
     cells = (("lstm", "16k"), ("lstm", "32k"), ("lstm", "128k"), ("txl", "16k"), ("txl", "32k"), ("ngram", "16k"))
     assert warnings(judged(cells=cells), "wrong") == [
-        "Curves cover different sizes, so that their slopes do not compare as they stand: lstm has 3 sizes, 16k to "
-        "128k words, txl has 2 sizes, 16k to 32k words and ngram has one, 16k words."
+        "Curves cover different sizes, so their slopes do not compare as they are: lstm has 3 sizes, 16k to 128k "
+        "words, txl has 2 sizes, 16k to 32k words and ngram has one, 16k words."
     ]
     assert warnings(judged(cells=cells[:2]), "wrong") == []
 
@@ -123,7 +123,7 @@ def methods_of(judgements, interval="auto"):
 
 
 WHY = "A bootstrap needs five runs at each size."
-BENT = "also hold the distance of a bent curve from its line"
+BENT = "errors include the distance of a bent curve from its line"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ BENT = "also hold the distance of a bent curve from its line"
          ["t intervals", WHY]),
         ([3] * 4, {"nested": True}, ["t intervals over seeds", "samples are nested"], ["HC2", "HC3", BENT]),
         ([5] * 4, {"nested": True}, ["Seeds are drawn with all of their runs"], ["within their size"]),
-        ([5] * 4, {"overlap": 0.77}, ["raised for the text that samples of one size have in common"], []),
+        ([5] * 4, {"overlap": 0.77}, ["increased for the text that samples of one size share"], []),
         ([3] * 4, {"overlap": 1.0}, ["Without an interval: lstm (samples of a size are the same text"],
          ["too few runs", "t intervals", "lack of fit", "for these pairs;"]),
         ([1] * 5, {"training": "one", "reference": "tokens"},
@@ -144,7 +144,7 @@ BENT = "also hold the distance of a bent curve from its line"
          ["too few runs", "distinct", "Onset"]),
         ([3], {}, ["With one size, accuracies have no slope.", "Without an interval: lstm (one size only"],
          ["least-squares", "Onset"]),
-        ([3, 3], {}, ["Of two sizes the slope is their difference per doubling."], ["lack of fit"]),
+        ([3, 3], {}, ["With two sizes, the slope is their difference per doubling."], ["lack of fit"]),
     ],
 )  # fmt: skip
 def test_methods_name_what_was_done_and_nothing_else(counts, more, there, not_there):
@@ -175,7 +175,7 @@ def test_methods_name_the_curves_that_each_interval_is_of():
     assert "Those of gru and ngram are t intervals with HC3 errors" in text
     assert "Those of llama are t intervals in which each size" in text
     assert "Those of lstm are from a crossed bootstrap" in text
-    assert "Errors by HC2 and HC3 also hold the distance" in text
+    assert "HC2 and HC3 errors include the distance" in text
     assert "Without an interval: lone (one size only: no slope)." in text
     assert text.count("For new pairs too, t intervals add") == text.count(WHY) == 1
     assert "do not differ where both the interval and two one-sided tests" in text
@@ -184,7 +184,7 @@ def test_methods_name_the_curves_that_each_interval_is_of():
 def test_runs_on_the_same_text_are_not_said_to_have_wider_intervals():
     (text,) = warnings(study({"lstm": [3] * 4}, overlap=1.0), "wrong")
     assert text == (
-        "Some runs of one size were trained on the very same text (lstm at 8k words): nothing shows what new samples "
+        "Some runs of one size were trained on the same text (lstm at 8k words): nothing shows what new samples "
         "would change, so these curves have no intervals of slopes."
     )
     (text,) = warnings(study({"lstm": [3] * 4}, overlap=0.7), "wrong")

@@ -140,7 +140,7 @@ def test_sections_of_a_study(tmp_path, store, monkeypatch):
     assert set(vocabulary.table["text"]) == {"1k", "2k"}
     known = published_file("climp_words").iloc[0]
     assert (known["words"], known["of"], known["rank"]) == (1055, 3456, 5000)
-    assert "1,055 of 3,456 words are within the 5,000 most frequent" in vocabulary.about
+    assert "1,055 of 3,456 words are among the 5,000 most frequent" in vocabulary.about
     table = accuracy.table
     whole = table[table["predictor"] == "ratio"]
     assert whole["judgements"].sum() == 2 * judged.n_pairs  # two seeds at the largest size
@@ -153,7 +153,7 @@ def test_without_the_text_a_sentence_says_so(tmp_path, store, monkeypatch):
     study, judged = climp(tmp_path, store, monkeypatch)
     (only,) = frequency_exhibits(study, judged, str(tmp_path / "nowhere"))
     assert only.table is None
-    assert "is needed (paths.store=" in only.about
+    assert "trained on (paths.store=" in only.about
     assert Path(tmp_path / "nowhere").exists() is False
     judged.label = "blimp"
     assert frequency_exhibits(study, judged, str(store)) == []

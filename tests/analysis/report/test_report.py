@@ -64,7 +64,7 @@ def test_the_report_has_all_that_it_promises(written):
         "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Slopes without unknown words",
         "pairs with <unk>", "multiplies perplexity by", "t interval", "new samples of text and new initialisations",
         "be" * 8, "1234567890", "torch 2.13.0", "python -m eval -m experiment=simulated",
-        "python -m analysis study=simulated", "Warstadt et al. 2020",
+        "python -m analysis study=simulated", "people_correlation=null", "Warstadt et al. 2020",
     ):  # fmt: skip
         assert text in page.visible, text
     charts = json.loads(page.scripts[0])

@@ -214,7 +214,7 @@ def test_a_model_of_unknown_size_is_in_the_tables_and_on_no_curve(tmp_path):
     assert set(cells(exhibits, "sensitivity").index) >= {"lstm_tiny", "bert", "people"}
     assert set(next(exhibit for exhibit in exhibits if exhibit.name == "sizes").table["curve"]) == {"lstm_tiny"}
     assert not any("pll" in note for note in found.notes)
-    assert any(text.startswith("bert: a mask stands") for text in methods(found))
+    assert any(text.startswith("bert: a mask in the place") for text in methods(found))
     assert found.problems.empty
     people = cells(exhibits, "sensitivity").loc["people"]
     assert people.tolist() == [1, 1]  # .36 against .03

@@ -100,7 +100,7 @@ def test_methods_and_unknown_words_are_stated(runs):
     found = section(collect(runs, "simulated"))
     text = " ".join(found.methods)
     assert "the lp and mean_lp score of its good sentence" in text
-    assert "before each stands nothing but the begin symbol, its end is not scored, unknown words are scored" in text
+    assert "alone, after nothing but the begin symbol, with its end not scored and unknown words scored" in text
     assert "pairs hold no <unk> in any of the runs compared" in text
     assert "90% intervals are Wilson's" in text
     assert dict(found.findings)["big_bert, lp"].startswith("overall accuracy .")

@@ -90,8 +90,8 @@ def test_accuracies_are_those_of_the_score_files_of_snapshots(simulated):
 def test_the_section_is_there_where_snapshots_were_scored(simulated, tmp_path):
     study, folders = simulated
     exhibit = trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95)
-    assert "These are no learning curves" in exhibit.about
-    assert "2 runs of this benchmark are not here" in exhibit.about
+    assert "These are not learning curves" in exhibit.about
+    assert "2 runs of this benchmark are missing" in exhibit.about
     assert len(exhibit.charts) == 1  # one panel a size
     assert set(exhibit.table["size"]) == {"250k"}
     assert len(exhibit.table) == 2 * 4
