@@ -16,9 +16,10 @@ from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.methods import methods
 from analysis.exhibits.tables.slopes import slope_name, slope_table
 from analysis.exhibits.tables.text import rank_text, table_digits, title
+from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.report.provenance import provenance, records
 from analysis.sections.people import options
-from analysis.sections.section import CURVES, OVERALL, PEOPLE, Report, Section, TableSection
+from analysis.sections.section import CURVES, Report, Section, TableSection
 from analysis.study.combine import SEPARATOR
 from analysis.study.judgements import sized
 from eval.scores.table import BESIDE
@@ -108,17 +109,16 @@ def _levels(section: Section) -> dict[str, Any]:
         {"level": level, "name": name, "values": [float(value) for value in both.loc[(level, name)]]}
         for level, name in sorted(order, key=lambda key: key[0] != OVERALL)
     ]
-    ours_named = [
-        {"name": group, "detail": f"at {sized(sizes[group], section.judged.unit)}", "ours": True}
-        for group in ours.columns
-    ]
-    theirs_named = [
-        {"name": beside[name], "ours": False,
-         "detail": section.respondents.label if section.respondents and name == PEOPLE else "published"}
-        for name in columns
-    ]  # fmt: skip
+    people = section.respondents.label if section.respondents else "published"
+    unit = section.judged.unit
     return {
-        "columns": [*ours_named, *theirs_named],
+        "columns": [
+            *({"name": group, "ours": True, "detail": f"at {sized(sizes[group], unit)}"} for group in ours.columns),
+            *(
+                {"name": beside[name], "ours": False, "detail": people if name == PEOPLE else "published"}
+                for name in columns
+            ),
+        ],
         "rows": rows,
         "beside": sentences.beside(columns, section.respondents is not None),
     }

@@ -115,12 +115,12 @@ def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
     """Return the exhibits of one diagnostic, in the paper's order; each appears where its data exist."""
     means = over_sizes(answers, confidence)
     ours = at_largest(means).rename(columns={"group": "model"})
-    theirs, paper = _published(answers.benchmark, ours), _PAPER[answers.benchmark]
+    theirs = _published(answers.benchmark, ours)
     return existing([
-        _prediction(paper, ours, theirs),
-        _by_cloze(ours, theirs),
-        _sensitivity(paper, answers.people_measured, ours, theirs),
-        _by_constraint(ours),
+        _prediction(answers, ours, theirs),
+        _by_cloze(answers, ours, theirs),
+        _sensitivity(answers, ours, theirs),
+        _by_constraint(answers, ours),
         _probabilities(answers),
         _sizes(answers, means, theirs, confidence),
         _top_words(answers),
@@ -138,104 +138,109 @@ def _published(benchmark: str, ours: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(low_items=[low for low, _ in limits], high_items=[high for _, high in limits])
 
 
-def _by_model(rows: pd.DataFrame, columns: Mapping[str, tuple[str, str, str]]) -> pd.DataFrame:
-    """Return a row per model; `columns`: heading -> column of `rows`, level and name."""
-    wide = rows.pivot(index="model", columns=KEYS, values=["accuracy", "sd", "items"])
-    table = wide.reindex(index=list(dict.fromkeys(rows["model"])), columns=list(columns.values()))
-    table.columns = pd.Index(list(columns))
-    return table.astype(np.float64).rename_axis("model").reset_index()
+def _share(rows: pd.DataFrame, model: str, level: str, name: str, column: str = "accuracy") -> float:
+    chosen = rows[(rows["model"] == model) & (rows["level"] == level) & (rows["name"] == name)]
+    return float(chosen[column].iloc[0]) if len(chosen) else np.nan
 
 
-def _within(rows: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFrame:
-    """Return two rows per model, for the first 1 and 5 words; `headings`: of conditions, with ± if they are random."""
-    parts = []
-    for k in AT:
-        columns = {}
-        for name, heading in headings.items():
-            columns[heading] = ("accuracy", f"accuracy@{k}", name)
-            if name.startswith("shuffled"):
-                columns[f"± {heading}"] = ("sd", f"accuracy@{k}", name)
-        parts.append(_by_model(rows, columns))
-        parts[-1].insert(1, "first", k)
-    return pd.concat(parts).sort_index(kind="stable", ignore_index=True)
+def _models(*parts: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(model for part in parts for model in part["model"]))
 
 
-def _prediction(paper: _Paper, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
-    headings = {name: heading for name, heading in paper.conditions.items() if name in set(ours["name"])}
+def _within(k: int, columns: dict[str, str], rows: pd.DataFrame, model: str) -> dict[str, object]:
+    """Return one row of a table of word prediction; randomised conditions have the deviation of their trials."""
+    row: dict[str, object] = {"model": model, "first": k}
+    for name, heading in columns.items():
+        row[heading] = _share(rows, model, f"accuracy@{k}", name)
+        if name.startswith("shuffled"):
+            row[f"± {heading}"] = _share(rows, model, f"accuracy@{k}", name, "sd")
+    return row
+
+
+def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
+    paper = _PAPER[answers.benchmark]
+    rows = pd.concat([ours, theirs])
+    columns = {name: heading for name, heading in paper.conditions.items() if name in set(ours["name"])}
     return Exhibit(
         "prediction",
         "Word prediction",
         "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
         f"{paper.prediction}). {paper.conditions_text} {_AT}.",
-        _within(pd.concat([ours, theirs]), headings),
+        pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]),
         cells={"first": count},
     )
 
 
-def _by_cloze(ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
+def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
     """Return table 8."""
-    bins = ours[ours["name"].str.startswith("cloze")].drop_duplicates("name")
-    if bins.empty:
+    rows = pd.concat([ours, theirs])
+    bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
+    if not bins:
         return None
-    sizes = ", ".join(f"{items:.0f}" for items in bins["items"])
+    columns = {name: name.removeprefix("cloze ") for name in bins}
+    sizes = ", ".join(f"{ours.loc[ours['name'] == name, 'items'].iloc[0]:.0f}" for name in bins)
     return Exhibit(
         "cloze",
         "By agreement among people",
         "The same in unchanged contexts, in quarters by the cloze probability of the word that people expected most "
         f"(Ettinger 2020, table 8): {sizes} contexts.",
-        _within(pd.concat([ours, theirs]), {name: name.removeprefix("cloze ") for name in bins["name"]}),
+        pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]),
         cells={"first": count},
     )
 
 
-def _sensitivity(paper: _Paper, people: pd.DataFrame, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
-    names = [name for name in dict.fromkeys(ours.loc[ours["level"] == "sensitivity", "name"])
-             if name not in CONSTRAINTS.values()]  # fmt: skip
-    by = f"by > {THRESHOLD:.2f}".replace("0.", ".")
-    if len(names) > 1:  # the paper has the threshold for simple affirmative sentences only
-        headings = {("sensitivity", name): _spelled(name) for name in names}
-        headings[ABOVE, names[0]] = f"{_spelled(names[0])} {by}"
-    else:
-        headings = {("sensitivity", names[0]): "prefers the better", (ABOVE, names[0]): by}
+def _sensitivity(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
     rows = pd.concat([ours, theirs])
-    rows["measure"] = [headings.get(key) for key in zip(rows["level"], rows["name"], strict=True)]
-    drawn = rows[rows["measure"].notna()].assign(low=rows["low_items"], high=rows["high_items"])
-    order = list(headings.values())
-    drawn = drawn.sort_values("measure", key=lambda column: column.map(order.index), kind="stable")
+    names = list(dict.fromkeys(ours.loc[(ours["level"] == "sensitivity"), "name"]))
+    names = [name for name in names if name not in CONSTRAINTS.values()]
+    plain = {"sensitivity": "", ABOVE: f"by > {THRESHOLD:.2f}".replace("0.", ".")}
+    columns = {(level, name): " ".join(filter(None, [_spelled(name) if len(names) > 1 else "prefers the better", text]))
+               for level, text in plain.items() for name in names}  # fmt: skip
+    columns = {key: text.replace("prefers the better by", "by") for key, text in columns.items()}
+    if len(names) > 1:  # the paper has no threshold there but for simple affirmative sentences
+        columns = {key: text for key, text in columns.items() if key[0] == "sensitivity" or key[1] == names[0]}
+    table = [
+        {"model": model, **{text: _share(rows, model, *key) for key, text in columns.items()}}
+        for model in _models(ours, theirs)
+    ]
+    people = answers.people_measured.assign(model="people")
+    if len(people):
+        table.append({"model": "people", **{text: _share(people, "people", *key) for key, text in columns.items()}})
+    drawn = rows[[key in columns for key in zip(rows["level"], rows["name"], strict=True)]]
+    measure = [columns[key] for key in zip(drawn["level"], drawn["name"], strict=True)]
+    shown = drawn.assign(measure=measure, low=drawn["low_items"], high=drawn["high_items"])
+    order = {text: at for at, text in enumerate(columns.values())}
+    shown = shown.sort_values("measure", key=lambda text: text.map(order), kind="stable")
     text = " People: by their cloze probabilities." if len(people) else ""
-    table = pd.concat([rows, people.assign(model="people")])
+    paper = _PAPER[answers.benchmark]
     return Exhibit(
         "sensitivity",
         "Sensitivity",
         f"{paper.sensitivity_text}, and by a probability of more than {THRESHOLD} (Ettinger 2020, "
         f"{paper.sensitivity}); a tie is no preference. {_AT}.{text} Lines: Wilson's 95% intervals over new items of "
         "this kind.",
-        _by_model(table, {heading: ("accuracy", *key) for key, heading in headings.items()}),
-        charts={"models": partial(beside_chart, drawn)},
+        pd.DataFrame(table),
+        charts={"models": partial(beside_chart, shown)},
     )
 
 
-def _by_constraint(ours: pd.DataFrame) -> Exhibit | None:
-    parts = []
-    for name in CONSTRAINTS.values():
-        columns = {
-            "items": ("items", "sensitivity", name),
-            "first 1": ("accuracy", "accuracy@1", name),
-            "first 5": ("accuracy", "accuracy@5", name),
-            "above both": ("accuracy", "sensitivity", name),
-            "by > .01": ("accuracy", ABOVE, name),
-        }
-        if name in set(ours["name"]):
-            parts.append(_by_model(ours, columns))
-            parts[-1].insert(1, "contexts", name)
-    if not parts:
+def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
+    names = [name for name in CONSTRAINTS.values() if name in set(ours["name"])]
+    if not names:
         return None
+    table = [
+        {"model": model, "contexts": name, "items": _share(ours, model, "sensitivity", name, "items"),
+         "first 1": _share(ours, model, "accuracy@1", name), "first 5": _share(ours, model, "accuracy@5", name),
+         "above both": _share(ours, model, "sensitivity", name), "by > .01": _share(ours, model, ABOVE, name)}
+        for model in _models(ours)
+        for name in names
+    ]  # fmt: skip
     return Exhibit(
         "constraint",
         "By constraint",
         "The same in unchanged contexts that constrain expectations strongly and weakly (Federmeier and Kutas 1999, as "
         "marked in the files). The paper has both together only.",
-        pd.concat(parts).sort_index(kind="stable", ignore_index=True),
+        pd.DataFrame(table),
         cells={"items": count},
     )
 
@@ -246,14 +251,12 @@ def _spelled(name: str) -> str:
 
 
 def _probabilities(answers: Diagnosed) -> Exhibit:
-    runs = answers.runs
-    words = runs.groupby("group")["sample_words"].transform("max")
-    largest = runs[(runs["sample_words"] == words) | runs["sample_words"].isna()]
+    largest = _at_largest_runs(answers)
     rows = answers.probabilities[answers.probabilities["run"].isin(largest.index)]
     rows = rows.assign(model=rows["run"].map(largest["group"]))
-    names, models = list(dict.fromkeys(rows["name"])), list(dict.fromkeys(rows["model"]))
+    names = list(dict.fromkeys(rows["name"]))
     table = rows.groupby(["model", "name"])["probability"].mean().unstack("name")
-    table = table.reindex(index=models, columns=names).rename_axis(None, axis=1).reset_index()
+    table = table.reindex(index=_models(rows), columns=names).rename_axis(None, axis=1).reset_index()
     known = published_file("cloze_people")
     known = known[known["benchmark"] == answers.benchmark]
     stated = dict(zip(known["name"], known["probability"], strict=True))
@@ -279,6 +282,12 @@ def _probabilities(answers: Diagnosed) -> Exhibit:
     )
 
 
+def _at_largest_runs(answers: Diagnosed) -> pd.DataFrame:
+    runs = answers.runs
+    largest = runs.groupby("group")["sample_words"].transform("max")
+    return runs[(runs["sample_words"] == largest) | runs["sample_words"].isna()]
+
+
 def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confidence: float) -> Exhibit | None:
     placed = means[means["words"].notna()]
     several = placed.groupby("group")["size"].nunique()
@@ -286,15 +295,14 @@ def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confid
     if placed.empty:
         return None
     charts, tables = {}, []
-    paper = _PAPER[answers.benchmark]
-    for number, (level, name, heading) in enumerate(paper.curves):
+    for number, (level, name, heading) in enumerate(_PAPER[answers.benchmark].curves):
         rows = placed[(placed["level"] == level) & (placed["name"] == name)]
         if rows.empty:
             continue
         beside = theirs[(theirs["level"] == level) & (theirs["name"] == name)]
         levels = pd.DataFrame({"name": beside["model"], "accuracy": beside["accuracy"]})
         if level == "sensitivity":
-            chance = pd.DataFrame({"name": ["chance"], "accuracy": [paper.chance]})
+            chance = pd.DataFrame({"name": ["chance"], "accuracy": [_PAPER[answers.benchmark].chance]})
             levels = pd.concat([levels, chance])
         levels = levels.groupby("accuracy", sort=False, as_index=False).agg({"name": " and ".join})
         unit = "tokens" if set(answers.runs["reference"].dropna()) == {"tokens"} else "words"

@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import Curves
 from analysis.exhibits.exhibit import Exhibit, existing
+from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
@@ -22,8 +23,6 @@ from pairscale.plugins import load_members
 CURVES = "Learning curves on minimal pairs"  # headings of the page
 MODELS = "Models on minimal pairs"
 DIAGNOSTICS = "Psycholinguistic diagnostics"
-PEOPLE = "people"
-OVERALL = "overall"
 
 
 @dataclass

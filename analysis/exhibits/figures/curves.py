@@ -32,27 +32,26 @@ from analysis.exhibits.tables.slopes import two_sizes_noted
 from analysis.exhibits.tables.text import title
 
 OVERALL = "Overall"
+HEIGHT = 420  # pixels of a panel of learning curves
 SLOPE_AXIS = alt.Axis(title="Accuracy gained per doubling of the text", labelExpr=SIGNED_LABEL, tickCount=6)
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
 
-def accuracy_domain(curves: Curves, pairs: str = ALL_PAIRS, people: float | None = None) -> tuple[float, float]:
+def accuracy_domain(curves: Curves, people: float | None = None) -> tuple[float, float]:
     """Return limits of the axis of accuracies, whole tenths, the same for every panel."""
-    values = curves.points.loc[(curves.points["pairs"] == pairs) & (curves.points["level"] != "paradigm"), "accuracy"]
-    low, high = float(np.floor(values.min() * 10) / 10), float(np.ceil(values.max() * 10) / 10)
+    points = curves.points[(curves.points["pairs"] == ALL_PAIRS) & (curves.points["level"] != "paradigm")]
+    low, high = np.floor(points["accuracy"].min() * 10) / 10, np.ceil(points["accuracy"].max() * 10) / 10
     high = max(high, low + 0.1, np.ceil((people or 0.0) * 10) / 10)
-    return max(0.0, min(low, 0.4)), float(min(1.0, high))
+    return float(max(0.0, min(low, 0.4))), float(min(1.0, high))
 
 
 def learning_curves(
     curves: Curves,
     group: str,
     *,
-    pairs: str = ALL_PAIRS,
     people: float | None = None,
     x: alt.X | None = None,
     unit: str = "words",
-    height: int = 420,
     width: int | str = 400,
 ) -> Chart:
     """Draw a panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, overall grey.
@@ -62,9 +61,11 @@ def learning_curves(
     the sizes, `x` an axis in place of theirs.
     """
     names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
-    domain = accuracy_domain(curves, pairs, people)
+    domain = accuracy_domain(curves, people)
     means, points = (
-        table[(table["group"] == group) & (table["pairs"] == pairs)].assign(name=lambda rows: rows["name"].map(title))
+        table[(table["group"] == group) & (table["pairs"] == ALL_PAIRS)].assign(
+            name=lambda rows: rows["name"].map(title)
+        )
         for table in (curves.accuracies, curves.points)
     )
     whole, lines = (means[means["level"] == level] for level in ("overall", "phenomenon"))
@@ -81,9 +82,9 @@ def learning_curves(
         panel.line(lines, _faded(1)),
         panel.runs(points[points["level"] != "paradigm"]),
         panel.means(lines),
-        *_end_labels(pd.concat([whole, lines]), domain, height, panel.channel(alt.Color, "colour")),
+        *_end_labels(pd.concat([whole, lines]), domain, HEIGHT, panel.channel(alt.Color, "colour")),
     ]
-    return _highlighting(layers).properties(width=width, height=height, title=group)
+    return _highlighting(layers).properties(width=width, height=HEIGHT, title=group)
 
 
 def curves_together(
@@ -92,7 +93,6 @@ def curves_together(
     *,
     people: float | None = None,
     unit: str = "words",
-    height: int = 240,
     width: int | str = 260,
     legend: bool = True,
 ) -> Chart:
@@ -121,7 +121,7 @@ def curves_together(
         panel.runs(points),
         panel.means(means),
     ]
-    return _highlighting(layers).properties(width=width, height=height, title=title(name))
+    return _highlighting(layers).properties(width=width, height=240, title=title(name))
 
 
 _LOOK = ["name", "colour", "dash", "shape"]
@@ -231,13 +231,13 @@ def places(ends: pd.Series, domain: tuple[float, float], height: int) -> npt.NDA
     return positions
 
 
-def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | str = 520) -> Chart:
+def slope_chart(slopes: pd.DataFrame, *, width: int | str = 520) -> Chart:
     """Draw slopes with their intervals, one row per phenomenon, steepest first; published ones as hollow diamonds.
 
     `slopes` is Curves.slopes with the columns of tables.with_published.
     """
     slopes = two_sizes_noted(slopes)
-    rows = slopes[(slopes["pairs"] == pairs) & slopes["level"].isin(["phenomenon", "overall"])]
+    rows = slopes[(slopes["pairs"] == ALL_PAIRS) & slopes["level"].isin(["phenomenon", "overall"])]
     rows = rows[["group", "name", "slope", "low", "high", "r2", "method", "published_model", "published_slope"]]
     rows = rows.assign(name=rows["name"].map(title))
     order = list(rows.groupby("name")["slope"].mean().sort_values(ascending=False).index)
@@ -269,7 +269,7 @@ def slope_chart(slopes: pd.DataFrame, *, pairs: str = ALL_PAIRS, width: int | st
     return dots.chart(*layers, hollow, width=width, note=note)
 
 
-def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | str = 400, height: int = 300) -> Chart:
+def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | str = 400) -> Chart:
     """Draw validation perplexity per reference word against training text in `unit`s, both axes logarithmic."""
     rows = runs[runs["valid_ppl"].notna()].reset_index(names="run")
     rows = rows[["run", "group", "size", "seed", "sample_words", "valid_ppl", "valid_oov_rate"]]
@@ -291,4 +291,4 @@ def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | st
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, y, colour),
         alt.Chart(rows).mark_point(filled=True, size=40, opacity=0.8).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=width, height=height)
+    return alt.layer(*layers).properties(width=width, height=300)
