@@ -33,7 +33,7 @@ def trained(arguments):
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        ("lstm", ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k"]),
+        ("lstm", ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k", "sample.size=12k"]),
         ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.dropout=0.0"]),
         ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.cutoffs=[50]", "model.div_val=2"]),
     ],
