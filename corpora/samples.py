@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import SampleConfig
+from corpora.store import ranges
 from corpora.text import TextStore
 from corpora.tokenizers import Tokenizer
 from corpora.words import count_characters, word_spans
@@ -123,13 +124,6 @@ def _sentences_of(text: TextStore, documents: npt.NDArray[np.int64]) -> npt.NDAr
     """Return the sentences of documents, in the order of `documents` and of the text within each."""
     first = np.asarray(text.documents)
     return ranges(first[documents].astype(np.int64), first[documents + 1].astype(np.int64))
-
-
-def ranges(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the integers of each range [start, end), concatenated."""
-    lengths = ends - starts
-    steps = np.arange(int(lengths.sum()), dtype=np.int64)
-    return steps + np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
 
 
 def _end_of_character(sentence: str, number: int) -> int:

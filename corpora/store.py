@@ -19,7 +19,6 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from corpora.samples import ranges
 from corpora.text import TextStore, check_recorded, file_digest, read_manifest
 from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
 from pairscale.errors import StoreError
@@ -126,6 +125,13 @@ class TokenStore:
             result[position : position + len(ids)] = ids
             position += len(ids)
         return result
+
+
+def ranges(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the integers of each range [start, end), concatenated."""
+    lengths = ends - starts
+    steps = np.arange(int(lengths.sum()), dtype=np.int64)
+    return steps + np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
 
 
 def _digests(folder: Path, text: TextStore) -> dict[str, str | None]:

@@ -44,6 +44,7 @@ def first_of_sweep(override):
     return f"{override.key_or_group}={next(override.sweep_string_iterator())}"
 
 
+@pytest.mark.slow
 def test_commands_compose(monkeypatch):
     monkeypatch.setenv("PAIRSCALE_DATA", "/path/to/data")
     shown = set()

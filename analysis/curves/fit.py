@@ -23,7 +23,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.groups import fit_groups, slope_tables
+from analysis.curves.groups import fitted_slopes
 from analysis.curves.intervals import single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
@@ -123,9 +123,8 @@ def concatenated(parts: Sequence[Curves]) -> Curves:
 
 def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgements | None) -> Curves:
     units = units_of(judged.pairs)
-    fits = fit_groups(judged, units, config.interval)
     slopes, accuracies, points = [], [], []
-    for fit, table in zip(fits, slope_tables(judged, fits, config), strict=True):
+    for fit, table in fitted_slopes(judged, units, config):
         group, size = fit.group, fit.design.size
         part = judged.runs[judged.runs["group"] == group]
         per_trial = inverse_trials(fit.outcome, size, units)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -109,21 +108,21 @@ def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = 
     return [*these, *at_least(both, these)]
 
 
-def slope_tables(judged: Judgements, fits: Sequence[GroupFit], config: CurvesConfig) -> list[pd.DataFrame]:
-    """Return, for each fit, the columns of Curves.slopes that come from its line: all but pairs and the onset's."""
-    new_pairs = None
+def fitted_slopes(judged: Judgements, units: Units, config: CurvesConfig) -> list[tuple[GroupFit, pd.DataFrame]]:
+    """Fit a line to every group, and return it with the columns of Curves.slopes: all but pairs and the onset's."""
+    fits, new_pairs = fit_groups(judged, units, config.interval), None
     if any(fit.method == Interval.BOOTSTRAP for fit in fits) and not judged.of_paradigms:
         # One draw of pairs, shared by all runs of all groups.
         rng = np.random.default_rng([config.seed, 0])
-        new_pairs = resampled_accuracies(judged.outcome, fits[0].units.bounds, config.resamples, rng)
+        new_pairs = resampled_accuracies(judged.outcome, units.bounds, config.resamples, rng)
     return [
-        slope_columns(fit, config, None if new_pairs is None else new_pairs[:, rows_of(judged, fit.group), :])
+        (fit, slope_columns(fit, config, None if new_pairs is None else new_pairs[:, rows_of(judged, fit.group), :]))
         for fit in fits
     ]
 
 
 def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) -> pd.DataFrame:
-    """Return the table of `slope_tables` for one group; `new_pairs` as for `slope_limits`."""
+    """Return the table of `fitted_slopes` for one group; `new_pairs` as for `slope_limits`."""
     design, line = fit.design, fit.line
     method = Interval.RUN_BOOTSTRAP if fit.method == Interval.BOOTSTRAP and new_pairs is None else fit.method
     limits = slope_limits(fit, config, new_pairs)

@@ -20,7 +20,7 @@ from scipy.stats import t as student
 from analysis.config import CurvesConfig
 from analysis.curves.designs import sizes_of
 from analysis.curves.fit import ALL_PAIRS, fit_curves
-from analysis.curves.groups import GroupFit, fit_groups, slope_tables
+from analysis.curves.groups import GroupFit, fit_groups, fitted_slopes
 from analysis.curves.intervals import Interval, run_terms
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array
@@ -133,9 +133,10 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     both = [fit_curves(judged, config) for judged in (matched.first, matched.second)]
     change = _change(matched.second, matched.first)
     units = replace(units_of(matched.first.pairs), differences=True)
-    fits = fit_groups(change, units, config.interval)
     keys = ["group", "level", "name"]
-    table = pd.concat(slope_tables(change, fits, config)).rename(columns={"slope": "difference"})
+    table = pd.concat(table for _, table in fitted_slopes(change, units, config)).rename(
+        columns={"slope": "difference"}
+    )
     for name, curves in zip(("first", "second"), both, strict=True):
         of_all = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
         table = table.merge(of_all[[*keys, "slope"]].rename(columns={"slope": f"slope_{name}"}), on=keys)

@@ -17,7 +17,7 @@ from analysis.exhibits.sentences.methods import methods
 from analysis.exhibits.tables.slopes import slope_name, slope_table
 from analysis.exhibits.tables.text import rank_text, table_digits, title
 from analysis.measures.accuracies import OVERALL, PEOPLE
-from analysis.report.provenance import provenance, records
+from analysis.report.provenance import provenance
 from analysis.sections.people import options
 from analysis.sections.section import CURVES, Report, Section, TableSection
 from analysis.study.combine import SEPARATOR
@@ -67,8 +67,8 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
         "groups": groups_of(section),
         "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}],
         "sizes": [str(column).removeprefix("accuracy ") for column in table if str(column).startswith("accuracy ")],
-        "slopes": records(table.assign(rank_text=table.apply(rank_text, axis=1))),
-        "paradigms": records(of_paradigms.assign(rank_text="")),
+        "slopes": table.assign(rank_text=table.apply(rank_text, axis=1)).to_dict("records"),
+        "paradigms": of_paradigms.assign(rank_text="").to_dict("records"),
         "paradigm_count": f"All {sentences.plural(of_paradigms['name'].nunique(), 'paradigm')}",
         "slope_name": slope_name(table),
         "digits": table_digits(table["low"], table["high"]),
@@ -76,7 +76,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
         "fit_tested": "lack_of_fit" in table,
         "published_slopes": "published_slope" in table and bool(table["published_slope"].notna().any()),
         "has_slopes": bool(table["slope"].notna().any()),
-        "notes": sorted({f"{row['group']}: {row['note']}" for row in records(table) if row["note"]}),
+        "notes": sorted({f"{row['group']}: {row['note']}" for row in table.to_dict("records") if row["note"]}),
         "levels": _levels(section),
         "first": [exhibit.for_page(f"{file}-") for exhibit in section.first],
         "exhibits": [exhibit.for_page(f"{file}-") for exhibit in section.exhibits],

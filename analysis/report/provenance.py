@@ -12,16 +12,11 @@ _COLUMNS = ["group", "size", "seed", "sample_words", "words_seen", "parameters",
 def provenance(runs: pd.DataFrame, problems: pd.DataFrame, digest: str) -> dict[str, Any]:
     """Return what provenance.html shows; `digest`: of the benchmark."""
     return {
-        "problems": records(problems),
+        "problems": problems.to_dict("records"),
         "runs": [_run(run, row) for run, row in runs.iterrows()],
         "versions": _versions(runs),
         "digest": digest,
     }
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dictionaries."""
-    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
 def _run(run: Any, row: pd.Series) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
     """
     with _naming_the_pair(pairs):
         good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
-    same = about(good, bad)
+    shared = about(good, bad)
     of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
     for template, users in _filled_for(uses).items():
         inputs = _fill(template, pairs)
@@ -134,7 +134,7 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
     prompts: dict[str, dict[str, Any]] = {}
     for use in uses:
         if use.templates is None:
-            rows[use.method] = judge(use.method, use.config, good, bad)
+            rows[use.method] = judge(use.method, use.config, good, bad, shared)
             continue
         if use.asker is not None:
             ask = methods()[use.method].ask
@@ -144,7 +144,7 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
         else:
             parts = [of_filled[use.method, template] for template in use.templates.templates]
         rows[use.method] = pd.concat(
-            same.assign(template=template.name, trial=None).join(part)
+            shared.assign(template=template.name, trial=None).join(part)
             for template, part in zip(use.templates.templates, parts, strict=True)
         )
     return Judged(rows, prompts, good, bad)

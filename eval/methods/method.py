@@ -18,7 +18,7 @@ import pandas as pd
 
 from eval.config import MethodConfig, PolicyConfig
 from eval.methods.prompting import Asker
-from eval.methods.sides import Counts, Side, about
+from eval.methods.sides import Counts, Side
 from eval.scorers.base import FloatArray
 from eval.scores.files import judged_pairs
 from pairscale.errors import ConfigError, check_choice
@@ -87,13 +87,13 @@ def check_method(method: str, masked: bool) -> None:
         raise ConfigError(f"method={method}: {kind}; methods for it: {', '.join(sorted(fitting))}")
 
 
-def judge(method: str, config: MethodConfig, good: Side, bad: Side) -> pd.DataFrame:
+def judge(method: str, config: MethodConfig, good: Side, bad: Side, shared: pd.DataFrame) -> pd.DataFrame:
     """Return a method's rows of a score file (eval.scores.files.SCORES), its pairs only, without counts of words.
 
-    Raises ConfigError for an unknown method.
+    `shared`: the columns that all methods share (eval.methods.sides.about). Raises ConfigError for an unknown method.
     """
     check_choice("method", method, methods())
-    rows = about(good, bad).assign(template=None, trial=None, order=None, **summed(method, config, good, bad))
+    rows = shared.assign(template=None, trial=None, order=None, **summed(method, config, good, bad))
     return rows[judged_pairs(method, good.pairs)]
 
 

@@ -54,6 +54,7 @@ def test_a_sweep_keeps_what_it_asks_for_before_it_begins(swept, tmp_path):
         collect(tmp_path, "mine", {run: one.point for run, one in asked.items()})
 
 
+@pytest.mark.slow
 def test_another_sweep_adds_to_the_grid_and_the_same_one_does_not(swept, tmp_path):
     swept("train", *GIVEN, "sample.size=2k", "seed=1,2")
     swept("train", *GIVEN, "sample.size=2k", "seed=2,1")

@@ -88,7 +88,7 @@ def test_csv_holds_no_formula(tmp_path):
 def test_latex(tmp_path, curves):
     table = slope_table(curves)
     table.loc[1, "name"] = r"100% of {a} & b\input{x}"
-    write_latex(tmp_path / "t.tex", table, "Curves of simulated.", "tab:made up", 0.95)
+    write_latex(tmp_path / "t.tex", table, "Curves of made_up.", "tab:made up", 0.95)
     text = (tmp_path / "t.tex").read_text()
     assert r"100\% of \{a\} \& b\textbackslash{}input\{x\}" in text
     assert r"\caption{Curves of made\_up.}" in text

@@ -239,7 +239,8 @@ def test_the_command_rebuilds_and_tracks_curves(simulated, tmp_path, monkeypatch
     assert run.summary["slope/blimp/lstm_tiny"] == pytest.approx(float(table["slope"].iloc[0]))
 
 
-def test_the_command_says_in_one_line_what_lacks(tmp_path):
+@pytest.mark.slow
+def test_the_command_says_in_one_line_what_is_missing(tmp_path):
     done = completed("analysis", "source=wandb", f"project={PROJECT}")
     assert done.returncode == 2
     assert done.stderr == (

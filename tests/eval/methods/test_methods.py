@@ -6,7 +6,7 @@ import pytest
 
 from eval.config import MethodConfig, PolicyConfig, recorded_policy
 from eval.methods.method import check_method, judge, methods
-from eval.methods.sides import Side, critical_unk
+from eval.methods.sides import Side, about, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
 from pairscale.errors import ConfigError, InputError
@@ -32,6 +32,10 @@ def side(*sentences, unk="score", name="good", **items):
     pairs = pd.DataFrame({name: [text for text, _, _ in sentences], "paradigm": "p", **items})
     pairs["pair_id"] = [str(number) for number in range(len(pairs))]
     return Side.of(name, pairs, scores, policy(unk))
+
+
+def judged(method, config, good, bad):
+    return judge(method, config, good, bad, about(good, bad))
 
 
 def scored(method, side, other=None, **parameters):
@@ -86,7 +90,7 @@ def test_unknown_words_where_the_sentences_differ():
 
 
 def test_rows_of_a_score_file():
-    rows = judge("mean_lp", MethodConfig(), side(GOOD), side(BAD, name="bad")).iloc[0]
+    rows = judged("mean_lp", MethodConfig(), side(GOOD), side(BAD, name="bad")).iloc[0]
     assert (rows["paradigm"], rows["pair_id"]) == ("p", "0")
     assert (rows["good"], rows["bad"], rows["good_lp"], rows["bad_lp"]) == (-7.5 / 4, -9.25 / 4, -7.5, -9.25)
     assert (rows["good_tokens"], rows["good_chars"], rows["bad_chars"]) == (4, 13, 14)
@@ -110,7 +114,7 @@ def one_prefix_sides(unk="score"):
 )
 def test_one_prefix_scores_the_critical_words_alone(span, expected):
     good, bad = one_prefix_sides()
-    rows = judge("one_prefix", MethodConfig(prefix_span=span), good, bad)
+    rows = judged("one_prefix", MethodConfig(prefix_span=span), good, bad)
     assert rows["pair_id"].tolist() == ["0"]  # not the pair that is not flagged
     assert [*rows["good"], *rows["bad"]] == expected
     assert [*rows["good_lp"], *rows["bad_lp"]] == [-28, -127]
@@ -132,7 +136,7 @@ def test_two_prefix_scores_the_same_word_after_two_prefixes():
     good = side(("The cat that the dogs see laughs .", [-1, -1, -1, -1, -1, -1, -2, -1], [0] * 8), **items)
     bad = side(("The cats that he sees laughs .", [-1, -1, -1, -1, -1, -3, -1], [0] * 7), name="bad", **items)
     for span in ("sum", "first", "last", "as_published"):
-        rows = judge("two_prefix", MethodConfig(prefix_span=span), good, bad)
+        rows = judged("two_prefix", MethodConfig(prefix_span=span), good, bad)
         assert (rows["good"].item(), rows["bad"].item()) == (-2, -3)
 
 
@@ -162,7 +166,7 @@ def test_methods_fit_the_kind_of_model():
 
 def test_what_cannot_be_judged():
     with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, lp, mean_lp, one_prefix, "):
-        judge("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
+        judged("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
     with pytest.raises(ConfigError, match=r"alpha=null"):
         scored("pen_lp", side(GOOD))
 
@@ -172,7 +176,7 @@ def test_a_sentence_of_skipped_words_alone_wins_no_pair(method):
     """Its log-probability was 0, or that of <eos>, and so higher than any other's."""
     good = side(("gnu", [-3.0], [1]), GOOD, GOOD, unk="skip")
     bad = side(BAD, ("yak", [-2.0], [1]), BAD, unk="skip", name="bad")
-    rows = judge(method, MethodConfig(alpha=0.8), good, bad)
+    rows = judged(method, MethodConfig(alpha=0.8), good, bad)
     assert np.isnan([rows["good"].iloc[0], rows["bad"].iloc[1]]).all()
     assert rows[["good_lp", "bad_lp"]].notna().all(axis=None)
     assert outcome(rows["good"], rows["bad"], "half").tolist() == [0.5, 0.5, rows["good"].iloc[2] > rows["bad"].iloc[2]]

@@ -339,6 +339,7 @@ def test_the_table_marks_paradigms_below_the_threshold():
     assert next(iter(majority.cells)) == "0.0!"
 
 
+@pytest.mark.slow
 def test_the_command_writes_forms_and_reads_answers(tmp_path):
     where = ["benchmark=toy", "benchmark.paradigms=null", f"questionnaire.folder={tmp_path}/forms"]
     done = completed("eval.questionnaire", *where, "questionnaire.per_paradigm=1")

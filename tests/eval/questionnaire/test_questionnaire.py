@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter as Tally
 from functools import cache
 
 import pandas as pd
@@ -14,10 +13,9 @@ from eval.questionnaire.answers import counted, read_sheets
 from eval.questionnaire.config import CheckConfig
 from eval.questionnaire.forms import deal, texts_of
 from eval.questionnaire.page import write_page
-from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
 from tests.support.browser import Opened
 from tests.support.commands import completed
+from tests.support.questionnaires import config, forms_of
 from tests.support.simulated_study import SimulatedStudy
 
 EVIL = "</script><script>alert(1)</script><b>"
@@ -35,98 +33,6 @@ class Study(SimulatedStudy):
 
 STUDY = Study(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=2, phenomena=PHENOMENA)
 BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
-
-
-@cache
-def config(*overrides):
-    return compose("questionnaire", ["benchmark=toy", *overrides]).questionnaire
-
-
-def forms_of(benchmark, *overrides):
-    asked = config(*overrides)
-    texts, _ = texts_of(asked, "en")
-    return deal(benchmark, asked, texts)
-
-
-def large(paradigms=7, pairs=20):
-    rows = [
-        {"pair_id": str(pair), "paradigm": f"p{k}", "phenomenon": f"f{k % 2}", "good": f"g {k} {pair}", "bad": f"b {k}"}
-        for k in range(paradigms)
-        for pair in range(pairs)
-    ]
-    return Benchmark("local", pd.DataFrame(rows), "ab" * 32)
-
-
-# Forms
-
-
-def test_pairs_are_dealt_out_evenly():
-    forms = forms_of(large(), "questionnaire.per_paradigm=6", "questionnaire.pairs=10", "questionnaire.raters=3")
-    assert len(forms) == 15  # 42 pairs, three times, on forms of ten at most
-    assert {len(form.pairs) for form in forms} == {8, 9}
-    on = Tally(key for form in forms for key in zip(form.pairs["paradigm"], form.pairs["pair_id"], strict=True))
-    assert len(on) == 42
-    assert set(on.values()) == {3}
-    for form in forms:
-        assert set(form.pairs["paradigm"].value_counts()) <= {1, 2}  # six over five forms
-        assert len({check.good for check in form.checks}) == 3
-    rounds = [{frozenset(form.pairs.index) for form in forms[at : at + 5]} for at in (0, 5, 10)]
-    assert not rounds[0] & rounds[1]  # in other company
-    assert len({form.digest for form in forms}) == 15
-
-
-def test_forms_are_those_of_their_seed():
-    def digests(*more):
-        return [form.digest for form in forms_of(large(), "questionnaire.pairs=20", *more)]
-
-    assert digests() == digests()
-    assert not set(digests()) & set(digests("questionnaire.seed=2"))
-
-
-def test_a_form_does_not_tell_which_sentence_is_good(tmp_path):
-    benchmark = large(paradigms=1, pairs=5)
-    first, second = benchmark.pairs, benchmark.pairs.rename(columns={"good": "bad", "bad": "good"})
-    pages = []
-    for number, pairs in enumerate((first, second)):
-        form = forms_of(Benchmark("local", pairs, "ab" * 32))[0]
-        texts, _ = texts_of(config(), "en")
-        write_page(tmp_path / f"{number}.html", form, benchmark, texts, "en", "en")
-        pages.append((tmp_path / f"{number}.html").read_text())
-    assert pages[0] == pages[1]
-
-
-def test_texts_of_ones_own(tmp_path):
-    file = tmp_path / "mine.yaml"
-    file.write_text('consent: "Ethics board 7"\nintroduction: ["One.", "Two."]\n')
-    texts, language = texts_of(config(f"questionnaire.texts={file}"), "zh")
-    assert (texts.consent, texts.introduction, texts.start, language) == (
-        "Ethics board 7",
-        ["One.", "Two."],
-        "开始",
-        "zh",
-    )
-    for content, told in (
-        ("consnt: a", "has consnt; must be texts under some of title"),
-        ("consent: yes", "$.consent: expected str, got bool; put in quotes"),
-        ("thanks: a", "$.thanks: expected array, got str"),
-        ("checks: [{good: a}]", "checks must be a list, each with the texts good and bad"),
-        ("[", "not YAML"),
-    ):
-        file.write_text(content)
-        with pytest.raises(InputError) as caught:
-            texts_of(config(f"questionnaire.texts={file}"), "en")
-        assert told in str(caught.value)
-    file.write_text("consent: a")
-    with pytest.raises(InputError, match=r"\$: without title, .*; there are no texts of the language to add them"):
-        texts_of(config(f"questionnaire.texts={file}"), "ja")
-    with pytest.raises(ConfigError, match="there are texts in en, zh; give one of these"):
-        texts_of(config(), "ja")
-    assert texts_of(config("questionnaire.language=en"), "ja")[1] == "en"
-    with pytest.raises(ConfigError, match="the texts hold 6 attention checks"):
-        forms_of(large(), "questionnaire.checks=9")
-
-
-# A person at a page
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +206,7 @@ def test_agreement_and_majority_are_those_counted_by_hand(answers):
     assert list(table.index[:3]) == ["binding_1", "binding_2", "islands_1"]
 
 
+@pytest.mark.slow
 def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
     """Published people give way to those who were asked, everywhere, and the report says so."""
     STUDY.write(tmp_path / "runs")

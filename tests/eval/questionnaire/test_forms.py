@@ -1,0 +1,87 @@
+"""Forms: pairs dealt out evenly, the same ones for a seed, texts of one's own."""
+
+from collections import Counter as Tally
+
+import pandas as pd
+import pytest
+
+from eval.benchmarks.load import Benchmark
+from eval.questionnaire.forms import texts_of
+from eval.questionnaire.page import write_page
+from pairscale.errors import ConfigError, InputError
+from tests.support.questionnaires import config, forms_of
+
+
+def large(paradigms=7, pairs=20):
+    rows = [
+        {"pair_id": str(pair), "paradigm": f"p{k}", "phenomenon": f"f{k % 2}", "good": f"g {k} {pair}", "bad": f"b {k}"}
+        for k in range(paradigms)
+        for pair in range(pairs)
+    ]
+    return Benchmark("local", pd.DataFrame(rows), "ab" * 32)
+
+
+def test_pairs_are_dealt_out_evenly():
+    forms = forms_of(large(), "questionnaire.per_paradigm=6", "questionnaire.pairs=10", "questionnaire.raters=3")
+    assert len(forms) == 15  # 42 pairs, three times, on forms of ten at most
+    assert {len(form.pairs) for form in forms} == {8, 9}
+    on = Tally(key for form in forms for key in zip(form.pairs["paradigm"], form.pairs["pair_id"], strict=True))
+    assert len(on) == 42
+    assert set(on.values()) == {3}
+    for form in forms:
+        assert set(form.pairs["paradigm"].value_counts()) <= {1, 2}  # six over five forms
+        assert len({check.good for check in form.checks}) == 3
+    rounds = [{frozenset(form.pairs.index) for form in forms[at : at + 5]} for at in (0, 5, 10)]
+    assert not rounds[0] & rounds[1]  # in other company
+    assert len({form.digest for form in forms}) == 15
+
+
+def test_forms_are_those_of_their_seed():
+    def digests(*more):
+        return [form.digest for form in forms_of(large(), "questionnaire.pairs=20", *more)]
+
+    assert digests() == digests()
+    assert not set(digests()) & set(digests("questionnaire.seed=2"))
+
+
+def test_a_form_does_not_tell_which_sentence_is_good(tmp_path):
+    benchmark = large(paradigms=1, pairs=5)
+    first, second = benchmark.pairs, benchmark.pairs.rename(columns={"good": "bad", "bad": "good"})
+    pages = []
+    for number, pairs in enumerate((first, second)):
+        form = forms_of(Benchmark("local", pairs, "ab" * 32))[0]
+        texts, _ = texts_of(config(), "en")
+        write_page(tmp_path / f"{number}.html", form, benchmark, texts, "en", "en")
+        pages.append((tmp_path / f"{number}.html").read_text())
+    assert pages[0] == pages[1]
+
+
+def test_texts_of_ones_own(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text('consent: "Ethics board 7"\nintroduction: ["One.", "Two."]\n')
+    texts, language = texts_of(config(f"questionnaire.texts={file}"), "zh")
+    assert (texts.consent, texts.introduction, texts.start, language) == (
+        "Ethics board 7",
+        ["One.", "Two."],
+        "开始",
+        "zh",
+    )
+    for content, message in (
+        ("consnt: a", "has consnt; must be texts under some of title"),
+        ("consent: yes", "$.consent: expected str, got bool; put in quotes"),
+        ("thanks: a", "$.thanks: expected array, got str"),
+        ("checks: [{good: a}]", "checks must be a list, each with the texts good and bad"),
+        ("[", "not YAML"),
+    ):
+        file.write_text(content)
+        with pytest.raises(InputError) as caught:
+            texts_of(config(f"questionnaire.texts={file}"), "en")
+        assert message in str(caught.value)
+    file.write_text("consent: a")
+    with pytest.raises(InputError, match=r"\$: without title, .*; there are no texts of the language to add them"):
+        texts_of(config(f"questionnaire.texts={file}"), "ja")
+    with pytest.raises(ConfigError, match="there are texts in en, zh; give one of these"):
+        texts_of(config(), "ja")
+    assert texts_of(config("questionnaire.language=en"), "ja")[1] == "en"
+    with pytest.raises(ConfigError, match="the texts hold 6 attention checks"):
+        forms_of(large(), "questionnaire.checks=9")
