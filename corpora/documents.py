@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Document:
-    """Sentences that belong together, each without line breaks.
+    """Sentences that belong together, each without line breaks. Splits are drawn within each `source` (its name).
 
-    source: the source's name; splits are drawn within each source.
     split: "train", "valid" or "test" if the source publishes its splits, else None.
     """
 

@@ -71,8 +71,7 @@ def filter_manifest(folder: Path) -> dict[str, Any]:
 def write_filter(folder: Path, text: TextStore, pattern: str) -> None:
     """Search each sentence of the train split for a pattern and write the matches.
 
-    Raises ConfigError if the pattern takes longer than LINE_SECONDS for a sentence or matches none, and StoreError if
-    the text is damaged.
+    Raises ConfigError if it takes over LINE_SECONDS for a sentence or matches none, StoreError for damaged text.
     """
     text.verify()
     search = regex.compile(pattern).search

@@ -100,8 +100,7 @@ class Corpus:
     def store(self) -> TokenStore | None:
         """The token store, prepared if it is missing.
 
-        None if the tokenizer is fitted on the sample, or if the store is missing and the sample is a small part of the
-        text: encoding only its sentences is quicker.
+        None if the tokenizer is fitted on the sample, or the sample so small that encoding it alone is quicker.
         """
         if self.config.tokenizer.fit_on == "sample":
             return None
@@ -135,10 +134,7 @@ class Corpus:
         return load_tokenizer(folder)
 
     def _fitted_on_train(self, folder: Path) -> Tokenizer:
-        """Return the tokenizer of a token store that need not exist, fitted if it is missing.
-
-        Raises StoreError if it was fitted on another text.
-        """
+        """Return a store's tokenizer, fitted if it is missing. Raises StoreError if fitted on another text."""
         with _prepared_once(folder, FITTED) as missing:
             if missing:
                 tokenizer = self._fit(self.text.split_sentences("train"), folder.name)
@@ -180,10 +176,7 @@ class Corpus:
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest)
 
     def held_out(self, split: str, words: int) -> HeldOut:
-        """Return whole sentences of at most `words` reference words, drawn over the split, the same for every run.
-
-        Raises InputError if the split is empty.
-        """
+        """Return whole sentences of at most `words` words over the split, for all runs; InputError if it is empty."""
         available = self.text.split_sentences(split)
         if not len(available):
             raise InputError(
@@ -219,10 +212,9 @@ class Corpus:
 
 
 def prepare(config: CorporaConfig) -> Corpus:
-    """Return the corpus of a configuration; its text is prepared if it is missing, its ids on first use.
+    """Return the corpus, its text prepared if missing, its ids on first use; many processes may call it at once.
 
-    Safe to call from many processes at once. Raises NoCorpus if no corpus is chosen, InputError for text that cannot
-    be used, and StoreError for a store that is damaged or was prepared from another source.
+    Raises NoCorpus if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
     """
     check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
@@ -250,20 +242,14 @@ def corpus_folder(config: CorporaConfig) -> Path:
 
 
 def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
-    """Return store/<corpus>/<tokenizer>: a name and 8 hex digits of the tokenizer's configuration.
-
-    sample: digest of the sample that the tokenizer is fitted on; None if it is fitted on the train split.
-    """
+    """Return store/<corpus>/<tokenizer>-<8 hex digits>; sample: digest of the one it is fitted on, or None."""
     description = {**dataclasses.asdict(config.tokenizer), "sample": sample}
     return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(description)[:8]}"
 
 
 @contextmanager
 def _prepared_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
-    """Yield true if a store must be written, and then hold its lock: only one of many processes writes it.
-
-    last: the file that is written last.
-    """
+    """Yield true if a store must be written, and hold its lock: one process writes it. last: the file written last."""
     if _is_there(folder, last):
         yield False
         return
@@ -315,10 +301,7 @@ class KnownSizes:
 
 
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
-    """Read sizes from the stores of a configuration; None if they are missing or the tokenizer fits on the sample.
-
-    Raises ConfigError if the text is prepared and has less than the sample.
-    """
+    """Read sizes from the stores; None if missing or fitted on the sample; ConfigError if the text is smaller."""
     try:
         train = text_manifest(corpus_folder(config) / "text")["splits"]["train"]
     except StoreError:

@@ -78,10 +78,7 @@ def check_available(config: SampleConfig, corpus: str, available: int, filtered:
 def draw_sample(
     text: TextStore, config: SampleConfig, seed: int, filtered: npt.NDArray[np.bool_] | None = None
 ) -> Sample:
-    """Draw the sample of a run with `seed`, skipping sentences that are true in `filtered` (sentences,).
-
-    Raises ConfigError if the train split is smaller than the sample.
-    """
+    """Draw a run's sample, without sentences true in `filtered` (sentences,); ConfigError if the split is too small."""
     own = derived_seed(config.seed, seed, "sample")
     # Nested samples of all sizes share one permutation, independent ones have one each.
     seeds = [own] if config.nested else [own, config.number]
@@ -133,11 +130,7 @@ def _end_of_character(sentence: str, number: int) -> int:
 
 
 def encode_beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
-    """Return the ids of a sentence's first `end` characters.
-
-    If a token of the whole sentence ends there, its ids are used, so that a final "Mr." stays one word; otherwise the
-    beginning is encoded alone.
-    """
+    """Return the ids of a sentence's first `end` characters: of its tokens if one ends there, else encoded alone."""
     ids, spans = tokenizer.encode_spans(sentence)
     ends = [stop for _, stop in spans]
     return ids[: ends.index(end) + 1] if end in ends else tokenizer.encode(sentence[:end])

@@ -50,10 +50,7 @@ def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
 
 
 def write_fitted(folder: Path, text: TextStore, tokenizer: Tokenizer) -> None:
-    """Write fitted.json for the tokenizer saved in `folder`, which was fitted on the train split of `text`.
-
-    Raises StoreError for a text without words.
-    """
+    """Write fitted.json for the tokenizer in `folder`, fitted on the train split; StoreError if it has no words."""
     _check_words(text)
     train = text.split_sentences("train")
     subset = train[:: max(1, len(train) // COUNTED)]
@@ -149,10 +146,7 @@ def _check_words(text: TextStore) -> None:
 
 
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
-    """Encode every sentence of a text with the tokenizer saved in `folder`; `description` goes into the manifest.
-
-    Raises StoreError for a text without words.
-    """
+    """Encode a text with the tokenizer in `folder`, `description` for the manifest; StoreError if it has no words."""
     _check_words(text)
     dtype = dtype_of(tokenizer)
     lengths, unknown = [], 0

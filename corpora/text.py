@@ -66,10 +66,7 @@ TextManifest = TypedDict(
 
 
 def split_of(document: Document, config: SplitConfig) -> str:
-    """Return the split of a document: the published one, else one drawn by a seeded hash of its source and text.
-
-    The hash makes a document's split independent of all others: more text moves no document to another split.
-    """
+    """Return a document's split: published, else by a seeded hash of source and text, whatever others there are."""
     if document.split is not None:
         return document.split
     key = f"{config.seed}\0{document.source}\0" + "\n".join(document.sentences)
@@ -149,10 +146,7 @@ class TextStore:
 def write_text_store(
     folder: Path, documents: Iterable[Document], reference: str, split: SplitConfig, description: dict[str, Any]
 ) -> None:
-    """Write a text store; `description`, the text's source, goes into the manifest.
-
-    Raises InputError if the train or valid split is empty.
-    """
+    """Write a text store; description: its source. Raises InputError if the train or valid split is empty."""
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
     first, splits = array("Q", [0]), array("B")
     text_digest = hashlib.sha256()

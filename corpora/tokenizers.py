@@ -93,10 +93,7 @@ class Tokenizer(ABC):
 
 
 class ListTokenizer(Tokenizer):
-    """A tokenizer over a list of words or characters; all others are `<unk>`.
-
-    tokens: by id from 2, without the special tokens.
-    """
+    """A tokenizer over a list of words or characters, `tokens` by id from 2; all others are `<unk>`."""
 
     def __init__(self, config: TokenizerConfig, tokens: Sequence[str]):
         super().__init__(config)
@@ -173,10 +170,7 @@ def split(kind: str) -> Callable[[str], list[str]]:
 
 
 class PieceTokenizer(Tokenizer):
-    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, over unnormalised text.
-
-    A text's first word gets the "▁" that all others have, so that a name is the same token in every position.
-    """
+    """SentencePiece (Kudo and Richardson 2018), unigram or BPE, over unnormalised text, "▁" before its first word."""
 
     def __init__(self, config: TokenizerConfig, model: bytes):
         import sentencepiece

@@ -44,19 +44,11 @@ class Counts:
 
 
 def sample_counts(
-    config: Mapping[str, Any],
-    manifest: Mapping[str, Any] | None,
-    store: Path,
-    reference: str,
-    most: int | None = None,
+    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str, most: int | None = None
 ) -> Counts:
-    """Count the reference words of a run's sample, or of its first `most` sentences.
+    """Count the reference words of a run's sample, or of its first `most` sentences. `store` is paths.store.
 
-    config: the run's configuration as plain data.
-    manifest: the run's manifest; None for a run that has not been trained.
-    store: paths.store.
-
-    Raises StoreError if the text is not in the store, or is not the one that the run was trained on.
+    config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
     """
     corpus = store / str(config["corpus"]["name"])
     text = TextStore(corpus / "text")

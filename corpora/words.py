@@ -110,10 +110,7 @@ def _treebank(text: str) -> list[str]:
 
 
 def words(text: str, reference: str) -> list[str]:
-    """Return the reference words of one sentence in order: slices of `text` with only white space between them.
-
-    Raises ConfigError if `reference` is not one of REFERENCES.
-    """
+    """Return one sentence's words: slices of `text`, only white space between; ConfigError if not of REFERENCES."""
     match reference:
         case "treebank":
             return _treebank(text)

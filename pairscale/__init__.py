@@ -33,10 +33,7 @@ _MODULE_COMMAND = re.compile(r"python -m ([\w.]+\w)")
 
 
 def as_typed(text: str) -> str:
-    """Return `text` with its commands in the form that the user typed.
-
-    Messages say `python -m MODULE`; for those who came by the console script it becomes `pairscale COMMAND`.
-    """
+    """Return `text` with `python -m MODULE` as `pairscale COMMAND` for those who typed that."""
     if BY_SCRIPT not in os.environ:
         return text
     names = {module: f"pairscale {command}" for module, command in MODULES.items()}

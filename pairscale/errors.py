@@ -85,10 +85,7 @@ def check_seed(key: str, value: int | None) -> None:
 
 
 def check_name(key: str, value: str) -> None:
-    """Raise ConfigError unless `value` can name the folder of a run, study or store; `key` is the dotted key.
-
-    Such names stand in commands, between + in labels, and between - in run ids.
-    """
+    """Raise ConfigError unless `value`, of dotted `key`, can name a folder and stand in labels (+) and run ids (-)."""
     if not NAME.fullmatch(value) or len(value.encode()) > MAX_NAME:
         raise ConfigError(
             f"{key}={value[:80]}: names a folder; must consist of letters, digits, _ . - and spaces, begin with a "

@@ -39,10 +39,7 @@ def _group_quota(group: Path) -> float:
 
 
 def _control_groups(controller: str) -> list[Path]:
-    """Return the folders of this process's control group and its ancestors: all of their limits apply.
-
-    A container sees its own group as the root; a job of systemd or SLURM is somewhere below it (cgroups(7)).
-    """
+    """Return the folders of this process's control group and its ancestors (cgroups(7)): all of their limits apply."""
     roots = {"": CGROUP, controller: CGROUP / controller}
     groups = [*roots.values()]
     try:
@@ -89,8 +86,7 @@ def granted_threads() -> int | None:
 def idle_cores() -> int:
     """Return the number of available cores that were idle over LOOK_SECONDS, at least 1.
 
-    The load average would take minutes to forget a process that ended. All cores count as idle if the system has no
-    usable counters: none (macOS), constant ones (gVisor), or those of renumbered cores (LXC).
+    All count as idle without usable counters: none (macOS), constant (gVisor) or of renumbered cores (LXC).
     """
     cores = available_cores()
     try:

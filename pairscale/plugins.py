@@ -22,10 +22,7 @@ def load_members(package: str) -> None:
 
 @cache
 def load_plugins() -> None:
-    """Import the modules that installed distributions name in the entry-point group PLUGINS: they register themselves.
-
-    Raises ConfigError for one that cannot be imported, whatever stops it.
-    """
+    """Import the modules of the entry-point group PLUGINS, which register themselves; ConfigError for any failure."""
     for entry in entry_points(group=PLUGINS):
         try:
             entry.load()

@@ -66,10 +66,7 @@ def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int | Share,
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that work without countable steps is under way: a line at its start and the time it took.
-
-    On a terminal a clock runs beside it.
-    """
+    """Show a line for work without countable steps, the time it took and, on a terminal, a clock beside it."""
     console = Console(stderr=True, highlight=False, markup=False)
     started = time.monotonic()
     if not console.is_terminal:

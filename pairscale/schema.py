@@ -63,10 +63,9 @@ class ErrorType(Protocol):
 
 
 def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, version: int | None = None) -> T:
-    """Return the contents of a JSON file as `schema` declares them.
+    """Return a JSON file's contents as `schema` declares.
 
-    Raises `error`, in one line that ends with `remedy`, for a file that is missing, damaged, of another `version` (if
-    given: the key "version") or not of the schema.
+    Raises `error`, in one line that ends with `remedy`, if it is missing, damaged, of another "version" or schema.
     """
     return parse_json(_bytes(path, error, remedy), schema, path, error, remedy, version)
 
@@ -107,7 +106,7 @@ def load_yaml(text: str) -> Any:
         line = event.start_mark.line + 1 if event.start_mark else 0
         if depth > MAX_DEPTH:
             raise ValueError(f"line {line}: nested more than {MAX_DEPTH} deep")
-        if isinstance(event, yaml.ScalarEvent) and _has_half(event.value):
+        if isinstance(event, yaml.ScalarEvent) and any("\ud800" <= character <= "\udfff" for character in event.value):
             raise ValueError(f"line {line}: {_HALF}")
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(f"line {line}: aliases (*{event.anchor}) are not read; write the value out")
@@ -123,10 +122,7 @@ def checked(
     version: int | None = None,
     root: str = "$",
 ) -> T:
-    """Return plain data from `where` as `schema` declares it; errors as in `read_json`.
-
-    `root` is the place of `data` in the file.
-    """
+    """Return plain data from `where`, at the place `root` in it, as `schema` declares; errors as in `read_json`."""
     if version is not None and isinstance(data, dict) and data.get("version") != version:
         raise error(f"{where}: version {data.get('version')!r:.40}, this code reads {version}; {remedy}")
     if dataclasses.is_dataclass(schema) and isinstance(data, dict):  # whose fields without a value say "???"
@@ -179,10 +175,6 @@ def _value(data: Any, place: str) -> str | None:
         except (KeyError, IndexError, TypeError):
             return None
     return f"{data!r:.60}" if isinstance(data, (str, float)) or (type(data) is int and abs(data) < 10**60) else None
-
-
-def _has_half(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _line(reason: BaseException) -> str:

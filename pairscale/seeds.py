@@ -17,8 +17,5 @@ def derived_seed(own: int | None, seed: int, purpose: str) -> int:
 
 
 def permutation(size: int, *seeds: int) -> npt.NDArray[np.int64]:
-    """Return the numbers 0 to size - 1 in an order drawn from `seeds`.
-
-    They are sorted by the raw output of PCG64, which numpy promises to keep, unlike the methods of its generators.
-    """
+    """Return 0 to size - 1 as drawn from `seeds`: sorted by the raw output of PCG64, which numpy promises to keep."""
     return np.argsort(np.random.PCG64(np.random.SeedSequence(seeds)).random_raw(size), kind="stable")

@@ -16,10 +16,7 @@ _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def parse_size(text: str, key: str = "sample.size") -> int:
-    """Return the whole number meant by "125k", "1/8M", "1.5M" or "300000".
-
-    Raises ConfigError for anything else, for 0, and for fractions of a word ("1/3M").
-    """
+    """Return the number of "125k", "1/8M", "1.5M" or "300000"; ConfigError for anything else, 0 and parts of a word."""
     match = _SIZE.fullmatch(str(text).replace("_", ""))
     if match:
         size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]

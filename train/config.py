@@ -9,12 +9,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.config import NOT_IN_DIGEST, CorporaConfig
-from pairscale.errors import (
-    ConfigError,
-    check_between,
-    check_choice,
-    check_name,
-)
+from pairscale.errors import ConfigError, check_between, check_choice, check_name
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
 from train.recipes import CountedConfig, RecipeConfig

@@ -94,10 +94,9 @@ class Estimate:
 
 
 def estimate(config: RunConfig) -> Estimate:
-    """Measure a few steps of the run's model on random tokens, and extrapolate.
+    """Measure a few steps of the run's model on random tokens, once for each kind of model, and extrapolate.
 
-    The first call for a kind of model takes a few seconds, further ones nothing. Raises NoCorpus if none is chosen,
-    InputError if its text is neither prepared nor available.
+    Raises NoCorpus if none is chosen, InputError if its text is neither prepared nor available.
     """
     folder = RunFolder.of(config)  # raises NoCorpus before anything is measured
     if not is_prepared(config):
@@ -161,10 +160,7 @@ def peak_memory(configs: Sequence[RunConfig]) -> int:
 
 
 def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any]) -> Estimate:
-    """Return the estimate of an n-gram model. Its n-grams and bytes are upper limits.
-
-    Each position of the text adds at most one n-gram of each order above 1.
-    """
+    """Return upper limits: each position of the text adds at most one n-gram of each order above 1."""
     ngrams = vocabulary + of_run["tokens"] * (model.order - 1)
     speed = Speed(NGRAM_TOKENS_PER_SECOND["estimating"], NGRAM_TOKENS_PER_SECOND["scoring"])
     return Estimate(
@@ -201,10 +197,7 @@ _activation_bytes: dict[str, int] = {}
 
 
 def activation_bytes(config: RunConfig, vocabulary: int) -> int:
-    """Return the bytes that a training step saves for its backward pass, in fp32, from shapes alone.
-
-    Within a tenth of the measured growth of a process on a CPU; bf16 saves less.
-    """
+    """Return the bytes saved for a backward pass, fp32, from shapes: within a tenth of measured ones, bf16 less."""
     batch, bptt = config.recipe.batch, config.recipe.bptt
     shape = config.model.of_fixed_shape()
     key = repr((shape, batch, bptt, vocabulary))

@@ -16,10 +16,7 @@ REPLACED = ("package_available", "_version")  # names of lightning_utilities.cor
 
 
 def import_lightning() -> None:
-    """Import Lightning without scipy and transformers, unless they or Lightning are imported already.
-
-    Only for processes of our own commands, as torchmetrics then has no metrics of texts (BERTScore).
-    """
+    """Import Lightning without scipy and transformers (so without BERTScore), unless they are imported already."""
     from lightning_utilities.core import imports
 
     hidden = HIDDEN - set(sys.modules)

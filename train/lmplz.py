@@ -57,10 +57,7 @@ def build_folder() -> Path:
 
 
 def find_programs(configured: str | None = None) -> Programs:
-    """Return lmplz at model.lmplz, else from the PATH, else as built; build_binary beside it, else likewise.
-
-    Raises ConfigError, with how to get them, if one is missing.
-    """
+    """Return lmplz (model.lmplz, the PATH's or as built) and build_binary (beside it first); ConfigError if missing."""
     built = build_folder()
     if configured is None:
         lmplz = _program("lmplz") or _program("lmplz", built)
@@ -120,10 +117,7 @@ def build() -> Path:
 
 
 def run_program(command: Sequence[str | Path], folder: Path | None = None) -> str:
-    """Run a program to its end; return its standard error.
-
-    Raises RunError in one line, with its reason, if it fails or cannot be started.
-    """
+    """Run a program to its end; return its standard error. Raises RunError, with its reason, if it fails."""
     name = Path(command[0]).name if command[0] != sys.executable else " ".join(map(str, command[2:4]))
     try:
         done = subprocess.run(

@@ -94,10 +94,7 @@ class Ngram:
 
 
 def train_ngram(config: RunConfig, folder: RunFolder) -> None:
-    """Estimate the n-gram model of a run, measure its perplexity, and record both in the manifest.
-
-    Raises ConfigError if KenLM's programs are missing, RunError with their reason if they fail.
-    """
+    """Estimate a run's n-gram model and its perplexity; ConfigError without KenLM's programs, RunError if they fail."""
     assert isinstance(config.model, NgramConfig)
     programs = find_programs(config.model.lmplz)
     _check_order(config.model.order)
@@ -200,8 +197,7 @@ def _estimate(
 def _workplace(folder: Path) -> Iterator[Path]:
     """Yield an empty folder for large files, which is removed at the end with those of killed processes.
 
-    Its name is new each time: KenLM's programs live on for a while after a process is killed, and must not write to the
-    files of the next one. Removing their folder ends them; what they write meanwhile is removed at the end.
+    Its name is new each time: KenLM's programs outlive a killed process, and must not write to the next one's files.
     """
     for place in folder.glob(f"{_WORKPLACE}*"):
         shutil.rmtree(place, ignore_errors=True)
@@ -235,10 +231,7 @@ def _arpa_counts(path: Path) -> list[int]:
 
 
 def load_ngram(folder: RunFolder) -> Ngram:
-    """Read what `train_ngram` wrote. Raises RunError in one line for anything missing, damaged or foreign.
-
-    KenLM maps the file and executes nothing of it; the digest is compared first, as KenLM trusts offsets in the file.
-    """
+    """Read what `train_ngram` wrote, digest first, as KenLM trusts offsets. Raises RunError if it is not whole."""
     description = read_description(folder, (NGRAM,))
     digest = check_weights(folder.ngrams, description)
     tokenizer = load_tokenizer(folder.tokenizer)

@@ -160,11 +160,7 @@ class UntrainedConfig(RecipeConfig):
 
 @dataclass
 class CountedConfig(RecipeConfig):
-    """The recipe of a model that is counted in one pass over its sample, and then validated on `validation_words`.
-
-    Budgets, batches and rates of a study are for its other models: here they are reset, so that they are not part of a
-    run's configuration and identity.
-    """
+    """The recipe of a model counted in one pass; budgets, batches and rates are reset, to be in no run's identity."""
 
     def __post_init__(self) -> None:
         self.budget = BudgetConfig(epochs=1.0)

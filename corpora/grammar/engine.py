@@ -105,10 +105,7 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """A grammar (`description`: of grammar.yaml) over tables of words, compiled on first use; knows: as for a Lexicon.
-
-    Raises InputError if description and tables do not fit together.
-    """
+    """A grammar (grammar.yaml) over tables, compiled on use; InputError unless they fit; `knows` of a Lexicon."""
 
     def __init__(
         self,
@@ -140,10 +137,7 @@ class Grammar:
         self._reasons: dict[Symbol, str] = {}  # why a symbol has nothing to draw
 
     def bindings(self, symbols: Iterable[Symbol], fixed: Binding) -> list[Binding]:
-        """Return all assignments of values to the variables of `symbols` that agree with `fixed`.
-
-        Raises InputError for a variable that grammar.yaml does not declare.
-        """
+        """Return all values of the variables of `symbols` that agree with `fixed`; InputError if one is undeclared."""
         names = sorted(set().union(*(symbol.variables() for symbol in symbols)))
         base = sorted({name.lstrip("-") for name in names} - set(fixed))
         if undeclared := [name for name in base if name not in self.variables]:

@@ -34,10 +34,7 @@ def gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Documen
 
 
 def published_vocabulary(config: CorpusConfig) -> list[str] | None:
-    """Return the words, by rank, that a corpus was published with; None if it was published without a vocabulary.
-
-    Raises InputError if the file is missing or cannot be downloaded.
-    """
+    """Return the words, by rank, that a corpus was published with, or None; InputError if the file cannot be had."""
     if not isinstance(config, GulordavaCorpusConfig):
         return None
     words = dict.fromkeys(text.strip() for text in _lines(config, VOCABULARY))

@@ -41,10 +41,7 @@ def check_present(files: Iterable[Path]) -> None:
 
 
 def lines(file: Path, report: Report = ignore) -> Iterator[tuple[int, str]]:
-    """Yield number (from 1) and text of each line of a file, decompressed by its ending.
-
-    Raises InputError for text that is not UTF-8, lines of over 64 MiB, and damaged or truncated archives.
-    """
+    """Yield number (from 1) and text of each line, decompressed; InputError if damaged, not UTF-8 or over 64 MiB."""
     with opened(file) as (stream, raw):
         size = max(1, file.stat().st_size)
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):

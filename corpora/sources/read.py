@@ -47,11 +47,9 @@ def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Documen
 
 
 def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return all that the text of a corpus depends on, as plain data: its configuration and digests of local files.
+    """Return all that a corpus's text depends on, as plain data: configuration and digests of local files.
 
-    known: digests by file name, for files that no longer exist: a prepared text outlives its files.
-
-    Raises InputError if a file is missing that is not in `known`.
+    known: digests by name of files that may no longer exist. Raises InputError for a missing file not in it.
     """
     description = {
         f"corpus.{field.name}": getattr(config, field.name)

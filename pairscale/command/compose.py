@@ -22,10 +22,7 @@ REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # errors fo
 
 
 def to_config(node: DictConfig) -> Any:
-    """Return a composed configuration as plain dataclasses.
-
-    Raises ConfigError for missing values, values out of range, and unknown keys.
-    """
+    """Return a composed configuration as dataclasses; ConfigError for values missing or out of range, unknown keys."""
     node = copy.deepcopy(node)
     with open_dict(node):
         node.pop("hydra", None)

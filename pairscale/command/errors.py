@@ -66,10 +66,7 @@ def _makes_folder(error: BaseException) -> bool:
 
 
 def describe_fault(error: BaseException) -> str:
-    """Return the line for a fault of the program, and save its traceback to a temporary file that the line names.
-
-    The environment variable PAIRSCALE_TRACEBACK prints the traceback as well.
-    """
+    """Return the line for a fault, naming the file of its traceback, which PAIRSCALE_TRACEBACK prints as well."""
     lines = "".join(traceback.format_exception(error))
     if os.environ.get(TRACEBACK):
         print(lines, end="", file=sys.stderr)
@@ -94,9 +91,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
 
 @contextmanager
 def one_line_errors(command: str) -> Iterator[None]:
-    """Exit with one line on stderr, as `pairscale.command.main.main` does, whatever a command without a configuration
-    raises.
-    """
+    """Exit with one line on stderr, as `main.main` does, for a command without a configuration."""
     try:
         yield
     except KeyboardInterrupt:

@@ -74,10 +74,7 @@ def overrides_of(words: Sequence[str]) -> list[str]:
 
 
 def is_sweep(words: Sequence[str]) -> bool:
-    """Return True if a command line runs a sweep (and does not, say, print the configuration).
-
-    Raises ConfigError for several experiments: Hydra would sweep over the axes of none of them.
-    """
+    """Return True if a command line runs a sweep (not, say, --cfg). Raises ConfigError for several experiments."""
     flags = {word for word in words if word.startswith("-")}
     if not flags or not flags <= SWEEP:
         return False
@@ -93,10 +90,7 @@ def is_dry_sweep(words: Sequence[str]) -> bool:
 
 
 def check_whole_sweep(hydra: DictConfig) -> None:
-    """Raise ConfigError if a single run leaves axes of its experiment's sweep open, other than the seed.
-
-    hydra: Hydra's part of a composed configuration.
-    """
+    """Raise ConfigError if a single run leaves axes of its experiment's sweep open, other than the seed."""
     axes = [str(key) for key in hydra.sweeper.params or {}]
     fixed = {re.split(r"[=@]", override.lstrip("+~"))[0] for override in hydra.overrides.task}
     loose = [key for key in axes if key != "seed" and key not in fixed]

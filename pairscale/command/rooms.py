@@ -45,10 +45,7 @@ def runs() -> Runs:
 
 
 def register() -> None:
-    """Make the schemas, resolvers, launchers and plugins known; may be called more than once.
-
-    Raises ConfigError for a plugin that cannot be imported.
-    """
+    """Make schemas, resolvers, launchers and plugins known, once or again; ConfigError for a plugin that fails."""
     import_module(SCHEMAS)
     import_module(RUNS)
     load_plugins()

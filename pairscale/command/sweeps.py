@@ -14,10 +14,9 @@ from pairscale.errors import ConfigError
 
 
 def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Return the axes that an experiment sweeps: configuration key (or group) -> values.
+    """Return the axes of an experiment: configuration key (or group) -> values. Raises ConfigError if it is unknown.
 
-    `overrides` add axes, or replace those of the same name, as on the command line. Raises ConfigError if there is no
-    such experiment.
+    `overrides` add axes, or replace those of the same name, as on the command line.
     """
     known = configurations("experiment", overrides)
     if experiment not in known:
@@ -26,10 +25,7 @@ def grid(experiment: str, overrides: Sequence[str] = ()) -> dict[str, list[str]]
 
 
 def axes_of(command: str, overrides: list[str]) -> tuple[dict[str, list[str]], DictConfig]:
-    """Return the axes of a sweep of `overrides` (key -> values), and the composed node of everything else.
-
-    Axes of an experiment come first, with the values that `overrides` give them.
-    """
+    """Return a sweep's axes (key -> values), an experiment's first, and the composed node of everything else."""
     with registered():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which knows what a glob stands for
     by_key = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}

@@ -11,10 +11,9 @@ from train.models.config import ImportedConfig, LstmConfig
 
 
 def read_lstm(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary) -> Imported:
-    """Return the model: its layers are torch's, as ours are, under other names.
+    """Return the model, whose layers are torch's under other names.
 
-    Raises InputError for other recurrent networks and for a vocabulary of another size, ConfigError for values that
-    only a Transformer-XL has.
+    Raises InputError for other networks or sizes of the vocabulary, ConfigError for values of a Transformer-XL.
     """
     for key in ("memory", "same_length", "clamp_len", "pre_norm", "cutoffs"):
         if getattr(config, key) is not None:

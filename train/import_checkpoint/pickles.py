@@ -167,8 +167,7 @@ def _check_count(number: Any) -> None:
 def _pickle_end(file: BinaryIO) -> int:
     """Return the end of the pickle that begins here, from its opcodes, without executing them.
 
-    Raises ValueError for damaged pickles and opcodes that torch.save does not write: extensions, and places of the memo
-    beyond its end (which would take unlimited memory).
+    Raises ValueError if it is damaged or has other opcodes than torch.save: extensions, places beyond the memo's end.
     """
     position = file.tell()
     for count, (opcode, argument, at) in enumerate(pickletools.genops(file)):
@@ -179,10 +178,7 @@ def _pickle_end(file: BinaryIO) -> int:
 
 
 def _unpickled(file: io.BytesIO, path: Path) -> tuple[Any, dict[str, int]]:
-    """Return the contents of the pickle that begins here, and the bytes of a number of each array that it names.
-
-    Raises InputError in one line for anything wrong with it.
-    """
+    """Return this pickle's contents, and the bytes of a number of each array. Raises InputError if it is damaged."""
     start = file.tell()
     try:
         end = _pickle_end(file)

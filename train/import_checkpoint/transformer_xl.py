@@ -55,11 +55,7 @@ def read_txl(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary)
 
 
 def _run_values(contents: Contents, config: ImportedConfig) -> dict[str, Any]:
-    """Return the values that are in no weight: memory, same_length, clamp_len, pre_norm.
-
-    They come from the configuration, else from the pickled modules; a model may run with another memory than it was
-    trained with, as in the authors' evaluation.
-    """
+    """Return values that are in no weight, from the configuration, else (memory may differ) the pickled modules."""
     places: dict[str, tuple[str, str, type]] = {
         "memory": ("", "mem_len", int),
         "same_length": ("", "same_length", bool),
@@ -101,10 +97,7 @@ def _layer(contents: Contents, layer: int, d_model: int, d_inner: int, width: in
 def _words(
     contents: Contents, config: ImportedConfig, vocabulary: Vocabulary, d_model: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return fields of TxlConfig, and weights, of embeddings and softmax.
-
-    With div_val 1 all clusters share a table, which is split here, and an input projection, which is copied.
-    """
+    """Return fields of TxlConfig, and weights, of embeddings and softmax; with div_val 1 clusters share a table."""
     count = contents.count(r"word_emb\.emb_layers\.\d+\.weight")
     tables = [contents.take(f"word_emb.emb_layers.{i}.weight", None, None) for i in range(count)]
     outputs = [contents.take(f"crit.out_layers.{i}.weight", *table.shape) for i, table in enumerate(tables)]

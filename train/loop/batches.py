@@ -36,11 +36,9 @@ class Batches:
     """
 
     def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig, share: tuple[int, int] = (0, 1)):
-        """Take the sample's stream of ids and the number of reference words in it.
+        """Take the sample's ids and its number of reference words; of (rank, ranks) in `share` read the rank's columns.
 
-        With `share` (rank, ranks) only the rank's columns are read; steps and words are those of all. A budget of 0
-        epochs has no step. Raises ConfigError if the stream has fewer tokens than columns, or a budget above 0 epochs
-        less than one word.
+        Steps and words are those of all. Raises ConfigError for fewer tokens than columns or 0 < budget < 1 word.
         """
         if len(tokens) < recipe.batch:
             raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")

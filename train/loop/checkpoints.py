@@ -57,9 +57,8 @@ class CheckpointFiles(CheckpointIO):
 def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
     """Return the newest undamaged checkpoint of a run; None if there is none.
 
-    Damaged ones are renamed to *.damaged, and reported in a line and in the manifest; without `tell` (all processes of
-    a run but one) they are only skipped. Starting again costs time and changes no number, so a job that nobody watches
-    continues. Raises OSError for a disk that cannot be read, as its files may be undamaged.
+    Damaged ones are renamed to *.damaged and reported, in the manifest too; without `tell` (all ranks but one) only
+    skipped. Raises OSError for a disk that cannot be read, as its files may be undamaged.
     """
     damaged = []
     for path in folder.checkpoints:

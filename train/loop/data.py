@@ -24,10 +24,7 @@ class TrainingData:
 
     @classmethod
     def prepare(cls, config: RunConfig, ranks: Ranks) -> TrainingData:
-        """Prepare the corpus of `config` unless it is prepared, and draw its sample.
-
-        Raises InputError for text that cannot be read, ConfigError for a sample that is too small for the recipe.
-        """
+        """Prepare the corpus if needed, draw its sample; InputError for bad text, ConfigError if it is too small."""
         corpus = prepare(config)
         sample = corpus.sample()
         held_out = corpus.held_out("valid", config.recipe.validation_words)

@@ -21,10 +21,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
 
 def device_of(trainer: TrainerConfig, needed: int = 1) -> str:
-    """Return "cuda" or "cpu"; no other device has double precision, which sums need.
-
-    Raises ConfigError if GPUs are requested and fewer than `needed` are available.
-    """
+    """Return "cuda" or "cpu" (no other has float64, for sums). Raises ConfigError if fewer than `needed` GPUs exist."""
     if trainer.accelerator == "cpu":
         return "cpu"
     import torch
@@ -82,10 +79,7 @@ def set_up_cpu(
 
 
 def set_up_gpu(bf16: bool) -> None:
-    """Let cuDNN's layers (LSTMs) compute in float32, or with `bf16` in TF32's ten bits; each time with equal results.
-
-    For those cuBLAS needs a workspace before it is first used.
-    """
+    """Compute cuDNN's layers (LSTMs) in float32, or with `bf16` in TF32, reproducibly; call before cuBLAS is used."""
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

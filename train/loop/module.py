@@ -26,10 +26,9 @@ LOG_POINTS = 200  # of the training loss over a run
 
 
 class LanguageModelling(L.LightningModule):
-    """Next-token training of one run.
+    """Next-token training of one run; nothing depends on the clock, so a killed run repeats the same steps.
 
-    Everything happens at optimiser steps: the learning rate is set before a step; logging, validation, snapshots and
-    checkpoints follow it, in this order. Nothing depends on the clock, so a run that was killed repeats the same steps.
+    The learning rate is set before a step; logging, validation, snapshots and checkpoints follow it, in this order.
     """
 
     def __init__(
@@ -61,10 +60,7 @@ class LanguageModelling(L.LightningModule):
         return self.config.recipe.optimizer(self.model.parameters())
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
-        """Clip here: Lightning refuses to with a fused optimiser under autocast, for the sake of scaled gradients.
-
-        Ours are not scaled, since bfloat16 has the range of float32.
-        """
+        """Clip here, as Lightning refuses to with a fused optimiser under autocast; bfloat16 needs no scaling."""
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.recipe.clip)
         self.recent[self._place(self.global_step), 1] = norm
 
@@ -150,10 +146,9 @@ class LanguageModelling(L.LightningModule):
         return step % self.intervals["log"]
 
     def check_finite(self) -> None:
-        """Raise RunError if a loss, a gradient or a weight since the last check is infinite or not a number.
+        """Raise RunError, naming the step, if a loss, gradient or weight since the last check is not finite.
 
-        Called at each log point and before anything is exported or saved, as it makes a GPU wait. It names the first
-        such step exactly, however much later it is called, and on whichever rank that was.
+        It makes a GPU wait: called at log points and before anything is exported or saved.
         """
         step, first = self.global_step, self._place(self.checked)
         if step == self.checked:

@@ -59,10 +59,7 @@ class Perplexity:
 
     @property
     def without_unk(self) -> float:
-        """Perplexity without `<eos>` and the positions of unknown words.
-
-        NaN if all are unknown, and if the model's tokens are not the reference words, as the words left are unknown.
-        """
+        """Perplexity without `<eos>` and unknown words; NaN if all are unknown or tokens are not reference words."""
         known = self.words - self.unk
         if self.unk and (self.tokens != self.words or not known):
             return math.nan

@@ -37,10 +37,7 @@ class Preemption(L.Callback):
         self._before: dict[int, Any] = {}
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """Replace Lightning's handlers, of which that for TERM ends training as if it were finished.
-
-        Lightning restores all earlier handlers after training.
-        """
+        """Replace Lightning's handlers (that for TERM ends training as if finished), which restores them later."""
         if threading.current_thread() is not threading.main_thread():
             return  # Python handles signals in the main thread only
         for number in SIGNALS:

@@ -64,10 +64,7 @@ class Ranks:
 
 @contextmanager
 def other_ranks(config: RunConfig) -> Iterator[Ranks]:
-    """Start ranks 1 to N-1 of a run on this machine, and end them with the block.
-
-    The environment tells Lightning that they are started: it would start the whole command again.
-    """
+    """Start ranks 1 to N-1 on this machine, by its environment as Lightning would; end them with the block."""
     size = config.trainer.devices
     if size == 1:
         yield Ranks()
@@ -81,9 +78,7 @@ def other_ranks(config: RunConfig) -> Iterator[Ranks]:
     try:
         for rank in range(1, size):
             process = subprocess.Popen(
-                started_by("train.rank"),
-                stdin=subprocess.PIPE,
-                env=environment() | meeting | {"LOCAL_RANK": str(rank)},
+                started_by("train.rank"), stdin=subprocess.PIPE, env=environment() | meeting | {"LOCAL_RANK": str(rank)}
             )
             started.append(process)
             assert process.stdin is not None

@@ -91,10 +91,7 @@ class Snapshots:
 
 
 def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
-    """Return the model of a run as it was after `step` steps; its info is step, words_seen and moment.
-
-    Raises RunError in one line for a snapshot that is missing or damaged, and as `load_model`.
-    """
+    """Return the model after `step` steps; info: step, words_seen, moment; RunError if it is missing or damaged."""
     path = folder.snapshots.get(step)
     if path is None:
         steps = ", ".join(map(str, folder.snapshots)) or "none; trainer.snapshots=N keeps N of them while a run trains"

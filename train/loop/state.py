@@ -60,10 +60,7 @@ class TrainState:
         return round(self._earlier_s + self.attempt_s, 1)
 
     def resume_at(self, step: int, device: torch.device) -> None:
-        """Restore files, carried state and random generators as they were after `step`.
-
-        Called on the model's device before the first step of an attempt; afterwards only dropout draws random numbers.
-        """
+        """Restore files, carried state and random generators as they were after `step`, on the model's device."""
         self.first_step, self.device = step, device
         self.metrics.forget_after(step)
         if self.ranks.first:
@@ -103,10 +100,7 @@ class TrainState:
         return {"ranks": self.ranks.gathered(tree_map_only(Tensor, Tensor.cpu, own))}  # exchanged through the CPU
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Read this rank's part of a `state_dict`; `resume_at` applies it.
-
-        Raises RunError if another number of devices wrote it, as each rank carries the state of its own columns.
-        """
+        """Read this rank's part of a `state_dict`; raises RunError if another number of devices wrote it."""
         states = saved.get("ranks", [saved])
         if len(states) != self.ranks.size:
             raise RunError(

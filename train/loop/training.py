@@ -38,10 +38,9 @@ from train.trackers.tracker import Tracker
 
 
 def train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
-    """Train a run as one of its `ranks`, from its newest checkpoint on; the first rank exports it and says "done".
+    """Train a run as one of its `ranks`, from its newest checkpoint; the first exports it and says "done".
 
-    Raises RunError if the training diverges or its checkpoint cannot be resumed, WriteError if a disk is full, and
-    InputError or ConfigError if the text or the configuration does not allow it.
+    Raises RunError if it diverges or cannot be resumed, WriteError, and InputError or ConfigError for text and values.
     """
     with quiet_lightning():
         training = Training(config, folder, tracker, ranks)

@@ -25,10 +25,7 @@ class LanguageModel(nn.Module, ABC):
     def __init__(
         self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None
     ):
-        """`tied` uses the embeddings as output weights (Press & Wolf 2017; Inan et al. 2017).
-
-        `adaptive` takes the place of embedding, output weights and biases.
-        """
+        """`tied`: embeddings as output weights (Press & Wolf 2017; Inan et al. 2017). `adaptive` replaces them all."""
         super().__init__()
         self.vocabulary = vocabulary
         self.adaptive = adaptive
@@ -49,10 +46,7 @@ class LanguageModel(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B, T) int64 after `state`; return hidden states (B, T, D), after dropout, and the next state.
-
-        The next state carries no gradient.
-        """
+        """Read tokens (B, T) int64 after `state`; return (B, T, D), after dropout, and a state without gradient."""
 
     @abstractmethod
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:

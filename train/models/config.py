@@ -13,15 +13,7 @@ from omegaconf import MISSING
 
 from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, check_chosen
 from pairscale.command.schemas import store_schemas
-from pairscale.errors import (
-    ConfigError,
-    check_above,
-    check_between,
-    check_choice,
-    check_name,
-    check_seed,
-    check_share,
-)
+from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_name, check_seed, check_share
 from pairscale.plugins import load_plugins
 
 VOCABULARIES = ("closed", "open")
@@ -64,10 +56,7 @@ class ModelConfig:
         check_seed("model.seed", self.seed)
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Return the words of a run's name, and the part of its configuration that can change its numbers.
-
-        Raises NoCorpus if the model is trained here and no corpus is chosen.
-        """
+        """Return the words of a run's name, and the configuration that can change its numbers, or raise NoCorpus."""
         check_chosen(run.corpus)
         return [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"], run
 

@@ -17,10 +17,9 @@ def _random_words(count: int) -> Tensor:
 
 
 class Dropout(nn.Dropout):
-    """torch's dropout, but on a CPU an element takes as many random bits as its type has, where torch draws a double.
+    """torch's dropout, which draws doubles (a tenth of training a Transformer-XL on a CPU), with fewer random bits.
 
-    Drawing doubles takes a tenth of a Transformer-XL's training. The probability is exact to 2^-33 in float32 and to
-    2^-17 in bfloat16, whose own numbers are exact to 2^-9; the scale fits the actual probability.
+    The probability is exact to 2^-33 in float32 and 2^-17 in bfloat16; the scale fits the actual probability.
     """
 
     def forward(self, input: Tensor) -> Tensor:

@@ -58,10 +58,7 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
 
 @torch.no_grad()
 def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return ln p of every token, in nats: (N, V), float32 or better, without gradient. Shapes as in `cross_entropy`.
-
-    The caller keeps N small.
-    """
+    """Return ln p of all tokens, nats (N, V), small N, float32 or better, no gradient; shapes as in `cross_entropy`."""
     low, low_weight, exact = hidden.to(_fast(hidden)), weight.to(_fast(weight)), _exact(hidden)
     result = torch.empty(len(hidden), len(weight), dtype=exact, device=hidden.device)
     for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
@@ -132,10 +129,7 @@ def chunk_bytes(tokens: int, vocabulary: int, bf16: bool) -> int:
 
 
 def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator[tuple[slice, Tensor]]:
-    """Yield the place of each chunk of tokens, and its hidden @ weight.T (n, V), of at most `most_bytes`.
-
-    The caller may overwrite it, as the next chunk does.
-    """
+    """Yield the place of each chunk of tokens and its products (n, V) of at most `most_bytes`; may be overwritten."""
     count, vocabulary = len(hidden), len(weight)
     chunks = -(-count * vocabulary * hidden.dtype.itemsize // most_bytes)
     size = max(1, -(-count // max(1, chunks)))  # chunks of equal size, without a small remainder
@@ -148,10 +142,9 @@ def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator
 
 
 def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """Yield the place of each block of rows of `products` (n, V), and its logits of type `exact`.
+    """Yield the place of each block of rows of `products` (n, V), and its logits of type `exact`, to be overwritten.
 
-    The caller may overwrite them. They replace the products if the types are the same. On a CPU a block fits its cache;
-    on a GPU it has all rows.
+    They replace products of that type. On a CPU a block fits its cache; on a GPU it has all rows.
     """
     count, vocabulary = products.shape
     size = max(1, BLOCK_BYTES // (vocabulary * exact.itemsize)) if products.device.type == "cpu" else count

@@ -49,10 +49,7 @@ def distance_scores(query: Tensor, distance: Tensor, blocked: Tensor) -> Tensor:
 
 
 def distance_scores_at(query: Tensor, distance: Tensor, index: Tensor, blocked: Tensor) -> Tensor:
-    """Return the same for arbitrary distances between queries and keys: (H, B, T, L).
-
-    `index` (B, T, L): the row of `distance` (H, R, d) for each query and key; `blocked` (B, T, L): 0 or -inf.
-    """
+    """The same for any distances: `index` (B, T, L), rows of `distance` (H, R, d); `blocked` (B, T, L): 0 or -inf."""
     scores = torch.einsum("hbtd,hrd->hbtr", query, distance) / math.sqrt(query.shape[-1])
     return scores.gather(-1, index.expand(len(scores), -1, -1, -1)) + blocked
 
@@ -80,10 +77,7 @@ class RelativeAttention(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
     ) -> Tensor:
-        """Attend from x (B, T, D) to memory (B or 1, m, D) and x.
-
-        `encodings` (R, D) are those of distances, u and v (H, 1, 1, d) the biases.
-        """
+        """Attend from x (B, T, D) to memory (B or 1, m, D) and x; encodings (R, D); biases u, v (H, 1, 1, d)."""
         # Heads come first: the distances, which all texts share, then multiply all texts' queries of a head at once.
         query = self.query(x)  # (B, T, H * d)
         at_content, at_distance = (self._by_head(query + bias.flatten().to(query)) for bias in (u, v))  # (H, B, T, d)
@@ -120,10 +114,7 @@ class RelativeAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and a feed-forward block, each added to its input, and the sum normalised.
-
-    With `pre_norm` their inputs, memories included, are normalised instead of the sums.
-    """
+    """Attention and a feed-forward block, each added to its input and normalised; with `pre_norm` the inputs are."""
 
     def __init__(self, config: TxlConfig):
         super().__init__()
@@ -153,10 +144,7 @@ class Layer(nn.Module):
 
 
 class TransformerXL(LanguageModel):
-    """Layers that attend to their own inputs of up to `memory` earlier tokens, which get no gradient.
-
-    The state holds one tensor (B, m, d_model) a layer; m grows from 0 to `memory`.
-    """
+    """Layers over up to `memory` earlier inputs, no gradient; state: (B, m, d_model) a layer, m from 0 to `memory`."""
 
     tree_tokens = 128
 
@@ -218,10 +206,7 @@ class TransformerXL(LanguageModel):
         return hidden
 
     def _blocked(self, distances: Tensor, length: int, dtype: torch.dtype) -> Tensor:
-        """Return (T, L+1): 0 at the distances that query i sees, -inf elsewhere.
-
-        It sees back to the first key or, with `same_length`, `memory` positions, its own included.
-        """
+        """Return (T, L+1): 0 where query i sees, to the first key or `same_length` `memory` places, else -inf."""
         furthest = torch.arange(length, device=distances.device) + distances[0] + 1 - length
         if self.same_length:
             furthest = furthest.clamp(max=self.memory - 1)

@@ -74,10 +74,7 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], li
 
 
 def _unnamed(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Return the values of a key that differs between groups and is in no name; "" if a name implies them.
-
-    The name of a model, tokenizer, corpus or recipe implies all values that it determines, except the budget.
-    """
+    """Return a key's values that no name shows; "" if they are equal, or names imply them (never the budget)."""
     of_group: dict[str, set[str]] = {}
     for run, name in names.items():
         of_group.setdefault(name, set()).add(values[key][run])

@@ -16,10 +16,7 @@ SHOWN = 4  # differing keys in one line
 
 
 def beside_others(config: RunConfig) -> str | None:
-    """Return one line for a new run whose name others share; None if there are none, or the run began before.
-
-    "beside lstm_tiny-toy-word-4k-s1-44471100: model.dropout=0.0 (there 0.2)"
-    """
+    """Return a line for a new run whose name others share, "beside RUN: KEY=VALUE (there OTHER)", else None."""
     folder = RunFolder.of(config)
     name = folder.path.name.rpartition("-")[0]
     others = sorted(path.parent for path in folder.path.parent.glob(f"{name}-????????/config.yaml"))

@@ -72,10 +72,7 @@ class RunFolder:
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
-        """Return the folder of the run that `config` describes, which may not exist.
-
-        Raises ConfigError if `study` names several.
-        """
+        """Return the folder of this run, which may not exist. Raises ConfigError if `study` names several."""
         if config.study is not None:
             check_name("study", config.study)
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
@@ -155,8 +152,7 @@ class RunFolder:
     def in_use(self) -> bool:
         """True if a process is at work on the run, here or on another machine that shares the file system.
 
-        The lock tells, whatever the manifest says: it is released when its process ends, however that ends. To look at
-        it is to hold it for less than a millisecond, together with others who look.
+        The lock tells, which ends with its process: it is held, with others who look, for less than a millisecond.
         """
         try:
             file = os.open(self.lock, os.O_RDONLY)
@@ -175,10 +171,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out of this run, and remove the temporary files of killed ones.
-
-        Raises RunInUse at once if one is at work in it, WriteError if the folder cannot be locked.
-        """
+        """Keep other processes out, and remove killed ones' temporary files. Raises RunInUse at once, or WriteError."""
         with only_process(self.lock, self.path, wait=LOOK_SECONDS) as alone:
             if not alone:
                 raise RunInUse(f"{self.path}: another process is at work on this run ({os.getpid()} gave way)")

@@ -78,10 +78,7 @@ def numbers(row: Mapping[str, str]) -> dict[str, float]:
 
 
 def exported_validation(path: Path, export: str) -> dict[str, float | None]:
-    """Return valid_ppl and valid_oov_rate of the exported model, from the best validation or the last one.
-
-    Their values are None if metrics.csv is missing or has no validation. Raises RunError for a damaged file.
-    """
+    """Return the exported model's valid_ppl and valid_oov_rate, None if missing. Raises RunError for a damaged file."""
     validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
     if not validated:
         return {"valid_ppl": None, "valid_oov_rate": None}

@@ -107,11 +107,7 @@ class WandbTracker(Tracker):
 
 @contextlib.contextmanager
 def _environment(job: Job) -> Iterator[None]:
-    """Set the environment variables that W&B reads.
-
-    Its copies of tables and artifacts go beside its other files. In a sweep W&B gives one id to everything that a
-    process tracks. Only scoring takes it, as sweeps compare accuracies; training keeps its own id and can be resumed.
-    """
+    """Set W&B's variables: copies go beside its files; only scoring takes a sweep's id, as training resumes its own."""
     hidden = {name: os.environ.pop(name) for name in SWEEP_VARIABLES if job.kind != "eval" and name in os.environ}
     chosen = os.environ.get("WANDB_DATA_DIR")
     os.environ["WANDB_DATA_DIR"] = chosen or str((job.folder / "wandb" / "data").absolute())

@@ -13,18 +13,12 @@ from pairscale.errors import RunError, RunInUse
 
 
 def register_launcher(launcher: type[Launcher]) -> None:
-    """Make a launcher known to Hydra as hydra_plugins.pairscale.NAME.
-
-    Hydra makes plugins of one package only, and looks them up by a name in it; the classes may live elsewhere.
-    """
+    """Make a launcher known as hydra_plugins.pairscale.NAME: Hydra looks plugins up in one package only."""
     Plugins.instance().class_name_to_class[f"hydra_plugins.pairscale.{launcher.__name__}"] = launcher
 
 
 def check_all(total: int, failed: int, unfinished: int) -> None:
-    """Raise RunError if runs of a sweep failed, else RunInUse (exit code 75) if some have to be started again.
-
-    The latter are nobody's fault: most often another process is working on them.
-    """
+    """Raise RunError if runs of a sweep failed, else RunInUse (exit code 75) if some have to be started again."""
     again = "(see above); the same command"
     if failed:
         rest = f", and {unfinished} did not begin or end" if unfinished else ""

@@ -14,10 +14,9 @@ def _unknown() -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """The training of a job.
+    """The training of a job of `words`, with repeats; `kind` is equal for jobs of the same speed.
 
-    kind: equal for jobs of the same speed. words: words to train on, with repeats. trained: returns the seconds that
-    training took, once the job has ended; None if unknown.
+    trained: returns the seconds that training took, once the job has ended; None if unknown.
     """
 
     kind: str = ""

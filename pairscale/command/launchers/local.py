@@ -58,10 +58,7 @@ class LocalConfig:
 
 @dataclass(frozen=True)
 class Slots:
-    """Shares of a machine: `count` runs at a time, each with `threads` and one of `gpus`.
-
-    gpus: values of CUDA_VISIBLE_DEVICES; () for runs on the CPU.
-    """
+    """Shares of a machine: `count` runs at a time, each with `threads`, and one of `gpus` (CUDA_VISIBLE_DEVICES)."""
 
     count: int
     threads: int
@@ -95,10 +92,7 @@ class LocalLauncher(Launcher):
         self.loader = hydra_context.config_loader
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run all jobs and print a line for each that ends. Raises as `check_all` when all have ended.
-
-        Jobs on the same folder (a run scored on two benchmarks, say) run one after another.
-        """
+        """Run all jobs, those on one folder in turn; print a line for each that ends. Raises as `check_all`."""
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         jobs = runs().jobs(self.loader, self.config, job_overrides)
         queues = _queues(jobs)
@@ -150,10 +144,7 @@ class LocalLauncher(Launcher):
         ]
 
     def slots(self, jobs: Sequence[Job], most: int) -> Slots:
-        """Divide the machine among `jobs`, of which at most `most` can run at a time.
-
-        Raises ConfigError if a run needs more GPUs than there are.
-        """
+        """Divide the machine among jobs, `most` at a time; ConfigError if a run needs more GPUs than there are."""
         cores, granted = available_cores(), granted_threads()
         devices = max((job.devices for job in jobs), default=1)
         gpus: tuple[str, ...] = ()

@@ -33,10 +33,7 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
         return returned
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Submit all runs and wait for all of them.
-
-        Raises ConfigError if they cannot be submitted, and as `check_all` when all have ended.
-        """
+        """Submit all runs and wait. Raises ConfigError if they cannot be submitted, and as `check_all` at the end."""
         import submitit
 
         if shutil.which("srun") is None:
