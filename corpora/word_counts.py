@@ -1,7 +1,4 @@
-"""Frequencies of reference words (corpora/words.py) in the sample that a run was trained on, whatever its tokenizer.
-
-The sample is drawn again from the text store, as training drew it.
-"""
+"""Frequencies of reference words (corpora/words.py) in a run's training sample, drawn again from the text store."""
 
 from __future__ import annotations
 

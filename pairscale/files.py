@@ -1,8 +1,7 @@
 """Atomic writes, file locks and digests.
 
-Every file is written by `atomic_path`: under a temporary name, forced to the disk, then moved, and the move forced to
-the disk too, so that no reader ever sees half a file. A killed process can leave its temporary file behind:
-`only_process` removes it.
+No reader sees half a file: `atomic_path` writes under a temporary name, forced to the disk, then moved. A killed
+process can leave its temporary file behind: `only_process` removes it.
 """
 
 from __future__ import annotations
@@ -116,13 +115,10 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator[bool]:
     """Hold `lock` for the block and yield True, or yield False if another process holds it.
 
-    Temporary files that killed processes left in `folder` are removed first. The lock is the operating system's (flock)
-    and ends with its process, however that ends; Linux passes it on over NFS, whose server releases the locks of a lost
-    machine after a minute or two. `wait`: seconds to wait for the other process; None waits as long as it takes, and
-    says so after a while.
-
-    Raises WriteError if the file system has no locks or refuses the file: a lock file without them would outlive a
-    killed process and keep a job that restarts on another machine out of its own run.
+    Temporary files that killed processes left in `folder` are removed first. The lock is flock's and ends with its
+    process; over NFS that of a lost machine takes a minute or two. `wait`: seconds to wait for the other process; None
+    waits as long as it takes, and says so after a while. Raises WriteError if the file system has no locks (lock files
+    would outlive a killed process) or refuses the file.
     """
     with writing(lock):
         lock.parent.mkdir(parents=True, exist_ok=True)

@@ -17,17 +17,12 @@ PROC_STAT = Path("/proc/stat")
 
 def available_cores() -> int:
     """Return the number of cores of this process: its affinity, or fewer if its control group has a quota."""
-    # macOS has no set of cores that a process may use.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(max(1, min(cores, math.ceil(min(cores, _quota())))))
-
-
-def _quota() -> float:
-    """Return the quota of the control groups (version 2, then 1) in cores; infinity if there is none."""
-    return min(map(_group_quota, _control_groups("cpu")))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # macOS
+    return int(max(1, min(cores, math.ceil(min(cores, *map(_group_quota, _control_groups("cpu")))))))
 
 
 def _group_quota(group: Path) -> float:
+    """Return a control group's quota (version 2, else 1) in cores; infinity if there is none."""
     try:
         quota, period = (group / "cpu.max").read_text().split()
     except (OSError, ValueError):

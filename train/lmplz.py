@@ -1,9 +1,7 @@
-"""KenLM's programs: `lmplz` estimates an n-gram model, `build_binary` converts it to a file that is queried in place.
+"""KenLM's programs: `lmplz` estimates an n-gram model, `build_binary` converts it to a file queried in place.
 
-    python -m train.lmplz       builds them, unless they exist: a minute
-
-No wheel has a working lmplz. The source package has: pip downloads it and compares its digest, CMake builds it, and the
-programs go into the virtual environment that runs this (without one, into the user's cache).
+`python -m train.lmplz` builds them, unless they exist, in a minute from KenLM's source package, checked by its digest,
+into the virtual environment that runs this (without one, into the user's cache). No wheel has a working lmplz.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; those o
 def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Document]:
     """Yield the documents of a corpus in the order of its source, and report the share of the source read so far.
 
-    Raises InputError for files that are missing, empty, damaged, not UTF-8 or without the configured field (naming file
-    and line) and for data sets that cannot be downloaded, ConfigError for file names of unknown formats.
+    Raises InputError (file and line) for files or data sets that cannot be read, ConfigError for unknown formats.
     """
     match config:
         case ToyCorpusConfig():

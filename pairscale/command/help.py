@@ -1,7 +1,4 @@
-"""`--help` of the commands: the text under hydra.help in their YAML files, and the groups of conf/.
-
-It needs no composed configuration, which would take longer than everything else before a command's work.
-"""
+"""`--help` of the commands, without composing: hydra.help in their YAML files, and the groups of conf/."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The two modules above this package that commands need, by name; they are imported when a command starts.
 
-Importing SCHEMAS puts the configuration classes of all rooms into Hydra's ConfigStore; RUNS knows run folders, the
-points of sweeps, and jobs.
+SCHEMAS puts all rooms' classes into Hydra's ConfigStore; RUNS knows run folders, the points of sweeps, and jobs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Files of `torch.save`, read without executing anything.
 
-A pickle is a program: it names functions and classes, and loading it calls them. Here every name must be in a list, and
-stands for a `Record`, a class without behaviour that stores its arguments. So the structure is read as data, and our
-own code builds the tensors afterwards. Both formats are read: the archive of torch 1.6 and later, and the sequence of
-pickles before it (0.1.10), in which `torch.load(weights_only=True)` refuses the classes of whole models.
+A pickle is a program that names functions and classes, and loading it calls them. Here every name must be in a list and
+stands for a `Record`, which stores its arguments; our own code builds the tensors afterwards. Both formats are read:
+the archive of torch 1.6 and later, and the sequence of pickles before it (0.1.10).
 """
 
 from __future__ import annotations

@@ -17,10 +17,9 @@ UNUSED_SD = 0.02  # of weights that are never drawn
 
 
 def read_txl(contents: Contents, config: ImportedConfig, vocabulary: Vocabulary) -> Imported:
-    """A model with their own attention (attn_type 0) and with adaptive embeddings and softmax or without.
+    """A model with their own attention (attn_type 0), with adaptive embeddings and softmax or without.
 
-    Raises InputError for their other kinds of attention, for a sampled softmax and for a vocabulary of another size,
-    ConfigError if a bare state_dict leaves open how the model is run.
+    Raises InputError for other attention, a sampled softmax or a vocabulary's size, ConfigError if values are missing.
     """
     if contents.attribute("", "attn_type", int, 0) != 0 or "r_emb" in contents.tensors:
         raise InputError(f"{contents.path}: of attn_type 1, 2 or 3; only 0, the Transformer-XL's own, can be imported")

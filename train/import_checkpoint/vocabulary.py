@@ -48,9 +48,8 @@ class Vocabulary:
 def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
     """Read the vocabulary of `config`: a text, or the pickled Vocab of the Transformer-XL code (cache.pt).
 
-    A text has words between white space, as in colorlessgreenRNNs, or with `one_a_line` a word at the beginning of each
-    line, counted once, as in the Transformer-XL code. Raises InputError for a file that is missing, damaged or without
-    `config.eos` or `config.unk`.
+    A text has words between white space (colorlessgreenRNNs), or with `one_a_line` (Transformer-XL) at the beginnings
+    of lines. Raises InputError for a file that is missing, damaged or without `config.eos` or `config.unk`.
     """
     beside = Path(config.checkpoint).expanduser().with_name("vocab.txt")
     path = Path(config.vocabulary).expanduser() if config.vocabulary else beside

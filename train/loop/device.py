@@ -64,8 +64,7 @@ def set_up_cpu(
 ) -> None:
     """Compute in the number of threads of `threads_for`, and keep freed memory.
 
-    A training step allocates and frees arrays of hundreds of MB. glibc returns them to the system at once, and the next
-    step waits for the same pages to be zeroed: a quarter of the step with a vocabulary of 50,000 words and bf16.
+    glibc would return arrays of hundreds of MB at once, and each step wait for the same pages to be zeroed again.
     """
     import torch
 

@@ -30,9 +30,8 @@ class Perplexity:
     def stuck(self) -> str | None:
         """The reason why the model has hardly learned, or None.
 
-        A model that has learned nothing gives each of V tokens ln V nats. The columns are parts of one text in random
-        order: if they differ by more than COLUMN_RANGE, the model does not leave the state in which some of them begin,
-        such as the zero state after one epoch on a small sample.
+        Knowing nothing costs ln V nats for each of V tokens. If the columns, parts of one text in random order, differ
+        by more than COLUMN_RANGE, the model does not leave the state in which some begin.
         """
         if not self.columns or self.vocabulary < 2:
             return None

@@ -1,7 +1,6 @@
-"""The values that tell the runs of a study apart, and the names of their curves. Imports no pandas, to start quickly.
+"""The values that tell the runs of a study apart, and the names of their curves. Imports no pandas.
 
-Size and seed are the axes of every study. Any other key that differs between runs (model, tokenizer, dropout) makes
-another group, and is in its name.
+Size and seed are the axes of every study; any other key that differs (model, tokenizer, dropout) makes another group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Hydra launchers: processes of this machine (local.py) and jobs of SLURM (slurm.py).
-
-Values: conf/hydra/launcher/. jobs.py has a job as local.py sees it, remaining.py estimates the time left. The other way
-to a cluster, slurm/submit, has sbatch options of its own.
-"""
+"""Hydra launchers (conf/hydra/launcher/): processes of this machine (local.py) and SLURM's jobs (slurm.py)."""
 
 from __future__ import annotations
 

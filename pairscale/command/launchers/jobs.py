@@ -28,9 +28,8 @@ class Work:
 class Job:
     """One point of a sweep.
 
-    config: None if its values are refused (its process reports why). folder: of its run, or of the study that it scores
-    as a whole, which one process at a time may work on. on_gpu: True if it uses a GPU when there is one. devices: GPUs,
-    or processes, that it takes.
+    config: None if refused (its process reports why). folder: of its run, or of a study scored as a whole, for one
+    process at a time. on_gpu: True if it uses a GPU when there is one. devices: GPUs, or processes, that it takes.
     """
 
     index: int

@@ -1,8 +1,7 @@
 """Hydra launcher for one machine (`hydra/launcher=local`): the runs of a sweep as processes, several at a time.
 
-The existing launchers do not fit: submitit's local one starts all runs at once, and joblib's ends all of them when one
-runs out of memory. Here a thread pool waits for ordinary commands, `python -m eval ...`, which know themselves how to
-stop, resume, or skip what is done.
+Submitit's local launcher starts all runs at once, and joblib's ends all when one runs out of memory. Here a thread pool
+waits for ordinary commands, `python -m eval ...`, which stop, resume, or skip what is done.
 """
 
 from __future__ import annotations

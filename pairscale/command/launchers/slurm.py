@@ -1,8 +1,4 @@
-"""Hydra launcher for SLURM (`hydra/launcher=slurm`): submitit's, for sweeps in which runs may fail.
-
-The launcher of hydra-submitit-launcher ends a sweep at the first job without a result, and reports a failed run to
-SLURM as a success.
-"""
+"""Hydra launcher for SLURM (`hydra/launcher=slurm`): submitit's, but a failed run ends no sweep and is reported."""
 
 from __future__ import annotations
 
