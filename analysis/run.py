@@ -81,10 +81,7 @@ class Analysis:
         return tracked_judgements if self.config.source == "wandb" else judgements
 
     def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
-        """Analyse each benchmark, print its main results, and return the whole.
-
-        `notes`: on benchmarks that not all studies were scored on.
-        """
+        """Analyse each benchmark, print its main results, and return the whole; `notes`: of `common_labels`."""
         sections: dict[str, Section] = {}
         tables: list[TableSection] = []
         answers = read_people(self.config, self.study, labels)
@@ -146,11 +143,9 @@ class Analysis:
         self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))
 
     def _models(self, label: str, section: Section | None) -> TableSection | None:
-        """Tabulate models without a place on a curve, if any, and print their accuracies.
-
-        `section`: that of the same benchmark's curves, which stand beside them at their largest sizes.
-        """
-        beside = published_beside(read_published(label.partition("+")[0]), label.partition("+")[0])
+        """Tabulate models without a place on a curve, if any, beside the curves of `section` at their largest sizes."""
+        benchmark = label.partition("+")[0]
+        beside = published_beside(read_published(benchmark), benchmark)
         if section is not None:
             beside = pd.concat([curves_beside(section.curves), beside], ignore_index=True)
         with self.quiet.status(f"{escape(label)}: reading scores of models"):

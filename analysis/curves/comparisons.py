@@ -1,8 +1,7 @@
 """Tests of differences: between groups in slope, and between two ways of scoring the same runs in accuracy.
 
-Groups are whatever differs within a study: models, tokenizers, any ablation. P values of one family are corrected for
-multiple comparisons (Holm 1979); overall, phenomena and paradigms are three families. Only a test of equivalence shows
-that two slopes do not differ, never a large p value.
+P values of one family are corrected for multiple comparisons (Holm 1979); overall, phenomena and paradigms are three
+families. Only a test of equivalence shows that two slopes do not differ, never a large p value.
 """
 
 from __future__ import annotations
@@ -52,12 +51,11 @@ POLICY_COLUMNS = [
 def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     """Compare the slopes of every two groups in each unit; of several studies, those of two groups of different ones.
 
-    Over the sizes that both groups have, and no others. One row per pair of groups and unit: group, other, level, name,
-    difference (slope of group minus that of other, accuracy per doubling), low, high, p (these pairs), p_holm,
-    low_new_pairs, high_new_pairs, p_new_pairs, p_new_pairs_holm, margin, p_tost and p_equivalent (two one-sided tests
-    that the difference lies within the margin, config.equivalence_margin; the second by Holm), sizes (that both have),
-    from_size, to_size, runs (of both, at these), paired (True if runs of one size, seed and text are compared with each
-    other), pairs (of runs), family (of tests that p values are corrected for), method, note (why there is no test).
+    One row per pair of groups and unit: group, other, level, name, difference (slope of group minus that of other,
+    accuracy per doubling), low, high, p (these pairs), p_holm, low_new_pairs, high_new_pairs, p_new_pairs,
+    p_new_pairs_holm, margin, p_tost and p_equivalent (two one-sided tests that the difference lies within the margin;
+    the second by Holm), sizes (that both have; no others count), from_size, to_size, runs (of both, at these), paired
+    (True if runs of one size, seed and text are compared), pairs (of runs), family, method, note (why no test).
 
     Variances over runs are those of the two slopes (analysis.curves.intervals, by the smallest number of runs that
     either group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to
@@ -108,10 +106,9 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
 
 
 def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:
-    """Return (J,), for each cluster of the second group's runs, the first group's of the same text and seed, or -1.
+    """Return (J,), for each Design.cluster of the second group, the first group's of the same text and seed, or -1.
 
-    Clusters are those of Design.cluster. The text is the sample's digest in a run's manifest, which depends on the
-    corpus's. A seed of nested samples is one draw, so seeds are paired if any of their runs are.
+    The text is the sample's digest in a run's manifest. Seeds of nested samples are paired if any of their runs are.
     """
     keys = [_draws(runs) for runs in (first, second)]
     partner = np.full(fits[1].design.cluster.max() + 1, -1, dtype=np.intp)
@@ -132,19 +129,15 @@ def _draws(runs: pd.DataFrame) -> list[tuple[str, int, str] | None]:
 
 
 def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Numbers) -> dict[str, Array]:
-    """Return difference, low, high and p for these pairs and for new pairs too, and p_tost, each (U,).
-
-    `shared`: of `same_draws`. NaN limits where one of the slopes has none.
-    """
+    """Return difference, limits and p values, each (U,); `shared`: of `same_draws`. NaN where a slope has no limits."""
     units, difference = a.units, a.line.slope - b.line.slope
     columns: dict[str, Array] = {"difference": difference}
     if Interval.NONE in (a.method, b.method):
         none = np.full(len(difference), np.nan)
         return columns | dict.fromkeys([*P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], none)
     both_y = np.concatenate([a.y, b.y])
-    terms = run_terms(a.method, a.design, a.design.contrast).minus(
-        run_terms(b.method, b.design, b.design.contrast), shared
-    )
+    of_a, of_b = (run_terms(fit.method, fit.design, fit.design.contrast) for fit in (a, b))
+    terms = of_a.minus(of_b, shared)
     floor = a.errors.floor + b.errors.floor
     degrees = terms.degrees(both_y)
     text = shared_text(a, b, shared)
@@ -230,10 +223,9 @@ def compare_policies(
 
 
 def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:
-    """Return the standard error of the sizes' mean change over new runs, its degrees of freedom, and why it has none.
+    """Return the (U,) standard error of a mean change over new runs, its degrees of freedom, and why both are NaN.
 
-    Each is (U,). `weights` (R,) give the mean, `change` (R, P) is the difference of outcomes. NaN where the runs show
-    no error.
+    `weights` (R,) give the mean, `change` (R, P) is the difference of outcomes.
     """
     method, note = interval_method(design, "t")
     if len(design.x) == 1:

@@ -24,9 +24,8 @@ def counts_text(counts: Iterable[int]) -> str:
 def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of coverage.csv for intervals in use and designs with the run counts of some group of `runs`.
 
-    `runs`: rows of Study.runs; `slopes`: Curves.slopes of them. The slopes of the simulated design must have had the
-    interval that the group's have; samples must be nested, overlap by more than OVERLAP_LIMIT, or be independent, as
-    there. No rows where nothing like this study was simulated.
+    `runs`: rows of Study.runs; `slopes`: Curves.slopes of them. Interval and samples (nested, overlapping by more than
+    OVERLAP_LIMIT, independent) are the group's. No rows where nothing like this study was simulated.
     """
     with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, dtype={"runs": str})

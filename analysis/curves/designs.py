@@ -45,14 +45,12 @@ class Design:
     @property
     def contrast(self) -> Array:
         """(R,) c, so that c @ y is the slope; NaN for one size."""
-        weights: Array = slope_weights(self.x, self.weights[None])[0]
-        return weights
+        return np.asarray(slope_weights(self.x, self.weights[None])[0])
 
     @property
     def mean_weights(self) -> Array:
         """(R,) of the mean over sizes."""
-        weights: Array = self.weights / len(self.counts)
-        return weights
+        return np.asarray(self.weights / len(self.counts))
 
     @property
     def centre(self) -> float:
@@ -74,8 +72,7 @@ class Design:
 def design_of(runs: pd.DataFrame) -> Design:
     """Return the design of one group's runs (rows of Study.runs).
 
-    Runs of a size with the same sample (a fixed sample.seed) have all of their text in common, whatever the share that
-    two samples drawn apart would have.
+    Runs of a size with the same sample (a fixed sample.seed) have all of their text in common.
     """
     size = runs["size"].map({size: number for number, size in enumerate(sizes_of(runs))})
     seeds = np.unique(runs["seed"].to_numpy(dtype=np.int64), return_inverse=True)[1].astype(np.intp)
@@ -99,14 +96,10 @@ def is_trajectory(runs: pd.DataFrame) -> bool:
 
 
 def slope_weights(x: Array, weights: Array) -> Array:
-    """Return (B, R) c, so that c @ y is the slope of the line fitted with `weights`; x (R,), weights (B, R) of runs.
-
-    NaN where all the weight lies on one x.
-    """
+    """Return (B, R) c, so that c @ y is the slope on x (R,) with weights (B, R); NaN where all weight is on one x."""
     centred = x - (weights @ x / weights.sum(axis=1))[:, None]
     spread = (weights * centred**2).sum(axis=1, keepdims=True)
-    slopes: Array = weights * centred / np.where(spread > 1e-12, spread, np.nan)
-    return slopes
+    return np.asarray(weights * centred / np.where(spread > 1e-12, spread, np.nan))
 
 
 def sample_digests(runs: pd.DataFrame) -> list[str | None]:

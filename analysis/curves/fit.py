@@ -1,15 +1,12 @@
 """Learning curves: accuracy against log2(sample_words) per paradigm, phenomenon and overall, with intervals.
 
-Two questions have two intervals, of which the first is the primary one:
-
-* *these pairs*: where would the slope lie with new samples of text and new initialisations, for the pairs of this
-  benchmark? Only runs vary.
-* *new pairs too*: and with new pairs of the same paradigms? Runs and pairs vary; a pair is judged by every run, so the
-  two are crossed, not nested. Paradigms are fixed in both.
+The primary interval is over new samples of text and new initialisations, for the pairs of this benchmark ("these
+pairs"); the other is over new pairs of the same paradigms too ("new pairs"), runs and pairs crossed. Paradigms are
+fixed in both.
 
 Sizes weigh equally, however many runs of each are finished. With five runs or more at each size the interval is a
-crossed bootstrap; with fewer a t interval that lets the spread between runs differ by size (intervals.py). Each row
-names its own. A statistic that the runs cannot support is NaN, and `note` says why.
+crossed bootstrap, with fewer a t interval (intervals.py). A statistic that the runs cannot support is NaN, and `note`
+says why.
 """
 
 from __future__ import annotations
@@ -60,10 +57,9 @@ def spread_limits(
     """Return the mean of each size and its limits over new runs, each (S, U).
 
     `y` (R, U) accuracies; `size` (R,) numbers 0..S-1. Wilson's limits with Student's quantile, of as many trials as
-    give the mean its variance (Korn and Graubard 1998; Dean and Pagano 2015): t limits in the middle of the scale; at
-    its ends they keep a width, given `per_trial` (S, U) of chance in single judgements (`inverse_trials`). Each size
-    has its own spread and degrees of freedom: two runs have one, so their limits are wide. NaN limits at a size of one
-    run, as nothing shows its spread. `overlap` (R,): the variance by shared text is added (shared_text_variance).
+    give the mean its variance (Korn and Graubard 1998; Dean and Pagano 2015); at the ends of the scale they keep a
+    width, given `per_trial` (S, U) of chance in single judgements (`inverse_trials`). Each size has its own spread and
+    degrees of freedom; NaN limits at a size of one run. `overlap` (R,): adds the variance by shared text.
     """
     counts = np.bincount(size)
     means = np.stack([y[size == s].mean(axis=0) for s in range(len(counts))])
@@ -83,10 +79,7 @@ def spread_limits(
 
 
 def wilson_limits(mean: Array, square: Array) -> tuple[Array, Array]:
-    """Return Wilson's limits of shares (Brown, Cai and DasGupta 2001, equation 4).
-
-    `square`: quantile^2 / number of trials. statsmodels' `proportion_confint` takes the normal quantile only.
-    """
+    """Return Wilson's limits (Brown, Cai and DasGupta 2001, equation 4); `square`: quantile^2 / number of trials."""
     centre = (mean + square / 2) / (1 + square)
     half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)
     return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
@@ -106,7 +99,7 @@ def inverse_trials(outcome: Array, size: Numbers, units: Units) -> Array:
 def fit_curves(judged: Judgements, config: CurvesConfig, untrained: Judgements | None = None) -> Curves:
     """Fit the curves of every group on all pairs and, where some run met <unk>, on the pairs without it.
 
-    `untrained`: judgements of untrained models on the same pairs, for the onset (analysis.study.untrained).
+    `untrained`: of analysis.study.untrained, for the onset.
     """
     parts = {ALL_PAIRS: (judged, untrained)}
     if not judged.of_paradigms and judged.unk.any() and judged.unk_free.any():
@@ -145,10 +138,9 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgeme
 
 
 def onset_baseline(group: str, units: Units, untrained: Judgements | None) -> tuple[Array, str]:
-    """Return the (U,) accuracies that an onset has to exceed, and their name.
+    """Return the (U,) accuracies that an onset has to exceed, chance and the mean of untrained models, and their name.
 
-    Chance and, where untrained models of the group were scored, their mean accuracy: an untrained model prefers the
-    shorter sentence or the more frequent word, and so is not at chance in each paradigm.
+    An untrained model prefers the shorter sentence or the more frequent word, so it is not at chance in each paradigm.
     """
     chance = np.full(len(units.table), CHANCE)
     rows = [] if untrained is None else [group in groups for groups in untrained.runs["baseline_of"]]
@@ -159,9 +151,6 @@ def onset_baseline(group: str, units: Units, untrained: Judgements | None) -> tu
 
 
 def onset(words: Array, low: Array, baseline: Array) -> Array:
-    """Return the (U,) smallest words from which on all (S, U) lower bounds exceed the (U,) baselines.
-
-    `words` (S,) ascend. NaN where no size does, and where a size has no bound.
-    """
+    """Return the (U,) smallest of ascending (S,) words from which all (S, U) `low` exceed `baseline` (U,), or NaN."""
     above = np.logical_and.accumulate((low > baseline)[::-1], axis=0)[::-1]
     return np.where(above.any(axis=0), words[above.argmax(axis=0)], np.nan)

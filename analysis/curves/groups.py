@@ -56,10 +56,7 @@ class GroupFit:
 def fit_group(
     group: str, outcome: Array, design: Design, units: Units, interval: str, by: Design | None = None
 ) -> GroupFit:
-    """Fit a line to (R, P) outcomes in every unit; `interval`: auto, bootstrap or t.
-
-    `by`: the design that decides how intervals are estimated; None: the group's own.
-    """
+    """Fit a line to (R, P) outcomes in every unit; `by`: the design that chooses the interval, else the group's own."""
     y = paradigm_accuracies(outcome, units.bounds) @ units.weights
     method, note = interval_method(design, interval)
     if by is not None and Interval.NONE not in (method, other := interval_method(by, interval)[0]):
@@ -86,8 +83,7 @@ def rows_of(judged: Judgements, group: str) -> Numbers:
 def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = None) -> list[Array]:
     """Return low and high for these pairs, then low and high for new pairs too, each (U,); NaN without an interval.
 
-    `new_pairs` (B, R, K): this group's part of `resampled_accuracies`, for the bootstrap; None if judgements of single
-    pairs are not known.
+    `new_pairs` (B, R, K): the group's `resampled_accuracies`, for the bootstrap; None if single pairs are not known.
     """
     slope, errors = fit.line.slope, fit.errors
     closest = t_limits(slope, np.sqrt(errors.floor), np.full(len(slope), np.inf), config.confidence)
@@ -95,7 +91,7 @@ def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = 
         these = at_least(t_limits(slope, errors.runs, errors.degrees, config.confidence), closest)
         both = t_limits(slope, errors.both, errors.degrees_both, config.confidence)
         return [*these, *at_least(both, these)]
-    # One generator a purpose: another group leaves the draws of the others as they are.
+    # One generator a purpose, so that another group does not change these draws.
     drawn = resampled_runs(fit.design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
     c = slope_weights(fit.design.x, drawn[:, fit.design.cluster] * fit.design.weights)
     these = bootstrap_limits(slope, errors.runs, c @ fit.y, errors.degrees, config.confidence, errors.floor)
@@ -147,10 +143,9 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
 def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) -> Numbers:
     """Return simultaneous limits of the ranks of slopes, (2, units); 1 is the steepest. `units`: a (U,) mask.
 
-    Every two slopes are compared, paired by run, and p values corrected by Holm's method over all pairs. A slope's
-    least rank is 1 more than the number of slopes that are steeper by these tests; its greatest is the number of slopes
-    less those that are shallower (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3; Klein, Wright and Wieczorek
-    2020). With the probability `confidence` all ranks lie within their limits.
+    Every two slopes are compared, paired by run, p values corrected by Holm's method. A slope's least rank is 1 more
+    than the number of significantly steeper slopes; its greatest is the number of slopes less the shallower ones
+    (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3; Klein, Wright and Wieczorek 2020).
     """
     slope, floor, y, design = fit.line.slope[units], fit.errors.floor[units], fit.y[:, units], fit.design
     count = len(slope)

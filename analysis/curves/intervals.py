@@ -1,9 +1,8 @@
 """Lines, the choice of an interval for their slopes, standard errors and limits.
 
-Arrays only: R runs, P pairs, K paradigms, U units (analysis/curves/units.py), B resamples. Sizes weigh equally, however
-many runs each has. tests/bench/coverage.py shows how often these intervals, and others, cover the truth. All units are
-computed at once, thousands of times in simulations: regressions of statsmodels and bootstraps of scipy take one at a
-time, and know no floor, no CR2 and no crossed factors.
+Arrays only: R runs, P pairs, K paradigms, U units (analysis/curves/units.py), B resamples. tests/bench/coverage.py
+shows how often intervals cover the truth. Regressions of statsmodels and bootstraps of scipy take one unit at a time,
+and know no floor, no CR2 and no crossed factors.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ CHUNK = 16_000_000  # numbers held at once while pairs are resampled
 
 
 def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
-    """Choose the interval of a group's slopes; return it and a note on the choice. `requested`: auto, bootstrap or t.
+    """Choose the interval of a group's slopes, by the fewest runs at a size (tests/bench/README.md); return a note too.
 
-    The smallest number of runs at a size decides, by coverage in simulations (tests/bench/README.md).
+    `requested`: auto, bootstrap or t.
     """
     if reason := no_interval(design, requested):
         return Interval.NONE, reason
@@ -107,9 +106,7 @@ def _joined(*notes: str) -> str:
 
 def same_text(design: Design) -> bool:
     """True if runs of some size were trained on (almost) the same text."""
-    if design.overlap is None:
-        return False
-    return bool((design.overlap[design.counts[design.size] > 1] > SAME_TEXT).any())
+    return design.overlap is not None and bool((design.overlap[design.counts[design.size] > 1] > SAME_TEXT).any())
 
 
 def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
@@ -183,10 +180,7 @@ def fit_lines(x: Array, y: Array, weights: Array | None = None) -> Line:
 
 
 def t_limits(estimate: Array, error: Array, degrees: Array, confidence: float) -> tuple[Array, Array]:
-    """Return Student's limits of (U,) estimates with standard errors and degrees of freedom.
-
-    An error of 0 has a width of 0; to scipy's `t.interval` it is NaN.
-    """
+    """Return Student's limits of (U,) estimates; an error of 0 has a width of 0, unlike in scipy's `t.interval`."""
     half = student.ppf(0.5 + confidence / 2, degrees) * error
     return estimate - half, estimate + half
 
@@ -197,9 +191,8 @@ def bootstrap_limits(
     """Return percentile limits of (B, U) resampled estimates, scaled to the (U,) standard errors of the estimates.
 
     Their distance from the estimate is scaled by the ratio of `error` to the deviation of the resampled estimates
-    (which counts chance in single judgements three times where runs and pairs are resampled together,
-    analysis/curves/variance.py), and by that of Student's to the normal quantile, as percentiles treat the spread as
-    known. Where the variance of the resampled estimates is below `floor` (U,) the limits are Student's.
+    (which counts chance in single judgements three times, analysis/curves/variance.py), and by that of Student's to the
+    normal quantile. Where the variance of the resampled estimates is below `floor` (U,) the limits are Student's.
     """
     tail = (1 - confidence) / 2
     deviation = resampled.std(axis=0)
@@ -230,9 +223,8 @@ class Errors:
 def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
     """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies.
 
-    Over runs: `run_terms`, at least chance in single judgements (near a ceiling few runs show no spread), plus what
-    overlapping samples hide (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in single
-    judgements counted once.
+    Over runs: `run_terms`, at least chance in single judgements, plus what overlapping samples hide
+    (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
         return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
@@ -248,10 +240,7 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
 def contrast_variance(
     method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the variance of c @ y over new runs, its degrees of freedom, its floor, and the part by shared text.
-
-    Each is (U,).
-    """
+    """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text."""
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
@@ -278,10 +267,9 @@ def single_judgements(outcome: Array, units: Units) -> tuple[Array, Array]:
     smoothed = (1 - 2 * added) * mean + added * (1 + low)
     whole = square - mean**2
     grown = (1 - 2 * added) * square + added * (1 + low**2) - smoothed**2
-    if not units.rows_are_pairs:
-        within = np.zeros(len(mean))
-    else:
-        within = np.add.reduceat(outcome.var(axis=0, ddof=1), starts) / rows if len(outcome) > 1 else whole
+    within = np.zeros(len(mean)) if not units.rows_are_pairs else whole
+    if units.rows_are_pairs and len(outcome) > 1:
+        within = np.add.reduceat(outcome.var(axis=0, ddof=1), starts) / rows
     return (within + np.maximum(grown - whole, 0)) / units.pairs, smoothed
 
 
@@ -329,9 +317,8 @@ def lack_of_fit(method: Interval, y: Array, design: Design, floor: Array) -> Arr
     """Test that the sizes' expected accuracies lie on a line: (U,) p values; y (R, U), `floor` (S, U) of means.
 
     The ANOVA-type statistic: the squared distances of the means from their line over their expectation, given each
-    size's own variance; F with estimated degrees of freedom (Brunner, Dette and Munk 1997; Box 1954). It keeps its
-    level where spreads differ, which the F test on pure error does not. Sizes of one run are left out, as nothing shows
-    their spread. Text that samples of a size share counts as unrelated between sizes, which bends a curve most. NaN
+    size's own variance; F with estimated degrees of freedom (Brunner, Dette and Munk 1997; Box 1954). Sizes of one run
+    are left out. Text that samples of a size share counts as unrelated between sizes, which bends a curve most. NaN
     with fewer than three sizes of two runs, and where nothing varies.
     """
     known = design.counts > 1
@@ -363,7 +350,6 @@ def lack_of_fit(method: Interval, y: Array, design: Design, floor: Array) -> Arr
 def at_least(limits: tuple[Array, Array], inner: tuple[Array, Array]) -> tuple[Array, Array]:
     """Widen limits to `inner` where they lie within: what varies more cannot be known better.
 
-    Where few runs happen to lie close together the share of pairs in the variance is overestimated, and with it the
-    degrees of freedom: the interval over new pairs would be narrower than that over runs.
+    Few runs that lie close together overestimate the share of pairs in the variance, and so the degrees of freedom.
     """
     return np.minimum(limits[0], inner[0]), np.maximum(limits[1], inner[1])

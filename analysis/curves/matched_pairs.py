@@ -1,8 +1,7 @@
 """Two sets of pairs of the same paradigms, judged by the same runs.
 
-Frozen pairs beside generated ones, or pairs of any words beside pairs of words that the training text of every run
-contains. Both are cut to the paradigms that they share, and to equal numbers of pairs of each length, before curves are
-fitted; as the runs are the same, the difference of slopes is the slope of the differences.
+Frozen pairs beside generated ones, or pairs of any words beside pairs of known words. Both are cut to the paradigms
+that they share, and to equal numbers of pairs of each length; the difference of slopes is the slope of the differences.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ MIN_PAIRS = 50  # of a paradigm, matched, for it to be compared
 class Matched:
     """Two sets of judgements by the same runs, in one order, on equal numbers of pairs of each length and paradigm.
 
-    paradigms: rows paradigm, phenomenon, first, second (pairs that each has), matched (pairs of each that are compared;
-    0 where fewer than MIN_PAIRS could be matched).
+    paradigms: paradigm, phenomenon, first, second (pairs that each has), matched (pairs compared; 0 below MIN_PAIRS).
     """
 
     first: Judgements
@@ -65,10 +63,9 @@ def companions(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Matched | None:
-    """Cut both to the part that can be compared.
+    """Cut both to the runs, paradigms and numbers of pairs of each length (words of both sentences) that they share.
 
-    None where they share no run, no paradigm or no policy, or where judgements of single pairs are not known. Of pairs
-    of one length (words of both sentences) in a paradigm, a random part of the larger set is left out.
+    None where they share no run, no paradigm or no policy, or where judgements of single pairs are not known.
     """
     runs = [run for run in first.runs.index if run in second.runs.index]
     common = sorted({*first.pairs["paradigm"]} & {*second.pairs["paradigm"]})
@@ -115,28 +112,22 @@ def _of_runs(judged: Judgements, runs: Sequence[str]) -> Judgements:
 
 
 def _change(a: Judgements, b: Judgements) -> Judgements:
-    """Subtract the outcomes of `b` from those of `a`.
-
-    Both have the same number of pairs in each paradigm, so their means differ by the mean of the differences; pairs are
-    matched at random, so the variance of the differences over pairs is the sum of both.
-    """
+    """Subtract the outcomes of `b` from those of `a`: pairs are matched at random, so both add to the variance."""
     return replace(a, outcome=a.outcome - b.outcome, unk=np.zeros_like(a.unk))
 
 
 def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     """Return the slopes on both sets of pairs, and by how much the second is steeper.
 
-    One row per group and unit: group, level, name, paradigms, n_pairs (of each set), runs, sizes, accuracy_first,
-    accuracy_second (means over sizes), slope_first, slope_second (accuracy per doubling), difference, low, high (these
-    pairs, paired by run), low_new_pairs, high_new_pairs (both sets drawn anew), method (of the intervals).
+    One row per group and unit: group, level, name, paradigms, n_pairs (of each set), runs, sizes, accuracies (means
+    over sizes), slopes (accuracy per doubling), difference, limits (paired by run; new pairs: both drawn anew), method.
     """
     both = [fit_curves(judged, config) for judged in (matched.first, matched.second)]
     change = _change(matched.second, matched.first)
     units = replace(units_of(matched.first.pairs), differences=True)
     keys = ["group", "level", "name"]
-    table = pd.concat(table for _, table in fitted_slopes(change, units, config)).rename(
-        columns={"slope": "difference"}
-    )
+    table = pd.concat(table for _, table in fitted_slopes(change, units, config))
+    table = table.rename(columns={"slope": "difference"})
     for name, curves in zip(("first", "second"), both, strict=True):
         of_all = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
         table = table.merge(of_all[[*keys, "slope"]].rename(columns={"slope": f"slope_{name}"}), on=keys)
@@ -151,10 +142,9 @@ def slopes_of_both(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
 def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     """Return the share of the early slope on pairs of any words (the first set) that known words (the second) lack.
 
-    Early: the smaller half of the sizes of a group, two at least; a group of one size is left out. One row per group,
-    the whole and each phenomenon: group, level, name, from_words, to_words, runs, slope_any, slope_known, share (1 -
-    slope_known / slope_any), low, high (Fieller 1954, with the covariance of the two slopes over runs), bounded (False:
-    the slope on any words may be 0, so that a share of it means nothing and has no limits).
+    Early: the smaller half of the sizes of a group, two at least; a group of one size is left out. One row of SHARES
+    per group, the whole and each phenomenon: share is 1 - slope_known / slope_any, low and high its limits (Fieller
+    1954, with the covariance of the slopes over runs), bounded False where the slope on any words may be 0: no limits.
     """
     by_group = [runs for _, runs in matched.first.runs.groupby("group", sort=False) if runs["size"].nunique() > 1]
     early = [run for runs in by_group for run in _smaller_half(runs).index]

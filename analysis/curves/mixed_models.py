@@ -1,9 +1,8 @@
 """A binomial model of runs x paradigms: gain in log-odds per doubling of the words.
 
-Near the ceiling an accuracy has little room left; log-odds have. The likelihood is binomial, with counts of right and
-wrong pairs: empirical logits, log((right + .5) / (wrong + .5)), lie too near to 0 where few pairs are wrong, and
-flatten a slope. Unlike everywhere else paradigms are random here: the interval is over paradigms like these, and
-answers another question than those of curves.
+Near the ceiling an accuracy has little room left; log-odds have. The likelihood is binomial: empirical logits lie too
+near to 0 where few pairs are wrong, and flatten a slope. Paradigms are random here: the interval is over paradigms like
+these, and answers another question than those of curves.
 """
 
 from __future__ import annotations
@@ -111,9 +110,8 @@ def _no_model(design: Design, paradigms: int) -> str:
 def _jackknife(exog: Array, information: Array, residuals: Array, clusters: Numbers) -> float:
     """Return the variance of a binomial model's first coefficient, leaving out whole clusters of rows in turn.
 
-    (N, C) `exog`, (N,) binomial variances and residuals (of counts) at the fit, (N,) numbers of clusters. The estimate
-    without a cluster is that of one step of scoring from the estimate with all (Pregibon 1981); statsmodels' influence
-    measures leave out single rows only.
+    (N, C) `exog`, (N,) binomial variances and residuals (of counts) at the fit, (N,) numbers of clusters. One step of
+    scoring from the estimate with all (Pregibon 1981); statsmodels leaves out single rows only.
     """
     numbers = np.unique(clusters)
     total = exog.T @ (exog * information[:, None])

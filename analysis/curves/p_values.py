@@ -27,9 +27,6 @@ def two_sided(estimate: Array, error: Array, degrees: Array) -> Array:
 
 
 def equivalence(estimate: Array, error: Array, degrees: Array, margin: float) -> Array:
-    """Return p values of two one-sided tests that an estimate lies outside of -margin to margin (Schuirmann 1987).
-
-    Below .05 it lies within. NaN where nothing varies.
-    """
+    """Return p values of two one-sided tests that an estimate lies outside of the margin (Schuirmann 1987)."""
     t = (margin - np.abs(estimate)) / np.where(error > 0, error, np.nan)
     return np.asarray(student.sf(t, degrees))

@@ -1,9 +1,8 @@
 """Shapes of a learning curve besides the line: sigmoids and a power law, fitted by bounded least squares.
 
-x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sigmoid; a power law of the words towards a
-ceiling is the usual law of scaling. Shapes are compared by AICc (Hurvich and Tsai 1989), the residual variance counted
-as a parameter. None is fitted to fewer than six sizes, which cannot distinguish them, or to checkpoints of a single
-training, whose deviations from a curve are not independent, as AICc assumes.
+x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sigmoid. Shapes are compared by AICc
+(Hurvich and Tsai 1989), the residual variance counted as a parameter. None is fitted to fewer than six sizes, or to
+checkpoints of a single training, whose deviations from a curve are not independent.
 """
 
 from __future__ import annotations
@@ -157,10 +156,7 @@ def aicc(squares: float, runs: int, parameters: int) -> float:
 
 
 def sigmoid(x: Array, chance: float | None = None, ceiling: float | None = None, name: str = "sigmoid") -> Shape:
-    """Return a sigmoid for curves measured at `x`: chance and ceiling lie between 0 and 1 unless they are fixed.
-
-    Midpoints up to two spans of the sizes away, rates from 5 (a step) down to a tenth of what one span could show.
-    """
+    """Return a sigmoid for curves measured at `x`: chance and ceiling lie between 0 and 1 unless they are fixed."""
     low, high = float(x.min()), float(x.max())
     span = high - low
     bounds = ((0.0, 1.0), (0.0, 1.0), (0.1 / span, max(5.0, 20 / span)), (low - 2 * span, high + 2 * span))
@@ -181,8 +177,7 @@ def fit_shape(shape: Shape, x: Array, y: Array, weights: Array | None = None) ->
     """Fit (R,) accuracies at (R,) log2(words) by least squares from the best points of a grid, within the bounds.
 
     `weights` (R,) of the squares, of which only the ratios matter; None: equal. Squares are those of weights that have
-    the mean 1, so that AICc is that of runs whose variances are inverse to their weights, but for a constant that all
-    shapes share. A fit with a parameter at its bound is one of a simpler curve (a step, a straight piece); it says so.
+    the mean 1. The note says which parameters lie at their bounds: the curve is simpler (a step, a straight piece).
     """
     weights = np.ones(len(x)) if weights is None else weights / weights.mean()
     points = Points(x, y, weights)
@@ -260,10 +255,9 @@ def fit_shapes(
 ) -> pd.DataFrame:
     """Fit all shapes in all units of the requested levels, for groups with MIN_SIZES sizes or more.
 
-    `people`: level, name, accuracy (analysis.curves.words_to_people.people_accuracy). One row per group, unit and
-    shape: group, level, name, shape, chance, ceiling, rate, midpoint (log2 words), gap, intercept (at the smallest
-    size), slope, runs, sizes, parameters (with the variance), squares, aicc, above (AICc above the lowest), preferred,
-    converged, note.
+    `people`: level, name, accuracy (words_to_people.people_accuracy). One row per group, unit and shape: parameters of
+    the shape (midpoint in log2 words, intercept at the smallest size), runs, sizes, parameters (with the variance),
+    squares, aicc, above (AICc above the lowest), preferred, converged, note.
     """
     units = units_of(judged.pairs)
     known = people.set_index(["level", "name"])["accuracy"].to_dict()

@@ -35,10 +35,7 @@ class Units:
 
 
 def units_of(pairs: pd.DataFrame) -> Units:
-    """Return the units of `pairs`: overall, phenomena and paradigms; rows are sorted by phenomenon and paradigm.
-
-    A phenomenon and the whole are means over their paradigms. Rows may stand for several pairs (column n_pairs).
-    """
+    """Return the units of `pairs`, sorted by phenomenon and paradigm; a row may stand for several pairs (n_pairs)."""
     counted = pairs if "n_pairs" in pairs else pairs.assign(n_pairs=1)
     paradigms = counted.groupby(["phenomenon", "paradigm"], as_index=False, sort=True).agg(n_pairs=("n_pairs", "sum"))
     rows = pairs.groupby(["phenomenon", "paradigm"], sort=True).size().to_numpy()

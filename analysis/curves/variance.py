@@ -1,9 +1,8 @@
 """Variance of slopes (and of any weighted sum of runs' accuracies) over runs, over pairs, and over both, crossed.
 
-A slope is a sum over runs c @ y. Its variance over new runs holds the chance in single judgements, and so does that
-over new pairs; in their sum it is counted twice (in a bootstrap of crossed factors three times: Owen 2007, section 3).
-The residual of the two-way layout of runs x pairs estimates it, and is subtracted once, as in the variance components
-of a crossed random-effects design (Searle, Casella and McCulloch 1992, section 4.3).
+A slope is a sum over runs c @ y. Its variances over new runs and over new pairs both hold the chance in single
+judgements (a bootstrap of crossed factors counts it three times: Owen 2007, section 3). The residual of runs x pairs
+estimates it, and is subtracted once (Searle, Casella and McCulloch 1992, section 4.3).
 """
 
 from __future__ import annotations
@@ -18,16 +17,11 @@ Numbers = npt.NDArray[np.intp]
 
 
 def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
-    """Return (J, R) G, so that G @ y is what each cluster adds to c @ y; c, size and cluster (R,) of each run.
-
-    Measured from the means of the sizes, so that the terms differ by chance only. A cluster is drawn as one: a
-    run, or a seed with all of its runs where samples are nested.
-    """
+    """Return (J, R) G, so that G @ y is what each cluster adds to c @ y, from the means of sizes; arguments (R,)."""
     same_size = size[:, None] == size
     deviation = np.eye(len(c)) - same_size / same_size.sum(axis=1)
     member = np.arange(cluster.max() + 1)[:, None] == cluster
-    weights: Array = (member * c) @ deviation
-    return weights
+    return np.asarray((member * c) @ deviation)
 
 
 @dataclass(frozen=True)
@@ -53,9 +47,8 @@ class RunTerms:
         """Return the (U,) degrees of freedom of the variance; y (R, U).
 
         Within a stratum those of Bell and McCaffrey 2002 for runs of equal spread (Imbens and Kolesar 2016, equation
-        11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite,
-        from their estimated variances, but to no more than their variances at equal spread would give: a stratum of
-        two degrees or fewer often has an estimate near 0, which would lend the sum the degrees of the other strata.
+        11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite, to
+        no more than equal spread would give: a stratum of two degrees or fewer often has an estimate near 0.
         """
         squares = (self.weights @ y) ** 2
         variances, expected, free = [], [], []
@@ -72,10 +65,9 @@ class RunTerms:
         return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees), most))
 
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
-        """Return the terms of the difference of two contrasts of two groups' runs, those of this group first.
+        """Return the terms of the difference of two groups' contrasts, those of this group first.
 
-        `shared`: (J of other,) this group's cluster of the same draw, or -1. Strata that share no cluster stay apart
-        (Welch 1947).
+        `shared`: (J of other,) this group's cluster of the same draw, or -1; other strata stay apart (Welch 1947).
         """
         own, others = len(self.weights), len(other.weights)
         row = np.where(shared >= 0, shared, own + np.arange(others))
@@ -98,8 +90,7 @@ def robust_terms(
     multiplied by B^-1/2, B being its block of M M', their covariance if runs are independent and of one spread: CR2
     with the identity as working covariance (Pustejovsky and Tipton 2018, section 2.1), HC2 for single runs, unbiased at
     equal spread whatever the weights. `jackknife` multiplies by M^-1 of the block instead: HC3 for single runs
-    (MacKinnon and White 1985), never below HC2. NaN where a cluster alone determines a coefficient. statsmodels has HC2
-    and HC3, but neither CR2 nor the terms, which paired differences subtract.
+    (MacKinnon and White 1985), never below HC2. NaN where a cluster alone determines a coefficient.
     """
     weighted = model * run_weights[:, None]
     residual = np.eye(len(c)) - model @ np.linalg.pinv(model.T @ weighted) @ weighted.T  # (R, R) M
@@ -113,18 +104,14 @@ def robust_terms(
             rows.append(np.full(len(c), np.nan))
             continue
         if jackknife:
-            adjusted = np.linalg.solve(residual[block], residual[of])
+            rows.append(c[of] @ np.linalg.solve(residual[block], residual[of]))
         else:
-            adjusted = (vectors * values**-0.5) @ vectors.T @ residual[of]
-        rows.append(c[of] @ adjusted)
+            rows.append(c[of] @ ((vectors * values**-0.5) @ vectors.T @ residual[of]))
     return RunTerms(np.stack(rows), stratum)
 
 
 def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
-    """Return what each stratum adds to the covariance of two sums, (S, U); (J, U) terms of both.
-
-    n / (n - 1) sum of (a - mean a)(b - mean b) over its n clusters: unbiased for independent draws. NaN for one.
-    """
+    """Return what each stratum adds to the covariance of two sums, (S, U), NaN of one cluster; (J, U) terms of both."""
     products = np.full((stratum.max() + 1, a.shape[1]), np.nan)
     for s in range(len(products)):
         of = stratum == s
@@ -136,10 +123,7 @@ def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
 
 
 def satterthwaite(variances: Array, degrees: Array) -> Array:
-    """Return the (U,) degrees of freedom of a sum of (S, U) independent variances; degrees (S, 1) or (S, U).
-
-    Satterthwaite 1946, equation 17 (statsmodels has that of two means only). Infinite where nothing varies.
-    """
+    """Return the (U,) degrees of a sum of (S, U) variances, inf where nothing varies (Satterthwaite 1946, eq. 17)."""
     parts = (variances**2 / degrees).sum(axis=0)
     ratio = variances.sum(axis=0) ** 2 / np.where(parts > 0, parts, 1)
     return np.asarray(np.where(parts > 0, ratio, np.where(parts == 0, np.inf, np.nan)))
@@ -148,8 +132,7 @@ def satterthwaite(variances: Array, degrees: Array) -> Array:
 def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds: Numbers, units: Array) -> Array:
     """Return the (U,) variance of a slope by chance in single judgements; outcome (R, P), weights (J, R).
 
-    The residual mean square of runs x pairs within strata and paradigms; `units` (K, U). Strata of one cluster leave
-    nothing to estimate it by and add 0, which leaves intervals over new pairs a little too wide.
+    The residual mean square of runs x pairs within strata and paradigms; `units` (K, U). Strata of one cluster add 0.
     """
     pairs = np.diff(bounds)
     terms = weights @ outcome  # (J, P)
@@ -195,16 +178,13 @@ def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
         spread[s] = y[size == s].var(axis=0, ddof=1)
     spread[~known] = spread[known].mean(axis=0)
     share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
-    shared: Array = spread * (share / np.maximum(1 - share, 1e-3))[:, None]
-    return shared
+    return np.asarray(spread * (share / np.maximum(1 - share, 1e-3))[:, None])
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:
     """Return the (U,) variance of the slope over new draws of pairs within paradigms; `slope_of_pair` is (P,).
 
-    The slope of a unit is a mean over paradigms of means over pairs of each pair's own slope, so its variance over
-    pairs is the sum over paradigms of weight^2 s^2 / n, s^2 being the variance of pairs' slopes. NaN where a paradigm
-    has one pair.
+    The sum over paradigms of weight^2 s^2 / n, s^2 being the variance of pairs' slopes; NaN where one has one pair.
     """
     sizes = np.diff(bounds)
     means = np.add.reduceat(slope_of_pair, bounds[:-1]) / sizes

@@ -1,8 +1,7 @@
 """The words at which curves reach people's accuracy: from the line by Fieller's theorem, from other shapes by profile.
 
-Everything is on the scale of log2(words); whether a curve goes on as it began is unknown. People judged few pairs, and
-judgements of one pair are correlated: the sampling error of their accuracy includes that clustering
-(`PublishedPeople`).
+Everything is on the scale of log2(words). People judged few pairs, and judgements of one pair are correlated: the
+sampling error of their accuracy includes that clustering (`PublishedPeople`).
 """
 
 from __future__ import annotations
@@ -99,9 +98,8 @@ def fieller(
 ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """Return the limits of numerator / denominator, each (U,), and True where the set is bounded (Fieller 1954).
 
-    `variances`: of the numerator, of the denominator, and their covariance. The set holds the ratios r for which
-    numerator - r denominator is within `quantile` of its standard errors of 0. Where the denominator may be 0 the set
-    has no bounds: it is all but what lies between the two limits, or everything (NaN).
+    `variances`: of the numerator, of the denominator, and their covariance; `quantile`: in standard errors. Where the
+    denominator may be 0 the set is all but what lies between the two limits, or everything (NaN).
     """
     top, bottom, covariance = variances
     a = denominator**2 - quantile**2 * bottom
@@ -113,10 +111,7 @@ def fieller(
 
 
 def mean_and_slope(fit: GroupFit) -> tuple[Array, Array, Array]:
-    """Return the (U,) variances over runs of a group's mean accuracy and of its slope, and their covariance.
-
-    As in the slope's interval; where a variance is raised to its floor the correlation stays.
-    """
+    """Return the (U,) variances over runs of a group's mean accuracy and of its slope, and their covariance."""
     design, slope = fit.design, fit.errors.runs**2
     if fit.method == Interval.NONE:
         return slope, slope, slope
@@ -128,10 +123,7 @@ def mean_and_slope(fit: GroupFit) -> tuple[Array, Array, Array]:
 
 
 def slope_quantile(fit: GroupFit, config: CurvesConfig) -> Array:
-    """Return the (U,) standard errors from the slope to its limit on the side of 0, so that both agree on direction.
-
-    Student's quantile for t intervals; that of the resampled slopes for the bootstrap.
-    """
+    """Return the (U,) standard errors from the slope to its limit on the side of 0, so that both agree on direction."""
     low, high, *_ = slope_limits(fit, config)
     slope = fit.line.slope
     return np.asarray(np.where(slope > 0, slope - low, high - slope) / fit.errors.runs)
@@ -142,8 +134,7 @@ def line_reaches(
 ) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
     """Return log2(words) at which the lines reach people, its limits, and True where the set is bounded (`fieller`).
 
-    Each is (U,), as are `people` and `error`, people's accuracy and its standard error, and `quantile`, of
-    `slope_quantile`, as if people's error were known no better than the slope's.
+    Each is (U,), as are people's accuracy, its standard error `error`, and `quantile`, of `slope_quantile`.
     """
     centre = fit.design.centre
     numerator = people - fit.line.intercept - fit.line.slope * centre
@@ -166,12 +157,11 @@ def above_people(fit: GroupFit, people: Array, error: Array, quantile: Array) ->
 def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:
     """Estimate the words at which each group's curve reaches people, overall and by phenomenon, for these pairs.
 
-    `people` as of `people_accuracy`. One row per group and unit for the line, and one for the shape that AICc prefers
-    where the line is not as good, among those that can reach people (six sizes or more; not of a trajectory): group,
-    level, name, fit, people, people_error, last_words (largest size), last_accuracy (of the fit there), words, low,
-    high (NaN: not known, inf: no limit), status, text, note. status: reached (at the largest size, by the fit),
-    estimated, unbounded (the slope's interval holds 0, or the profile has no end), never (the slope's interval lies
-    below 0, or the profile holds no text of up to 1e20 words), none (no interval, or no slope).
+    `people`: of `people_accuracy`. One row of COLUMNS per group and unit for the line, and one for the shape that AICc
+    prefers where the line is not as good, among those that can reach people (six sizes or more; not of a trajectory).
+    last_words: the largest size; last_accuracy: of the fit there; low, high: NaN not known, inf no limit. status:
+    reached (at the largest size, by the fit), estimated, unbounded (the slope's interval holds 0, or the profile has no
+    end), never (the slope's interval lies below 0, or no text of up to 1e20 words does), none (no interval or slope).
     """
     units = units_of(judged.pairs)
     rows_of_people = people[people["level"] != "paradigm"].to_dict("records")
@@ -246,10 +236,7 @@ def _row(fit: str, last_accuracy: float, reach: Sequence[float], status: str, no
 
 
 def _from_shape(fit: Fit, people: float, error: float, confidence: float, nested: bool) -> dict[str, Any]:
-    """Return the row of another shape than the line; `nested`: samples are nested.
-
-    A ceiling estimated below people's accuracy is not "never" while the profile includes a curve that reaches them.
-    """
+    """Return the row of another shape than the line: "never" only if no curve of the profile reaches people."""
     fitted = float(fit.shape.at(fit.points.x.max(keepdims=True), fit.free)[0])
     reach = fit.shape.reaches(people, fit.free)
     note = [fit.note] if fit.note else []
@@ -309,10 +296,9 @@ class Profile:
     own error; x is possible while the sum of squares over the residual variance grows by less than the square of
     Student's quantile (Bates and Watts 1988, section 6.1). For a line that is Fieller's set.
 
-    Weights make sizes weigh equally and say nothing of the runs' variance, which is taken to be the same for all: the
-    sum of squares is divided by what makes the variance of the curve at x that of the weighted fit (a sandwich), as for
-    composite likelihoods (Varin, Reid and Firth 2011, section 2.3), with the degrees of freedom of Bell and McCaffrey
-    2002. With equal weights that is the residual variance.
+    Runs are taken to have the same variance: the sum of squares is divided by what makes the variance of the curve at x
+    that of the weighted fit (a sandwich), as for composite likelihoods (Varin, Reid and Firth 2011, section 2.3), with
+    the degrees of freedom of Bell and McCaffrey 2002. With equal weights that is the residual variance.
     """
 
     def __init__(self, fit: Fit, people: float, error: float, confidence: float) -> None:
@@ -337,10 +323,7 @@ class Profile:
         return self.run_variance * (float(gradient @ self.meat @ gradient) / plain if plain > 0 else 1.0)
 
     def excess(self, at: float) -> float:
-        """Return by how much the sum of squares grows beyond its limit where the curve reaches people at an x.
-
-        The search starts from the fit, and from the best parameters of the last x.
-        """
+        """Return by how much the sum of squares grows beyond its limit where the curve reaches people at an x."""
         shape, points, variance = self.fit.shape, self.fit.points, self.variance(at)
         there, scale = np.array([at]), math.sqrt(variance)
 

@@ -1,7 +1,6 @@
 """Measures of accuracies alone, of published models and of ours: BLiMP's tables 3 and 4, figures 1, 3 and 4, gaps.
 
-Pure functions over a DataFrame with the columns of eval.published: level (paradigm, phenomenon, overall), name, model,
-accuracy (0 to 1). Models keep the order in which they come.
+`accuracies`: level (paradigm, phenomenon, overall), name, model, accuracy (0 to 1). Models keep their order.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ _IRREGULAR = (f"{_DETERMINER}_irregular_1", f"{_DETERMINER}_irregular_2")
 _REGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adjective_1", f"{_DETERMINER}_with_adj_2")
 _IRREGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adj_irregular_1", f"{_DETERMINER}_with_adj_irregular_2")
 
-# Warstadt et al. 2020, figure 3, whose paradigms the paper does not name; these were chosen because the losses that
-# section 6.1 states follow from them, so that these statements check nothing.
+# Warstadt et al. 2020, figure 3: the paper does not name its paradigms; these give the losses that section 6.1 states.
 ADJECTIVE: dict[str, Conditions] = {
     "Determiner-noun agreement": {
         "no adjective": (*_REGULAR, *_IRREGULAR),
@@ -36,8 +34,7 @@ ADJECTIVE: dict[str, Conditions] = {
     }
 }
 # Chosen too: of the 15 choices among the four paradigms without an attractor, this alone gives the LSTM a loss of 20
-# points and Transformer-XL one of 5. Its pairs differ in the verb, as all with an attractor do; so do those of
-# irregular_plural_..._1.
+# points and Transformer-XL one of 5.
 ATTRACTOR: dict[str, Conditions] = {
     "Subject-verb agreement": {
         "no attractor": (f"regular_{_PLURAL}_1",),
@@ -107,8 +104,8 @@ def paradigm_table(accuracies: pd.DataFrame, paradigms: pd.DataFrame) -> pd.Data
 def correlations(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return figure 1: Pearson's r of every two models' accuracies over the paradigms that both have.
 
-    One row per ordered pair: model, other, r, low, high, paradigms; limits of 95% by Fisher's transformation, over
-    paradigms like these. NaN below three paradigms (limits: below four), or where one of them does not vary.
+    One row per ordered pair: model, other, r, low, high (`correlation`), paradigms. NaN below three paradigms, or where
+    one of them does not vary.
     """
     table = wide(accuracies, "paradigm")
     rows = []
@@ -133,8 +130,7 @@ def correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float, float
 def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:
     """Return figures 3 and 4: mean accuracy over the paradigms of each condition.
 
-    One row per panel, model and condition: panel, model, condition, accuracy, paradigms; none for a model without some
-    paradigm of the panel.
+    Columns: panel, model, condition, accuracy, paradigms. A model without some paradigm of the panel has no row there.
     """
     table = wide(accuracies, "paradigm")
     rows = []

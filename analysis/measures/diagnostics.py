@@ -1,8 +1,7 @@
 """Measures of diagnostics (Ettinger 2020) for each run of a study, and their means over runs.
 
-A diagnostic has tens of items and no law of how it grows with text: no line is fitted to it, and each size stands for
-itself. Two intervals: over runs (new samples and initialisations, these items) and over items (new items of this kind,
-these runs); with so few items the second is mostly the wider one.
+With tens of items no line is fitted, and each size stands for itself. Two intervals: over runs (new samples and
+initialisations, these items) and over items (new items of this kind, these runs).
 """
 
 from __future__ import annotations
@@ -120,23 +119,18 @@ def _compared(policies: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def by_constraint(cloze: pd.DataFrame) -> pd.DataFrame:
-    """Return CPRAG's measures of unchanged contexts by how much they constrain people (Federmeier and Kutas 1999).
-
-    Columns of eval.diagnostics.measures.MEASURES, named as in CONSTRAINTS. The paper reports them together only.
-    """
+    """Return CPRAG's MEASURES of unchanged contexts, by how much they constrain people (Federmeier and Kutas 1999)."""
     original = cloze[cloze["condition"] == "original"]
     parts = {name: original[original["group"] == letter] for letter, name in CONSTRAINTS.items()}
-    return pd.concat(
-        [measures("cprag", part).assign(name=name) for name, part in parts.items() if len(part)], ignore_index=True
-    )
+    tables = [measures("cprag", part).assign(name=name) for name, part in parts.items() if len(part)]
+    return pd.concat(tables, ignore_index=True)
 
 
 def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob") -> pd.DataFrame:
     """Return name, probability: the mean of good and bad words in unchanged contexts, if they can be expressed.
 
-    cprag: the expected word, and the two that do not fit. role: the target where the roles fit, and after the same
-    words with the roles reversed. neg: the true and the false word of each condition. `column`: prob, the model's, or
-    cloze, people's.
+    cprag: the expected word, and the two that do not fit. role: the target with roles that fit and with reversed ones.
+    neg: the true and the false word of each condition. `column`: prob, the model's, or cloze, people's.
     """
     match benchmark:
         case "cprag":
@@ -193,15 +187,15 @@ def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
     new items), sd (of randomised conditions: over trials, mean over runs), ties, unknown (items with a word that cannot
     be expressed, mean over runs) and known (accuracy without these).
 
-    Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave: of tens of items
-    runs often have the same share right, which is no sign that all runs would.
+    Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave.
     """
     parts = []
     for _, runs in answers.runs.groupby("group", sort=False):
         rows = answers.measured[answers.measured["run"].isin(runs.index)]
         keys = pd.MultiIndex.from_frame(rows[KEYS].drop_duplicates())
         columns = ("accuracy", "sd", "ties", "unknown", "known", "items")
-        wide = {name: _by_run(rows, name, runs, keys) for name in columns}
+        by_run = rows.set_index(["run", *KEYS])
+        wide = {name: by_run[name].unstack("run").reindex(keys).T.reindex(runs.index).astype(float) for name in columns}
         if runs["sample_words"].isna().any():  # one model, at no size
             parts.append(_at(runs, wide, keys).assign(low=np.nan, high=np.nan))
             continue
@@ -215,12 +209,6 @@ def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
             parts.append(_at(runs[size == s], of_size, keys).assign(low=low[s], high=high[s]))
     columns_in_order = [*KEYS, *columns, "low", "high", "low_items", "high_items", "group", "size", "words", "runs"]
     return pd.concat(parts, ignore_index=True)[columns_in_order]
-
-
-def _by_run(rows: pd.DataFrame, name: str, runs: pd.DataFrame, keys: pd.MultiIndex) -> pd.DataFrame:
-    """Return (R, measures) of one column."""
-    table = rows.set_index(["run", *KEYS])[name].unstack("run")
-    return table.reindex(keys).T.reindex(runs.index).astype(np.float64)
 
 
 def _at(runs: pd.DataFrame, wide: Mapping[str, pd.DataFrame], keys: pd.MultiIndex) -> pd.DataFrame:

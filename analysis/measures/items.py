@@ -29,8 +29,7 @@ def largest_size(runs: pd.DataFrame) -> pd.Series:
 def pair_accuracies(judged: Judgements, group: str, size: str) -> Array:
     """Return (P,) mean outcome of each pair over the runs of a group at a size."""
     of = ((judged.runs["group"] == group) & (judged.runs["size"] == size)).to_numpy()
-    accuracies: Array = judged.outcome[of].mean(axis=0, dtype=np.float64)
-    return accuracies
+    return np.asarray(judged.outcome[of].mean(axis=0, dtype=np.float64))
 
 
 def hardest_pairs(judged: Judgements, margins: Array, each: int = 3) -> pd.DataFrame:
@@ -47,10 +46,7 @@ def hardest_pairs(judged: Judgements, margins: Array, each: int = 3) -> pd.DataF
 
 
 def mean_margins(paths: Sequence[Path], pairs: pd.DataFrame) -> Array:
-    """Return the (P,) mean over score files of good - bad in standard deviations of each file, averaged over repeats.
-
-    `pairs`: paradigm and pair_id, which every file has.
-    """
+    """Return the (P,) mean over score files of good - bad in each file's standard deviations; `pairs` are in all."""
     keys = pd.MultiIndex.from_frame(pairs[["paradigm", "pair_id"]])
     total = np.zeros(len(pairs))
     for path in paths:
@@ -68,8 +64,8 @@ def stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFra
 def learned_and_lost(judged: Judgements) -> pd.DataFrame:
     """Return the shares of pairs that most runs judge differently at the largest size than at the smallest.
 
-    One row per group and paradigm: phenomenon, pairs, learned and lost (shares of pairs whose mean outcome crosses .5
-    upwards and downwards; one at .5 has crossed neither way). Groups of one size are left out.
+    One row per group and paradigm: phenomenon, pairs, learned and lost (shares whose mean outcome crosses .5 upwards
+    and downwards). Groups of one size are left out.
     """
     parts = []
     for group, runs in judged.runs.groupby("group", sort=False):
@@ -88,10 +84,9 @@ def flipping_pairs(judged: Judgements, each: int = 1) -> pd.DataFrame:
     """Return pairs whose judgement flips most often from size to size, and between runs of one size.
 
     One row per pair and group, the `each` of every paradigm that flip most: group, phenomenon, paradigm, pair_id, flips
-    (how often the majority of a size's runs changes sides from one size to the next; a size that is split evenly has
-    no side and is passed over), split (mean over sizes of 4 s (1 - s), s the share of a size's runs that are right: 0
-    where runs agree, 1 where they are halved), and shares, a dictionary size -> s. Most flips come first, then the most
-    split. Groups of one run are left out.
+    (how often the majority of a size's runs changes sides; a size that is split evenly is passed over), split (mean
+    over sizes of 4 s (1 - s), s the share of a size's runs that are right), and shares, a dictionary size -> s. Groups
+    of one run are left out.
     """
     parts = []
     for group, runs in judged.runs.groupby("group", sort=False):
@@ -116,8 +111,7 @@ def seed_disagreement(judged: Judgements) -> pd.DataFrame:
     """Return how often two runs that differ only in their seed judge a pair differently.
 
     One row per group, size and phenomenon, overall among them (level, name): runs, disagreement: the mean over
-    paradigms, pairs and pairs of runs of |difference of outcomes|; of n runs with k outcomes of 1 it is
-    2 k (n - k) / (n (n - 1)). Sizes with one run are left out. Two coins disagree half of the time.
+    paradigms, pairs and pairs of runs of |difference of outcomes|. Sizes with one run are left out.
     """
     parts = []
     for (group, size), runs in judged.runs.groupby(["group", "size"], sort=False):
@@ -142,9 +136,8 @@ def token_differences(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
     """Return where in a pair's sentences the difference of their log-probabilities arises, from tokens.parquet.
 
     `items`: paradigm, pair_id, good, bad. One row per pair that has its tokens: paradigm, pair_id, before, differing,
-    after: ln p(good) - ln p(bad) (nats) over the tokens that begin in what the sentences have in common first, in what
-    differs, and in what they have in common after it (the end symbol among them). `differing` holds the critical words,
-    `after` what a model makes of the rest; a causal model has 0 in `before`.
+    after: ln p(good) - ln p(bad) (nats) over the tokens that begin before what differs, in it, and after it (the end
+    symbol among them); a causal model has 0 in `before`.
     """
     tokens, _ = read_tokens(folder)
     key, sentences = ["paradigm", "pair_id"], _sentences(items)
@@ -167,10 +160,7 @@ def _sentences(items: pd.DataFrame) -> dict[Any, tuple[str, str]]:
 
 
 def differing_spans(good: str, bad: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the characters in which two sentences differ: (start, end) in each, widened to whole words.
-
-    The space before the first differing word belongs to it, as tokens that carry it begin there.
-    """
+    """Return where two sentences differ: (start, end) characters in each, of whole words and the space before them."""
     shortest = min(len(good), len(bad))
     first = next((i for i in range(shortest) if good[i] != bad[i]), shortest)
     common = next((i for i in range(shortest - first) if good[-1 - i] != bad[-1 - i]), shortest - first)
@@ -191,9 +181,8 @@ def _within_word(sentence: str, at: int) -> bool:
 def error_sample(folder: Path, items: pd.DataFrame, wrong: pd.DataFrame, each: int, seed: int) -> list[dict[str, Any]]:
     """Return up to `each` wrongly judged pairs of every paradigm with their tokens, for reading.
 
-    folder: scores of one run; items: columns of eval.scores.files.ITEMS; wrong: paradigm and pair_id of the pairs that
-    this run judges wrongly. Drawn by `seed` from those whose tokens were kept. Each has paradigm, pair_id, phenomenon,
-    and for either side tokens: text, logprob (nats), unk, differs.
+    folder: scores of one run; items: of eval.scores.files.ITEMS; wrong: paradigm and pair_id, of which those whose
+    tokens were kept are drawn from. Each has these, phenomenon, and tokens by side: text, logprob (nats), unk, differs.
     """
     tokens, _ = read_tokens(folder)
     key = ["paradigm", "pair_id"]

@@ -1,16 +1,15 @@
 """Judgement methods compared: accuracy over templates, bias towards A and towards short sentences.
 
 The analyses of Ide et al. 2024 and, for the prefix methods, of Warstadt et al. 2020, section 6.4. Polars counts score
-files run by run, so that memory holds one method of one run at a time; the rest works on the counts.
+files run by run; the rest works on the counts.
 
 Columns of counts by paradigm: run, method, repeat (template or trial; "" for a method without either), paradigm, pairs,
 right (sum of outcomes), ties, decided and chose_a (judgements of an A/B prompt that are no ties, and those for A),
 difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN if unknown).
 By difference: run, method, repeat, difference, pairs, right.
 
-Methods judge the same pairs by the same runs, so their differences are paired by both. The variance of a difference is
-that over runs plus that over pairs within paradigms minus chance in single judgements, which both hold
-(analysis/curves/variance.py).
+Differences of methods are paired by runs and pairs. Their variance is that over runs plus that over pairs within
+paradigms minus chance in single judgements, which both hold (analysis/curves/variance.py).
 """
 
 from __future__ import annotations
@@ -125,17 +124,15 @@ def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
     for run, method, path in files[["run", "method", "path"]].itertuples(index=False):
         means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
         columns[method, run] = means.to_pandas().set_index(_KEY)["outcome"]
-    table = pd.DataFrame(columns).sort_index()
-    return table.rename_axis(columns=["method", "run"])
+    return pd.DataFrame(columns).sort_index().rename_axis(columns=["method", "run"])
 
 
 def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0) -> tuple[float, float, float, str]:
     """Return the mean over paradigms of (R, P) values, its standard error, degrees of freedom, and over what.
 
-    Pairs are sorted by paradigm: `paradigms` (P,). Over new runs and new pairs of the same paradigms; over new pairs
-    where there is one run. `overlap`: share of text that the runs' samples have in common, which hides as much of the
-    variance over new samples (analysis.curves.variance.shared_text_variance); runs on the same text show nothing of it.
-    The error is NaN where that is so and where a paradigm has one pair, and 0 where all values are equal.
+    `paradigms` (P,) are sorted. Over new runs and new pairs of the same paradigms; over new pairs where there is one
+    run. `overlap`: share of text that the runs' samples have in common (analysis.curves.variance.shared_text_variance).
+    The error is NaN of runs on the same text and where a paradigm has one pair, and 0 where all values are equal.
     """
     starts = np.flatnonzero(np.append(True, np.asarray(paradigms)[1:] != np.asarray(paradigms)[:-1]))
     bounds = np.append(starts, len(paradigms)).astype(np.intp)
@@ -157,8 +154,7 @@ def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0)
         of_runs = stratum_products(terms, terms, stratum)
         chance = judgement_variance(outcome, weights, stratum, bounds, units)
         text = shared_text_variance(mean, y, stratum, np.full(runs, overlap))
-        # Few runs may happen to lie closer together than chance in single judgements lets runs lie. Their degrees of
-        # freedom stay, which is too wide for two runs (99.7%); with those of the floor these have 89%.
+        # Degrees of freedom stay at the floor too: 99.7% coverage for two runs, with those of the floor 89%.
         variances = np.stack([np.maximum(of_runs[0], chance) + text, np.maximum(of_pairs - chance, 0)])
         degrees, over = np.array([[runs - 1], [free[0, 0]]]), "runs and pairs"
     return estimate, float(np.sqrt(variances.sum())), float(satterthwaite(variances, degrees)[0]), over
@@ -167,10 +163,9 @@ def crossed_mean(outcome: Array, paradigms: Sequence[str], overlap: float = 0.0)
 def accuracy_limits(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None) -> pd.DataFrame:
     """Return overall accuracy of each group by each method, with 95% Wilson limits of the variance of `crossed_mean`.
 
-    As of analysis.curves.fit.spread_limits: with Student's quantile, of as many trials as would vary as much (Korn and
-    Graubard 1998), and no closer than chance in single judgements of new pairs gives, so that they have a width where
-    all is right. `outcomes`: of `pair_outcomes`; `groups`: run -> group; `overlaps`: run -> share of text in common
-    with the other runs of its group, None: none. One row each: group, method, accuracy, low, high, over.
+    As of analysis.curves.fit.spread_limits, and no closer than chance in single judgements of new pairs gives.
+    `outcomes`: of `pair_outcomes`; `groups`: run -> group; `overlaps`: run -> share of text in common with the other
+    runs of its group, None: none. One row each: group, method, accuracy, low, high, over.
     """
     rows = []
     for group, of in _by_group(outcomes, groups):
@@ -191,7 +186,6 @@ def accuracy_limits(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Seri
 
 
 def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
-    """Return the share of text that samples of these runs have in common."""
     return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
 
 
@@ -259,8 +253,7 @@ def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
     totals = by_paradigm.groupby(_RUN, sort=False)[["pairs", "ties", "decided", "chose_a"]].sum()
     rows["ties"] = totals["ties"] / totals["pairs"]
     rows["share_of_a"] = totals["chose_a"] / totals["decided"].where(totals["decided"] > 0)
-    table: pd.DataFrame = rows.reset_index()
-    return table
+    return pd.DataFrame(rows.reset_index())
 
 
 def _accuracy(counts: pd.DataFrame) -> pd.DataFrame:
@@ -294,10 +287,9 @@ def _point_biserial(counts: pd.DataFrame) -> float:
 
 
 def accuracy_by_difference(by_difference: pd.DataFrame, largest: int = 5) -> pd.DataFrame:
-    """Return accuracy over the difference of lengths (Ide et al. 2024, figure 2): the rows of `by_difference` summed.
+    """Return accuracy over the difference of lengths (Ide et al. 2024, figure 2), those beyond `largest` tokens joined.
 
-    One row per method and difference, those beyond `largest` tokens joined to it: difference, judgements, accuracy,
-    low, high (Wilson's 95% interval over the pairs, whose number is that of one run's one repeat).
+    Columns: method, difference, judgements, accuracy, low, high (Wilson's 95% over the pairs of one run's one repeat).
     """
     clipped = by_difference.assign(difference=by_difference["difference"].clip(-largest, largest))
     summed = clipped.groupby(["method", "difference"], as_index=False, sort=True)[["pairs", "right"]].sum()
@@ -340,10 +332,7 @@ def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
 
 
 def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Return accuracy of `one` less that of `other` by run and paradigm, beside the difference of lengths (figure 6).
-
-    Columns run, paradigm, accuracy_difference, length_difference; over the paradigms that both judge.
-    """
+    """Return accuracy of `one` less that of `other` by run and paradigm, and the difference of lengths (figure 6)."""
     mean = _accuracy(by_paradigm).groupby([*_RUN, "paradigm"], sort=False)[["accuracy", "difference"]].mean()
     wide = mean["accuracy"].unstack("method")
     if one not in wide or other not in wide:
@@ -363,12 +352,9 @@ def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd
     parts = []
     for method in [name for name in PREFIX_METHODS if name in wide and "lp" in wide]:
         both = wide[["lp", method]].dropna().reset_index()
-        named = {
-            "overall": both.assign(name="overall"),
-            "phenomenon": both.assign(name=both["paradigm"].map(phenomena)),
-        }
-        for level, rows in named.items():
-            by = rows.groupby(["run", "name"], sort=True)
+        both["overall"], both["phenomenon"] = "overall", both["paradigm"].map(phenomena)
+        for level in ("overall", "phenomenon"):
+            by = both.rename(columns={level: "name"}).groupby(["run", "name"], sort=True)
             mean = by.agg(paradigms=("paradigm", "size"), accuracy=(method, "mean"), full=("lp", "mean"))
             parts.append(mean.reset_index().assign(method=method, level=level))
     return stacked(parts, ["run", "method", "level", "name", "paradigms", "accuracy", "full"])

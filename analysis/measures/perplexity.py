@@ -22,6 +22,5 @@ def perplexity_curves(runs: pd.DataFrame, confidence: float) -> pd.DataFrame:
         line = fit_lines(design.x, y, design.weights)
         limits = run_limits(line, y, design, confidence)
         factors = [float(2 ** value[0]) for value in (line.slope, *limits)]
-        rows.append({"group": group, **dict(zip(("factor", "low", "high"), factors, strict=True)), "r2": line.r2[0]})
-        rows[-1]["runs"] = len(part)
+        rows.append((group, *factors, line.r2[0], len(part)))
     return pd.DataFrame(rows, columns=["group", "factor", "low", "high", "r2", "runs"])

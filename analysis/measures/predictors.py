@@ -1,8 +1,7 @@
 """Predictors of a right judgement besides the paradigm: length, perplexity, probability, confidence.
 
 Warstadt et al. 2020, section 5.2 and figure 2, from the score files of `lp`. Paradigms differ in these and in how hard
-they are, so that bins which pool them show which paradigms they hold (Simpson 1951): pairs are compared within their
-paradigm alone.
+they are (Simpson 1951): pairs are compared within their paradigm alone.
 """
 
 from __future__ import annotations
@@ -41,10 +40,7 @@ def shallow_predictors(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.DataFrame:
-    """Return accuracy in bins of each predictor; `files`: group, path (score files of `lp` at one size).
-
-    One row per group, predictor and bin, as of `accuracy_in_bins`: BINS.
-    """
+    """Return rows of BINS, as of `accuracy_in_bins`; `files`: group, path (score files of `lp` at one size)."""
     rows: list[dict[str, Any]] = []
     for group, of_group in files.groupby("group", sort=False):
         parts = []
@@ -64,10 +60,8 @@ def accuracy_in_bins(
 
     `judged`: paradigm, the predictors and `outcome` of all judgements of a group's runs. accuracy: the mean over
     paradigms, plus by how much the bin lies above each paradigm's own accuracy, on average over the paradigms that it
-    holds pairs of: a paradigm's own level moves no bin, though one with few different values (lengths) is in some bins
-    only. x: median of the predictor in the bin. low, high: Wilson's 95% interval over pairs within paradigms, of which
-    each run judges its share. Judgements for which a predictor is not finite are in none of its bins, nor are
-    paradigms in which it does not vary.
+    holds pairs of. x: median of the predictor in the bin. low, high: Wilson's 95% interval over pairs within paradigms.
+    Judgements for which a predictor is not finite are in none of its bins, nor are paradigms in which it does not vary.
     """
     rows = []
     for predictor in predictors:
@@ -92,5 +86,4 @@ def quantile_bins(values: pd.Series, paradigms: pd.Series, bins: int) -> pd.Seri
     """Return the bin, 0..bins - 1, of each value among those of its paradigm; equal values are never parted."""
     within = values.groupby(paradigms)
     place = (within.rank(method="average") - 0.5) / within.transform("size")
-    numbers: pd.Series = np.floor(place * bins).clip(0, bins - 1).astype(int)
-    return numbers
+    return pd.Series(np.floor(place * bins).clip(0, bins - 1).astype(int))

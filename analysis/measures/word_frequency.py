@@ -1,9 +1,8 @@
 """The frequency of a benchmark's words in a run's training text, and accuracy by it.
 
-Figure 1 of Xiang et al. 2021 compares CLiMP's vocabulary with the word frequencies of the Chinese Internet Corpus; of
-accuracy it says nothing. Here the text is the run's own sample, drawn again from the text store as training drew it and
-known by its digest, so that accuracy can be set against what the model saw. Words are reference words (jieba's for
-Chinese, as Xiang et al. cut them), whatever tokens the model reads.
+Figure 1 of Xiang et al. 2021 compares CLiMP's vocabulary with the word frequencies of the Chinese Internet Corpus. Here
+the text is the run's own sample, drawn again from the text store. Words are reference words (jieba's for Chinese, as
+Xiang et al. cut them), whatever tokens the model reads.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ def pair_words(items: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def pair_frequencies(pairs: pd.DataFrame, counts: Counts) -> pd.DataFrame:
-    """Return (P rows) paradigm and columns of PREDICTORS, of `pair_words`.
-
-    NaN where a sentence has no word of its own (another order).
-    """
+    """Return (P rows) paradigm and PREDICTORS of `pair_words`; NaN where a sentence has no word of its own."""
 
     def rarest(lists: Sequence[list[str]]) -> Array:
         return np.asarray([min(map(counts.per_million, words)) if words else np.nan for words in lists])
@@ -69,10 +65,7 @@ def accuracy_by_frequency(runs: pd.DataFrame, judged: Mapping[str, tuple[pd.Data
 
 
 def among_most_frequent(vocabulary: Sequence[str], counts: Counts) -> pd.DataFrame:
-    """Count the distinct words among the `rank` most frequent words of a text: rank, words, share.
-
-    Ranks beyond the number of words that occur are left out, but for one that holds them all.
-    """
+    """Count the distinct words among the `rank` most frequent words of a text, up to all: rank, words, share."""
     of = counts.ranks
     ranks = np.asarray([of[word] for word in vocabulary if word in of])
     shown = [rank for rank in RANKS if rank < len(of)] + [len(of)]

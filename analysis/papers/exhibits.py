@@ -88,10 +88,7 @@ def model_table(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def units_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame) -> Exhibit | None:
-    """Compare words with characters; `rows`: kind, size, unit (words, characters), accuracy. None without a pair.
-
-    Sizes keep the order of the rows.
-    """
+    """Compare words with characters; `rows`: kind, size, unit (words, characters), accuracy. None without a pair."""
     rows = rows.sort_values("unit", key=lambda column: column != "words", kind="stable")
     table = against(rows, "unit")
     if table.empty:

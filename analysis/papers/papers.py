@@ -79,8 +79,7 @@ class Paper:
 
 def reproduce() -> list[Paper]:
     """Reproduce the papers from their published numbers."""
-    blimp = _people_last(read_published("blimp"))
-    climp = _people_last(read_published("climp"))
+    blimp, climp = (_people_last(read_published(name)) for name in ("blimp", "climp"))
     methods = published_file("acceptability_methods")
     measures = blimp_measures(blimp)
     checks = pd.concat([check("blimp", measures), check_printed("blimp", blimp)], ignore_index=True)
@@ -127,7 +126,6 @@ def _blimp(accuracies: pd.DataFrame) -> list[Exhibit]:
     figures = [
         conditions_exhibit(name, heading, about, accuracies, panels) for name, heading, about, panels in _FIGURES
     ]
-    known = published_file("blimp_paradigms")
     return [
         Exhibit(
             "blimp-table3",
@@ -149,7 +147,7 @@ def _blimp(accuracies: pd.DataFrame) -> list[Exhibit]:
             "Table 4: paradigms",
             "Accuracy on each of the 67 paradigms, and which of them the prefix methods can judge.",
             accuracies,
-            known,
+            published_file("blimp_paradigms"),
         ),
         _slopes(),
         _perplexity(),
@@ -177,9 +175,8 @@ def _perplexity() -> Exhibit:
         f"them, each doubling multiplies it by {factor:.3f}."
     )
     runs = rows[["words", "perplexity"]].set_axis(["sample_words", "valid_ppl"], axis=1)
-    runs = runs.assign(
-        group="Warstadt et al. 2020, average", size=rows["words"].map(str), seed="", valid_oov_rate=np.nan
-    )
+    group = "Warstadt et al. 2020, average"
+    runs = runs.assign(group=group, size=rows["words"].map(str), seed="", valid_oov_rate=np.nan)
     charts = {"perplexity": lambda width: perplexity_chart(runs.rename_axis("run"), width=width)}
     cells = {"words": count, "perplexity": decimal_text}
     table = rows[["words", "perplexity"]]
@@ -278,8 +275,7 @@ def _lengths(rows: pd.DataFrame) -> Exhibit:
 
 
 def _diagnostic(benchmark: str, named: str) -> Exhibit:
-    columns = ("level", "name", "model", "accuracy", "sd", "source")
-    rows = read_published(benchmark, columns)
+    rows = read_published(benchmark, ("level", "name", "model", "accuracy", "sd", "source"))
     models = list(dict.fromkeys(rows["model"]))
     keys = rows[["level", "name"]].drop_duplicates()
     table = keys.merge(rows.pivot(index=["level", "name"], columns="model", values="accuracy").reset_index())

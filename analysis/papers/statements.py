@@ -1,8 +1,7 @@
 """Statements and printed tables of the papers, checked against the published accuracies.
 
-`measures` of a benchmark are numbers by name; analysis/published/statements.csv names the measure of each statement.
-Those of BLiMP's figure 3 are about paradigms that the paper does not name: ours were chosen so that they follow
-(analysis/measures/accuracies.py), which the column `chosen` records.
+analysis/published/statements.csv names the measure of each statement. The column `chosen` marks those that follow from
+our choice of paradigms (analysis/measures/accuracies.py), as for BLiMP's figure 3, whose paradigms have no names.
 """
 
 from __future__ import annotations
@@ -70,11 +69,9 @@ def check_printed(benchmark: str, accuracies: pd.DataFrame) -> pd.DataFrame:
         legible = " that our copy of the paper's text has in one piece" if place == "table 4" else ""
         statement = f"cells that are the rounded accuracies or means of them, of {len(part)}{legible}"
         slips = part.loc[~part["agrees"], ["name", "model", "percent", "accuracy"]].to_numpy()
-        note = "; ".join(
-            f"{name} {model}: {cell:g} printed, {100 * ours:.2f} follows" for name, model, cell, ours in slips
-        )
-        agree = int(part["agrees"].sum())
-        checks.append((place, statement, "=", float(len(part)), 0.0, float(agree), not len(slips), False, note))
+        notes = [f"{name} {model}: {cell:g} printed, {100 * ours:.2f} follows" for name, model, cell, ours in slips]
+        agree = float(part["agrees"].sum())
+        checks.append((place, statement, "=", float(len(part)), 0.0, agree, not len(slips), False, "; ".join(notes)))
     return pd.DataFrame(checks, columns=COLUMNS)
 
 

@@ -1,7 +1,6 @@
 """Collection of a study: from run folders and score files to the tables of the analysis.
 
-A *group* is a curve: runs that differ in nothing but size and seed. Whatever else differs between runs of a study
-(model, tokenizer, corpus, recipe, any other key) makes another group and is in its name.
+A *group* is a curve: runs that differ in nothing but size and seed. Any other difference is in the group's name.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ class RunRecord:
 def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = None) -> Study:
     """Collect the runs of a study; `expected`: run id -> point of the grid, for each requested run.
 
-    A run whose files are damaged is one of the study's problems. Raises RunError if there is no such study or no run is
-    done. `runs` is empty if only pretrained models without a place on a curve are done.
+    A run whose files are damaged is one of the study's problems. Raises RunError if there is no such study or no run
+    is done; `runs` is empty if only models without a place on a curve are.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
     records, damaged = {}, []
@@ -219,8 +218,7 @@ def _revision_row(name: str, record: RunRecord) -> dict[str, Any]:
 def _check_weights(study: str, records: Mapping[str, RunRecord]) -> None:
     """Raise RunError if models of different names have the same weights (manifest: digest).
 
-    On the Hugging Face Hub several revisions of a model may hold the same file, and would make a curve of one point.
-    Models that differ only in how they are read (dtype, begin symbol) share their weights by design.
+    Several revisions on the Hugging Face Hub may hold the same file; a curve of them would be one point.
     """
     named: dict[str, tuple[str, str]] = {}
     for run, record in records.items():
@@ -277,8 +275,7 @@ def _by_text(
 ) -> tuple[pd.Series, list[str]]:
     """Add the digest of the text or tokenizer to group names where runs of one group differ in it; return notes.
 
-    They do where a text was replaced under its old name. A tokenizer fitted on each sample, as an open vocabulary is,
-    differs by design.
+    A tokenizer fitted on each sample, as an open vocabulary is, differs by design.
     """
     notes = []
     for part in ("text", "tokenizer"):

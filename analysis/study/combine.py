@@ -1,8 +1,4 @@
-"""Several studies combined into one: their runs side by side, each known by its study's name.
-
-A group is what it is within a study: runs that differ in nothing but size and seed. Where two studies have runs of one
-configuration, the study distinguishes them, and is in the name of the group.
-"""
+"""Several studies combined into one; where two have runs of one configuration, the study is in the group's name."""
 
 from __future__ import annotations
 
@@ -35,9 +31,8 @@ def names_of(study: str, runs: str | Path | None = None) -> list[str]:
 def combine(studies: Sequence[Study]) -> Study:
     """Combine studies into one, whose runs are called <study>/<run id>.
 
-    A run that several studies hold is counted once, in the first, and listed as a problem of the others: studies with
-    runs in common have one curve of them. Raises RunError if one has curves over words and another over tokens seen,
-    and if one has no run of its own.
+    A run that several studies hold is counted once, in the first, and listed as a problem of the others. Raises
+    RunError if one has curves over words and another over tokens seen, and if one has no run of its own.
     """
 
     def renamed(tables: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
@@ -96,8 +91,7 @@ def _apart(table: pd.DataFrame, shared: Sequence[str]) -> pd.Series:
 def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> tuple[list[str], list[str]]:
     """Return the labels of scores (`score_labels`) that all combined studies have, and notes on the others.
 
-    Raises RunError if there are none. Under another policy, or on another part of a benchmark, scores have another
-    label, so that the message names the difference.
+    Raises RunError if there are none.
     """
     if len(names) == 1:
         return score_labels(study, benchmark), []

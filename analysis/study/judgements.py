@@ -89,10 +89,9 @@ class Judgements:
 
 @dataclass
 class Scores:
-    """One method's scores of a benchmark as they are read: R runs, P pairs or paradigms.
+    """One method's scores of a benchmark as they are read: R runs, P pairs or paradigms; fields as of `Judgements`.
 
-    policies: run -> its scoring policy and the method's parameters. pairs, outcome, tie, unk: as of `Judgements`. over:
-    what outcomes of runs are means over.
+    policies: run -> its scoring policy and the method's parameters. over: what outcomes of runs are means over.
     """
 
     digest: str
@@ -250,10 +249,7 @@ def paradigm_scores(
 
 
 def judged_by(study: Study, label: str, method: str, scores: Scores) -> Judgements:
-    """Return the judgements of the runs in `scores.policies`, in its order.
-
-    Raises RunError if runs of one tokenizer were scored under different policies.
-    """
+    """Return the judgements of the runs in `scores.policies`, in its order; raises the error of `one_policy`."""
     policies, pairs = scores.policies, scores.pairs
     runs = study.runs.loc[list(policies)].copy()
     unscored = [run for run in study.runs.index if run not in policies]
@@ -289,9 +285,9 @@ def one_digest(label: str, run_digests: Mapping[str, str]) -> str:
 
 
 def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return notes on fields of the policy that differ between tokenizers, as score_eos does unless it is set.
+    """Return notes on fields of the policy that differ between tokenizers.
 
-    Raises RunError if one differs between runs of one tokenizer: those were scored by two commands that disagree.
+    Raises RunError if one differs between runs of one tokenizer.
     """
     table = pd.DataFrame.from_dict({run: flatten(policy) for run, policy in policies.items()}, orient="index")
     table = table.astype(object).map(written)
@@ -310,7 +306,6 @@ def one_policy(subject: str, runs: pd.DataFrame, policies: Mapping[str, Mapping[
 
 
 def _some(runs: Sequence[Any]) -> str:
-    """Name the first of several runs, and how many more there are."""
     return str(runs[0]) + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
 
 

@@ -17,8 +17,8 @@ def untrained_judgements(
 ) -> Judgements | None:
     """Return judgements of the study's untrained models on the pairs of `judged`, or None without any.
 
-    `judge` reads scores, as `analysis.study.judgements.judgements` does. The column `baseline_of` of its runs holds the
-    groups of `judged` with the same model, tokenizer and corpus. Raises RunError where the pairs are another version.
+    `judge` reads scores, as `judgements` does. The column `baseline_of` of the runs holds the groups of `judged` with
+    the same model, tokenizer and corpus. Raises RunError where the pairs are another version.
     """
     scored = [run for run in study.untrained.index if judged.label in labels_of(study, run)]
     if not scored or is_of_own_pairs(judged.label):

@@ -1,7 +1,6 @@
 """A study from Weights & Biases, as `python -m eval logger=wandb` tracked it: the same tables as from run folders.
 
-A run's record holds the accuracy of each paradigm (eval/scores/record.py): enough for slopes and their intervals for
-these pairs. Intervals over new pairs, and pairs without <unk>, need the files.
+A run's record holds the accuracy of each paradigm (eval/scores/record.py), not judgements of pairs.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _NOTE = (
 def project_runs(project: str | None, study: str | None) -> tuple[str, list[Any]]:
     """Return a study's name and its runs in a W&B project; `study` may be None if the project has only one.
 
-    Raises ConfigError or RunError, in one line, for a malformed project name, a missing key, no network, an unknown
-    project, and a choice of several studies.
+    Raises ConfigError or RunError for a malformed or unknown project, no key, no network, a choice of several studies.
     """
     if project is None or project.count("/") != 1:
         raise ConfigError(f"source=wandb with project={project}: must be ENTITY/PROJECT, as in the project's address")
@@ -93,9 +91,8 @@ def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judg
         raise no_such_scores(study, label, method, {name for methods in at_label.values() for name in methods})
     digest = one_digest(label, {run: scores["digest"] for run, scores in by_run.items()})
     tables = [pd.DataFrame(scores["paradigms"], columns=list(PARADIGM_COLUMNS)) for scores in by_run.values()]
-    paradigms = [
-        table[["phenomenon", "paradigm", "pairs"]].sort_values("paradigm", ignore_index=True) for table in tables
-    ]
+    columns = ["phenomenon", "paradigm", "pairs"]
+    paradigms = [table[columns].sort_values("paradigm", ignore_index=True) for table in tables]
     for run, of_run in zip(by_run, paradigms, strict=True):
         if not of_run.equals(paradigms[0]):
             raise RunError(f"{run}: its record has other paradigms of {label} than that of {next(iter(by_run))}")
