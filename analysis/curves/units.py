@@ -42,8 +42,8 @@ def units_of(pairs: pd.DataFrame) -> Units:
     phenomenon = paradigms["phenomenon"].to_numpy(dtype=str)
     members = [("overall", "overall", "", np.ones(len(paradigms), dtype=bool))]
     members += [("phenomenon", name, name, phenomenon == name) for name in np.unique(phenomenon)]
-    for k, name in enumerate(paradigms["paradigm"]):
-        members.append(("paradigm", name, phenomenon[k], np.arange(len(paradigms)) == k))
+    places = np.arange(len(paradigms))
+    members += [("paradigm", name, phenomenon[k], places == k) for k, name in enumerate(paradigms["paradigm"])]
     counts = paradigms["n_pairs"].to_numpy()
     table = [
         {"level": level, "name": name, "phenomenon": part, "paradigms": int(of.sum()), "n_pairs": int(counts[of].sum())}

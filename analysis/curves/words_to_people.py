@@ -69,9 +69,8 @@ def people_accuracy(published: pd.DataFrame, units: pd.DataFrame, design: Publis
 
     `published`: eval.published.read_published; `units`: Units.table. Accuracies are means over the paradigms of the
     unit, where those are published, else as published. The variance of a share p of n judgements is the design effect
-    times p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998), as p may be 1; that of a mean over
-    paradigms is the mean of theirs, over their number. A paradigm that is not published has the share of its
-    phenomenon. NaN errors where the design of the judgements is not known.
+    times p'(1 - p') / (n + 4), p' = (np + 2) / (n + 4) (Agresti and Coull 1998). A paradigm that is not published has
+    the share of its phenomenon. NaN errors where the design of the judgements is not known.
     """
     of_people = published[published["model"] == PEOPLE]
     people = dict(zip(zip(of_people["level"], of_people["name"], strict=True), of_people["accuracy"], strict=True))

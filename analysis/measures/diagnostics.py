@@ -183,11 +183,9 @@ def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
     """Average measures over the runs of a size.
 
     Columns: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over new runs, as of
-    analysis.curves.fit.spread_limits; NaN where the runs give none), low_items, high_items (Wilson's 95% intervals over
-    new items), sd (of randomised conditions: over trials, mean over runs), ties, unknown (items with a word that cannot
-    be expressed, mean over runs) and known (accuracy without these).
-
-    Limits over new runs are no closer than Wilson's of as many independent answers as the runs gave.
+    analysis.curves.fit.spread_limits, and no closer than Wilson's of as many answers; NaN where the runs give none),
+    low_items, high_items (Wilson's 95% intervals over new items), sd (over trials, mean over runs), ties, unknown
+    (items with a word that cannot be expressed, mean over runs) and known (accuracy without these).
     """
     parts = []
     for _, runs in answers.runs.groupby("group", sort=False):

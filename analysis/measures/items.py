@@ -35,8 +35,8 @@ def pair_accuracies(judged: Judgements, group: str, size: str) -> Array:
 def hardest_pairs(judged: Judgements, margins: Array, each: int = 3) -> pd.DataFrame:
     """Return of every paradigm the `each` pairs that the runs of all groups at their largest sizes get wrong most.
 
-    One row per pair: phenomenon, paradigm, pair_id, accuracy (mean over groups of the mean over runs), margin. Of pairs
-    that are equally hard those with the lowest `margins` (P,), as of `mean_margins`, come first.
+    Columns: phenomenon, paradigm, pair_id, accuracy (mean over groups of the mean over runs), margin: of `margins` (P,)
+    (`mean_margins`), which order pairs that are equally hard.
     """
     at = judged.runs[largest_size(judged.runs)].drop_duplicates("group")
     means = [pair_accuracies(judged, group, size) for group, size in at[["group", "size"]].to_numpy()]

@@ -242,9 +242,8 @@ def _read(path: Path, columns: list[str]) -> pl.DataFrame:
 def method_accuracies(by_paradigm: pd.DataFrame) -> pd.DataFrame:
     """Return one row per run and method, as tables 3, 9 and 10 of Ide et al. 2024 have them.
 
-    accuracy: mean over repeats of the mean over paradigms; sd: standard deviation over repeats (NaN for one);
-    repeats; best, best_accuracy: the repeat with the highest accuracy (their oracle); ties: share of judgements;
-    share_of_a: of judgements that are no ties, NaN for a method that does not ask for A or B.
+    accuracy: mean over repeats of the mean over paradigms; sd: over repeats (NaN for one); repeats; best,
+    best_accuracy: the best repeat; ties: share of judgements; share_of_a: of those that are no ties, or NaN.
     """
     overall = _accuracy(by_paradigm).groupby([*_RUN, "repeat"], sort=False)["accuracy"].mean().reset_index()
     best = overall.loc[overall.groupby(_RUN, sort=False)["accuracy"].idxmax()].set_index(_RUN)
@@ -263,9 +262,8 @@ def _accuracy(counts: pd.DataFrame) -> pd.DataFrame:
 def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
     """Correlate success with the difference of lengths (point-biserial; Ide et al. 2024, section 6, table 4).
 
-    One row per run and method: r, the mean over repeats of Pearson's r of outcomes and differences; NaN where all
-    sentences of pairs are equally long, or all judgements alike. low, high: Fisher's 95% interval over pairs, each of
-    which counts once however many repeats judge it (scipy gives that of one correlation only).
+    One row per run and method: r, the mean over repeats of Pearson's r of outcomes and differences; NaN where either
+    does not vary. low, high: Fisher's 95% interval over pairs, each counted once however many repeats judge it.
     """
     rows = []
     for (run, method), of_method in by_difference.groupby(_RUN, sort=False):
@@ -319,8 +317,8 @@ def _bag(sentence: str) -> list[str]:
 def accuracy_by_attractor(by_paradigm: pd.DataFrame) -> pd.DataFrame:
     """Return accuracy of subject-verb agreement by what stands between the two (Ide et al. 2024, figure 4).
 
-    One row per run, method and condition of accuracies.ATTRACTOR: run, method, condition, accuracy, of the template (or
-    trial) with the highest overall accuracy, as there. Empty where a paradigm of them is missing.
+    Columns: run, method, condition (of accuracies.ATTRACTOR), accuracy, of the template (or trial) with the highest
+    overall accuracy. Empty where a paradigm of them is missing.
     """
     best = method_accuracies(by_paradigm)[[*_RUN, "best"]].rename(columns={"best": "repeat"})
     chosen = _accuracy(by_paradigm.merge(best, on=[*_RUN, "repeat"])).assign(level="paradigm")
@@ -343,10 +341,9 @@ def difference_of_methods(by_paradigm: pd.DataFrame, one: str, other: str) -> pd
 
 
 def beside_prefix_methods(by_paradigm: pd.DataFrame, phenomena: pd.Series) -> pd.DataFrame:
-    """Return full sentences beside one and two prefixes (Warstadt et al. 2020, figure 6), on the same paradigms.
+    """Return full sentences beside one and two prefixes (Warstadt et al. 2020, figure 6); `phenomena`: by paradigm.
 
-    `phenomena`: paradigm -> phenomenon. One row per run, prefix method, level and name: paradigms, accuracy, full (lp
-    on the same paradigms). Empty where a study has no prefix method, or no lp.
+    One row per run, prefix method, level and name: paradigms, accuracy, full (lp on the same paradigms), if any.
     """
     wide = _accuracy(by_paradigm).pivot_table(index=["run", "paradigm"], columns="method", values="accuracy")
     parts = []

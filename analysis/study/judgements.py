@@ -254,9 +254,9 @@ def judged_by(study: Study, label: str, method: str, scores: Scores) -> Judgemen
     runs = study.runs.loc[list(policies)].copy()
     unscored = [run for run in study.runs.index if run not in policies]
     problems = with_problems(study.problems, unscored, UNSCORED, f"no {method} scores of {label}")
-    notes = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
+    of_policy = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
-    notes = [*study.notes, *notes, *_uneven(runs)]
+    notes = [*study.notes, *of_policy, *_uneven(runs)]
     if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
         notes.append(f"{label}: {faulty}")
     over = " or ".join(filter(None, scores.over))
