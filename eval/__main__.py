@@ -52,8 +52,9 @@ def score_imported(config: EvalConfig) -> None:
 
     assert isinstance(config.model, ImportedConfig)
     if config.dry_run:
-        source = config.model.checkpoint
-        print(f"{run_id(config)}: would be imported from {source} and scored on {config.benchmark.name}")
+        print(
+            f"{run_id(config)}: would be imported from {config.model.checkpoint} and scored on {config.benchmark.name}"
+        )
     else:
         score_run(import_run(config), config)
 

@@ -21,11 +21,6 @@ from train.config import PRECISIONS, RunConfig
 from train.models.config import ModelConfig
 
 CONTEXTS = ("none", "eos", "text")
-TIES = ("wrong", "half", "right")
-UNKNOWN = ("score", "skip")
-KINDS = ("causal", "masked")
-DTYPES = ("fp32", "bf16", "fp16")
-PLL = ("original", "within_word_l2r")
 PREFIX_SPANS = ("sum", "first", "last", "as_published")
 SCORED = ("input", "target")
 
@@ -49,8 +44,8 @@ class PretrainedConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("model.kind", self.kind, KINDS)
-        check_choice("model.dtype", self.dtype, DTYPES)
+        check_choice("model.kind", self.kind, ("causal", "masked"))
+        check_choice("model.dtype", self.dtype, ("fp32", "bf16", "fp16"))
         if self.revision is not None and self.revisions is not None:
             raise ConfigError("model.revision and model.revisions: give one of them")
         if self.tokens_per_step is not None:
@@ -148,10 +143,10 @@ class PolicyConfig:
     def __post_init__(self) -> None:
         check_choice("policy.context", self.context, CONTEXTS)
         if self.pll is not None:
-            check_choice("policy.pll", self.pll, PLL)
+            check_choice("policy.pll", self.pll, ("original", "within_word_l2r"))
         if self.pll_shift not in (None, 0, 1):
             raise ConfigError(f"policy.pll_shift={self.pll_shift}: must be 0, 1 (a masked next-token model) or null")
-        check_choice("policy.unk", self.unk, UNKNOWN)
+        check_choice("policy.unk", self.unk, ("score", "skip"))
         check_choice("policy.precision", self.precision, PRECISIONS)
         check_between("policy.context_tokens", self.context_tokens, 1, 100_000)
         if (self.context == "text") != (self.context_text is not None):
@@ -160,29 +155,20 @@ class PolicyConfig:
     @property
     def label(self) -> list[str]:
         """What differs from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
-        parts = []
-        if self.context == "eos":
-            parts.append(f"context-eos-{self.context_tokens}")
-        if self.context == "text":
-            parts.append(f"context-text-{sha256_json(self.context_text)[:8]}")
-        if self.score_eos is not None:
-            parts.append(f"score_eos-{str(self.score_eos).lower()}")
-        if self.unk != "score":
-            parts.append(f"unk-{self.unk}")
-        if self.precision != "fp32":
-            parts.append(f"precision-{self.precision}")
-        if self.pll is not None:
-            parts.append(f"pll-{self.pll}")
-        if self.pll_shift is not None:
-            parts.append(f"pll_shift-{self.pll_shift}")
-        return parts
+        parts = [
+            (self.context == "eos", f"context-eos-{self.context_tokens}"),
+            (self.context == "text", f"context-text-{sha256_json(self.context_text)[:8]}"),
+            (self.score_eos is not None, f"score_eos-{str(self.score_eos).lower()}"),
+            (self.unk != "score", f"unk-{self.unk}"),
+            (self.precision != "fp32", f"precision-{self.precision}"),
+            (self.pll is not None, f"pll-{self.pll}"),
+            (self.pll_shift is not None, f"pll_shift-{self.pll_shift}"),
+        ]
+        return [part for differs, part in parts if differs]
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
-    """Return the name of the folder of score files: "blimp", or "blimp+pairs-10+unk-skip" for other pairs or policies.
-
-    A part of the pairs so never takes the place of the whole.
-    """
+    """Return the name of the folder of score files: "blimp", or "blimp+pairs-10+unk-skip" of part of the pairs."""
     return "+".join([benchmark.label, *policy.label])
 
 
@@ -234,7 +220,7 @@ class EvalConfig(RunConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("ties", self.ties, TIES)
+        check_choice("ties", self.ties, ("wrong", "half", "right"))
         paths = [self.people] if isinstance(self.people, str) else self.people
         if paths is not None and not (isinstance(paths, list) and paths and all(isinstance(p, str) for p in paths)):
             raise ConfigError(f"people={self.people}: must be a file or a folder, or a list of them")

@@ -21,33 +21,26 @@ from pairscale.progress import working
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
 
-# Of each pair, its sentences and its scores by a method, measured on BLiMP; and how much is read at a time, which is
-# the model's to say: it matters little here.
-ITEM_BYTES, SCORE_BYTES = 60, 45
-TREE_WORDS, BATCH_WORDS = 512, 8192
+ITEM_BYTES, SCORE_BYTES = 60, 45  # of each pair: its sentences, and its scores by a method; measured on BLiMP
+TREE_WORDS, BATCH_WORDS = 512, 8192  # read at a time: the model's to say, which matters little here
 # Of memory, measured with a tiny LSTM on 3,350, 13,400 and 67,000 pairs: 658, 762 and 1,525 MiB with the program.
 SCORER_BYTES, PAIR_BYTES = 128 * 2**20, 12_500
 
 
 @dataclass(frozen=True)
 class ScoringEstimate:
-    """About how much scoring takes.
+    """About how much scoring takes."""
 
-    tokens: to read, 0 if all is scored. file_bytes: of all score files. memory_bytes: of the process, program included,
-    0 if all is scored.
-    """
-
-    tokens: float
-    file_bytes: int
-    memory_bytes: int
+    tokens: float  # to read, 0 if all is scored
+    file_bytes: int  # of all score files
+    memory_bytes: int  # of the process, program included; 0 if all is scored
 
 
 def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> ScoringEstimate:
-    """Estimate what scoring the run of `config` takes.
+    """Estimate what scoring the run of `config` takes. Raises as load_benchmark and load_questions.
 
-    `snapshots`: steps after which the run has some, or will have. A common beginning of several texts counts once, as
-    it is read once, except by n-gram models. Only the names of its files tell if a run is scored. Raises as
-    load_benchmark and load_questions.
+    `snapshots`: steps after which the run has some, or will have. A common beginning of several texts counts once,
+    except for n-gram models. Only the names of its files tell if a run is scored.
     """
     return _ESTIMATES[type(config.benchmark)](config, tokens_per_word, snapshots)
 

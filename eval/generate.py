@@ -68,10 +68,7 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
 
 
 def show(config: BenchmarkConfig) -> None:
-    """Print `config.pairs` pairs of each paradigm, and which bindings of its skeletons have no row.
-
-    Raises InputError if paradigms are broken, after all others are printed.
-    """
+    """Print pairs of each paradigm, and bindings without a row. Raises InputError, at the end, for broken paradigms."""
     source = Source.of(config)
     broken = []
     for name in source.paradigms:
@@ -94,8 +91,7 @@ def _show_paradigm(paradigm: Paradigm, pairs: Iterable[dict[str, Any]]) -> None:
         console.print(f"  left out: {len(paradigm.left_out) - SHOWN_LEFT_OUT} more", style="yellow")
     for pair in pairs:
         console.print(f"  {pair['sentence_good']}\n* {pair['sentence_bad']}", markup=False)
-        prefixes = [value for key, value in pair.items() if "_prefix_" in key and not key.endswith("_method")]
-        if prefixes:
+        if prefixes := [value for key, value in pair.items() if "_prefix_" in key and not key.endswith("_method")]:
             console.print(f"    {' | '.join(prefixes)}", style="dim", markup=False)
 
 

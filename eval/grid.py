@@ -2,8 +2,7 @@
 
     runs/<study>/grid/<8 hex digits>.json    of one sweep: its command, and its runs
 
-A sweep of other values adds a file; the same sweep again replaces its own. So no file is read, changed and written back
-while another sweep does the same. Removing a file takes its sweep back. Imports no torch.
+A sweep of other values adds a file, the same one replaces its own; removing a file takes it back. Imports no torch.
 """
 
 from __future__ import annotations
@@ -40,16 +39,12 @@ class _Grid(TypedDict):
 
 @dataclasses.dataclass(frozen=True)
 class RequestedRun:
-    """A run that sweeps requested.
+    """A run that sweeps requested."""
 
-    point: the overrides that tell it from the others of its sweep; config: the part of its configuration that says
-    what it is (train.config.DESCRIBED); benchmarks: those that it is to be scored on; commands: the sweeps.
-    """
-
-    point: str
-    config: Mapping[str, Any]
-    benchmarks: frozenset[str] = frozenset()
-    commands: tuple[str, ...] = ()
+    point: str  # the overrides that tell it from the others of its sweep
+    config: Mapping[str, Any]  # the part of its configuration that says what it is (train.config.DESCRIBED)
+    benchmarks: frozenset[str] = frozenset()  # those that it is to be scored on
+    commands: tuple[str, ...] = ()  # the sweeps
 
     @classmethod
     def of(cls, point: str, config: RunConfig, benchmark: str | None, command: str) -> RequestedRun:
@@ -59,10 +54,7 @@ class RequestedRun:
 
 
 def write_grid(study: Path, points: Mapping[str, RunConfig], benchmark: str | None, command: str) -> None:
-    """Write the runs that the sweep `command` requests into a study's folder: point -> configuration.
-
-    Raises WriteError if the folder cannot be written to.
-    """
+    """Write the runs that the sweep `command` requests (point -> configuration); raises WriteError if it cannot."""
     requested = {run_id(config): RequestedRun.of(point, config, benchmark, command) for point, config in points.items()}
     runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
     name = sha256_json([sorted(runs), benchmark])[:8]
@@ -81,10 +73,7 @@ def forget_runs(study: Path, runs: Collection[str]) -> None:
 
 
 def read_grid(study: Path) -> dict[str, RequestedRun]:
-    """Return all runs that the sweeps of a study requested, by run id.
-
-    Raises RunError for a file that this code did not write.
-    """
+    """Return all runs that the sweeps of a study requested, by run id. Raises RunError for any other file there."""
     requested: dict[str, RequestedRun] = {}
     for path, grid in _grids(study):
         benchmarks = frozenset([grid["benchmark"]] if grid["benchmark"] else [])
@@ -98,10 +87,7 @@ def read_grid(study: Path) -> dict[str, RequestedRun]:
 
 
 def is_requested(run: RunFolder, benchmark: str) -> bool:
-    """Return True if a sweep requested scores of a run on `benchmark`, or if the grid cannot be read.
-
-    Such a run keeps the reason why its scoring failed, for python -m analysis.status.
-    """
+    """Return True if a sweep requested scores of a run on `benchmark`, or if the grid cannot be read."""
     try:
         requested = read_grid(run.path.parent).get(run.path.name)
     except RunError:

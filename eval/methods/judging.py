@@ -71,9 +71,8 @@ class MethodUse:
 
     def settings(self) -> dict[str, Any]:
         """Return the method's own addition to the scorer's settings: the chat template of its prompts."""
-        if self.asker is None or self.asker.chat_template is None:
-            return {}
-        return {"chat_template": self.asker.chat_template.digest}
+        template = self.asker.chat_template if self.asker is not None else None
+        return {} if template is None else {"chat_template": template.digest}
 
     @property
     def voters(self) -> dict[str, int]:
@@ -89,15 +88,11 @@ class MethodUse:
 
 @dataclass(frozen=True)
 class Judged:
-    """Judgements of P pairs by methods.
+    """Judgements of P pairs by methods."""
 
-    rows: of each method, columns of eval.scores.files.SCORES without the counts of words; their index is the pair's
-    position. prompts: of each method that asks, a prompt and the answers, for metadata. good, bad: the sentences alone.
-    """
-
-    rows: dict[str, pd.DataFrame]
-    prompts: dict[str, dict[str, Any]]
-    good: Side
+    rows: dict[str, pd.DataFrame]  # columns of eval.scores.files.SCORES but counts of words; index: the pair's position
+    prompts: dict[str, dict[str, Any]]  # of each method that asks: a prompt and the answers, for metadata
+    good: Side  # the sentences alone
     bad: Side
 
 
@@ -205,11 +200,10 @@ def template_reading(
     reference: str,
     distinct: float = 1.0,
 ) -> float:
-    """Estimate how many words the templates of the methods add to the sentences alone.
+    """Estimate how many words the templates of the methods add to the sentences alone. Raises as templates_of.
 
-    `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read, as what texts
-    begin with in common is read once: of a template, all up to the end of its first sentence is such a beginning, all
-    after that is read for each text. Raises as templates_of.
+    `words`: of each different sentence of the benchmark; `distinct`: the share of them that is read. What texts begin
+    with in common is read once: of a template, all up to the end of its first sentence.
     """
     templates: set[Template] = set()
     for method, config in configs.items():

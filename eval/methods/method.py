@@ -32,16 +32,13 @@ SENTENCES, MASKED, VOTES = "sentences", "masked", "scores"
 
 @dataclass(frozen=True)
 class Method:
-    """A method by its needs.
+    """A method by its needs. A vote has neither `score` nor `ask`."""
 
-    reads: SENTENCES; MASKED (their tokens, each hidden); a kind of template (eval.methods.templates.PLACEHOLDERS),
-    filled; VOTES, the scores of other methods. score: returns the scores (P,) of one side, and may look at the other.
-    ask: returns the rows of each template from a model's answers to prompts. A vote has neither.
-    """
-
+    # SENTENCES; MASKED: their tokens, each hidden; VOTES: the scores of other methods; or a kind of template
+    # (eval.methods.templates.PLACEHOLDERS), filled.
     reads: str
-    score: Score | None = None
-    ask: Ask | None = None
+    score: Score | None = None  # returns the scores (P,) of one side, and may look at the other
+    ask: Ask | None = None  # returns the rows of each template from a model's answers to prompts
 
 
 _METHODS: dict[str, Method] = {}
@@ -100,8 +97,7 @@ def judge(method: str, config: MethodConfig, good: Side, bad: Side, shared: pd.D
 def summed(method: str, config: MethodConfig, good: Side, bad: Side) -> dict[str, FloatArray | Counts]:
     """Return the columns (P,) of a method that makes its scores of log-probabilities of tokens.
 
-    A text of which unk=skip leaves nothing has no score (NaN): its log-probability, 0 or that of `<eos>` alone, would
-    be higher than that of any other.
+    A text of which unk=skip leaves nothing has no score (NaN): its log-probability would be higher than any other.
     """
     score = methods()[method].score
     assert score is not None, method

@@ -31,10 +31,7 @@ class Asker:
 
     @classmethod
     def of(cls, method: str, scorer: Scorer, templates: Templates, chat: bool | None) -> Asker:
-        """Return the asker of a method; `chat` null uses the model's chat template if it has one.
-
-        Raises ConfigError for a model that answers no prompts, or has no chat template that works.
-        """
+        """Raises ConfigError for a model that answers no prompts, or has no chat template (for `chat`) that works."""
         if not scorer.answers_prompts:
             raise ConfigError(f"method={method}: a model of this kind cannot answer prompts")
         if chat and scorer.chat_template is None:
@@ -69,10 +66,7 @@ class Asker:
 
 
 def shares(answered: Continuations) -> npt.NDArray[np.float64]:
-    """Return ln (N, 2) of each answer's share of the probability of both.
-
-    Written so that a share next to 1 keeps its distance from it: else sure judgements would tie.
-    """
+    """Return ln (N, 2) of each answer's share of the probability of both; a share next to 1 keeps its distance."""
     one, other = answered.logprobs[:, 0], answered.logprobs[:, 1]
     return -np.logaddexp(0, np.stack([other - one, one - other], axis=1))
 

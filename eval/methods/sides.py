@@ -27,7 +27,6 @@ class Side:
     lp: FloatArray  # (P,) sum of the token log-probabilities that count, nats
     tokens: Counts  # (P,) how many they are: <eos> included where it is scored, <unk> not where skipped
     unk: Counts  # (P,) tokens that are <unk>
-
     skip_unk: bool
     judged: npt.NDArray[np.bool_]  # (P,) False where unk=skip leaves no token of the text itself
 
@@ -91,7 +90,5 @@ def critical_unk(good: Side, bad: Side) -> Counts:
 
 def common_start(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the number of tokens that two sequences begin with in common."""
-    for position, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return position
-    return min(len(one), len(other))
+    both = enumerate(zip(one, other, strict=False))
+    return next((position for position, (left, right) in both if left != right), min(len(one), len(other)))

@@ -88,9 +88,9 @@ class Templates:
 def templates_of(method: str, kind: str, config: MethodConfig, language: str | None) -> Templates:
     """Return the user's templates if `config.templates` has some, else those of the benchmark's language.
 
-    A user's prompts take what they leave out (system, answers, cue, space) from those of the language.
-    Raises ConfigError for a template without its placeholder, and where no language is known and it is needed;
-    InputError for a file that cannot be read as templates.
+    A user's prompts take what they leave out (system, answers, cue, space) from those of the language. Raises
+    InputError for a file that cannot be read as templates, ConfigError for a template without its placeholder and where
+    a language is needed and has none.
     """
     where = f"method.{method}.templates"
     texts = (config.by_language or {}).get(language or "")
@@ -140,8 +140,7 @@ def _checked(where: str, kind: str, items: list[TemplateConfig]) -> tuple[Templa
         check_encodes(item.name, where, "the name of a template")
         sentence_of(item.text, where, f"template {item.name}")
         for placeholder in PLACEHOLDERS[kind]:
-            times = item.text.count(f"{{{placeholder}}}")
-            if times != 1:
+            if (times := item.text.count(f"{{{placeholder}}}")) != 1:
                 raise ConfigError(
                     f"{where}: template {item.name}: must have {{{placeholder}}} once, has it {times} times: "
                     f"{item.text!r}"
@@ -171,10 +170,9 @@ def _check_prompts(where: str, texts: TemplatesConfig) -> None:
 def within(scores: TokenScores, span: Span) -> TokenScores:
     """Return the tokens of a sentence that stands at `span` of a longer text.
 
-    A token counts where it covers a character of the sentence: so also one that begins before it, with the space or the
-    line's end that a tokenizer joins to the first word. Tokens without a width are the first bytes of the character
-    after them and count with it; but the one at the beginning of the sentence is a space cut from the offsets, where no
-    other token covers what stands before the sentence.
+    A token counts where it covers a character of the sentence, even if it begins with the space before. Tokens without
+    a width are the first bytes of the character after them and count with it; but the one at the beginning of the
+    sentence is a space cut from the offsets, where no other token covers what stands before the sentence.
     """
     start, end = scores.spans[:, 0], scores.spans[:, 1]
     first, last = span

@@ -21,8 +21,7 @@ Drawn = dict[str, list[str]]  # method -> names of templates
 def draws(templates: Mapping[str, list[str]], voters: Mapping[str, int], trials: int, seed: int) -> list[Drawn]:
     """Draw for each trial `voters[method]` of the method's templates, without replacement.
 
-    A trial depends on the seed and its number alone, so more trials begin with the same ones.
-    Raises ConfigError where a method has fewer templates than are to be drawn.
+    A trial depends on the seed and its number alone. Raises ConfigError where a method has too few templates.
     """
     for method, count in voters.items():
         if not 0 < count <= len(templates[method]):
@@ -43,8 +42,7 @@ def vote(
 ) -> tuple[pd.DataFrame, list[Drawn]]:
     """Return rows of a score file, one per trial and pair, and the templates drawn for each trial.
 
-    `scores`: rows of the score files of the methods that vote. good, bad: how many votes for the sentence; trials count
-    from 1. There is no log-probability and no token.
+    `scores`: rows of the methods that vote. good, bad: votes for the sentence; trials count from 1; no log-probability.
     """
     names = {method: list(dict.fromkeys(scores[method]["template"])) for method in voters}
     drawn = draws(names, voters, trials, seed)

@@ -98,15 +98,11 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Counted:
-    """The answers that count.
+    """The answers that count."""
 
-    judgements: one row per answer, columns JUDGEMENTS; right: True if the good sentence was chosen.
-    raters: people whose answers count. notes: sentences on answers that do not, and why.
-    """
-
-    judgements: pd.DataFrame
-    raters: int
-    notes: list[str] = field(default_factory=list)
+    judgements: pd.DataFrame  # one row per answer, columns JUDGEMENTS; right: True if the good sentence was chosen
+    raters: int  # people whose answers count
+    notes: list[str] = field(default_factory=list)  # sentences on answers that do not, and why
 
 
 def read_sheets(paths: Sequence[str]) -> list[Sheet]:
@@ -132,10 +128,9 @@ def _files(paths: Sequence[str]) -> list[Path]:
         if not path.exists():
             raise InputError(f"people: no file or folder {path}")
         inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        inside = [file for file in inside if file.name != FORMS_FILE]
-        if not inside:
+        if not (sheets := [file for file in inside if file.name != FORMS_FILE]):
             raise InputError(f"people: no .json files of answers in {path}")
-        files += inside
+        files += sheets
     return files
 
 

@@ -20,16 +20,13 @@ from pairscale.schema import checked
 
 @dataclass(frozen=True)
 class Form:
-    """The pairs of a benchmark that one person judges, each once.
-
-    pairs: rows of Benchmark.pairs. digest: `form_digest` of it.
-    """
+    """The pairs of a benchmark that one person judges, each once."""
 
     number: int  # from 1
     of: int
-    pairs: pd.DataFrame
+    pairs: pd.DataFrame  # rows of Benchmark.pairs
     checks: tuple[CheckConfig, ...]
-    digest: str
+    digest: str  # `form_digest` of it
 
     @property
     def name(self) -> str:

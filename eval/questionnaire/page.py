@@ -14,8 +14,6 @@ from eval.questionnaire.config import TextConfig
 from eval.questionnaire.forms import Form
 from pairscale.files import write_text
 
-_SPOKEN = ("progress", "downloaded", "again_question")  # texts of the page's script
-
 
 def write_page(path: Path, form: Form, benchmark: Benchmark, texts: TextConfig, language: str, of: str) -> None:
     """Write one form. `language` is that of the texts, `of` that of the sentences (ISO 639; "": not known).
@@ -50,7 +48,7 @@ def _described(form: Form, benchmark: Benchmark, texts: TextConfig) -> dict[str,
             for pair in form.pairs.to_dict("records")
         ],
         "checks": [{"sentences": sentences, "right": sentences.index(good)} for sentences, good in checks],
-        "texts": {name: getattr(texts, name) for name in _SPOKEN},
+        "texts": {name: getattr(texts, name) for name in ("progress", "downloaded", "again_question")},
     }
 
 

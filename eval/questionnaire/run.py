@@ -28,8 +28,7 @@ FORMS_VERSION = 1
 def write_forms(config: EvalConfig) -> None:
     """Write an HTML file for each form, and questionnaire.json, which lists the pairs of each.
 
-    Raises what load_benchmark, resolved, texts_of and deal raise, and InputError where the folder holds another
-    questionnaire, which people may be answering.
+    Raises what load_benchmark, resolved, texts_of and deal raise, InputError in the folder of another questionnaire.
     """
     settings, benchmark = _settings_and_benchmark(config)
     texts, language = texts_of(settings, config.benchmark.language)

@@ -20,10 +20,7 @@ FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whateve
 def ab_prompt(
     asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
 ) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """Return ln of the share of the good sentence's letter, and of the bad one's, between A and B, by template.
-
-    The model answers with the likelier of A and B, the one with the higher score.
-    """
+    """Return ln of the share of the good sentence's letter, and of the bad one's, between A and B, by template."""
     assert config.seed is not None
     order = orders(pairs, config.seed)
     good_first = order == FIRST
@@ -35,15 +32,13 @@ def ab_prompt(
         for a, b in zip(first, second, strict=True)
     ]
     answered, read = asker.ask(prompts, policy)
-    # Columns first the good sentence's letter, then the bad one's.
-    letters = np.where(good_first[:, None], [0, 1], [1, 0])
+    letters = np.where(good_first[:, None], [0, 1], [1, 0])  # (P, 2) of the good sentence, of the bad one
     shape = (len(asker.templates.templates), len(pairs), 2)
     score, lp, counts = (
         np.take_along_axis(values.reshape(shape), letters[None], axis=2).transpose(0, 2, 1)
         for values in (shares(answered), answered.logprobs, answered.counts)
     )
-    rows = [answer_rows(pairs, score[t], lp[t], counts[t], order) for t in range(len(score))]
-    return rows, read
+    return [answer_rows(pairs, score[t], lp[t], counts[t], order) for t in range(len(score))], read
 
 
 def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:

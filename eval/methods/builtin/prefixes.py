@@ -15,20 +15,14 @@ from pairscale.errors import ConfigError, InputError
 
 @method("one_prefix")
 def one_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """ln p of the critical words after the prefix that both sentences share (Linzen et al. 2016; BLiMP, section 6.1).
-
-    `as_published` takes the first token in which the sentences differ.
-    """
+    """ln p of the critical words after the prefix of both sentences (Linzen et al. 2016; BLiMP, section 6.1)."""
     words = side.pairs[f"one_prefix_word_{side.name}"]
     return _critical_lp("one_prefix", side, other, side.pairs["one_prefix_prefix"], words, config)
 
 
 @method("two_prefix")
 def two_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """ln p of the same critical words after two different prefixes (Wilcox et al. 2019; BLiMP, section 6.1).
-
-    `as_published` takes the last of their tokens.
-    """
+    """ln p of the same critical words after two different prefixes (Wilcox et al. 2019; BLiMP, section 6.1)."""
     prefixes = side.pairs[f"two_prefix_prefix_{side.name}"]
     return _critical_lp("two_prefix", side, other, prefixes, side.pairs["two_prefix_word"], config)
 
@@ -38,7 +32,8 @@ def _critical_lp(
 ) -> FloatArray:
     """Return ln p (P,) of the critical words' tokens; NaN where the method does not apply, or no token counts.
 
-    A token counts if it covers a character of the words and the policy does not skip it.
+    A token counts if it covers a character of the words and the policy does not skip it. `as_published` takes the first
+    token in which the sentences differ for one_prefix, the last of the words for two_prefix.
     """
     if config.prefix_span is None:
         raise ConfigError(f"method.{method}.prefix_span=null: must be one of {', '.join(PREFIX_SPANS)}")

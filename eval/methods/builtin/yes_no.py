@@ -28,5 +28,4 @@ def yes_no(
     shape = (len(asker.templates.templates), 2, len(pairs))
     score, lp = shares(answered)[:, 0].reshape(shape), answered.logprobs[:, 0].reshape(shape)
     counts = answered.counts[:, 0].reshape(shape)
-    rows = [answer_rows(pairs, score[t], lp[t], counts[t], None) for t in range(len(score))]
-    return rows, read
+    return [answer_rows(pairs, score[t], lp[t], counts[t], None) for t in range(len(score))], read
