@@ -109,7 +109,6 @@ class PairsWork:
         return work
 
     def _common_metadata(self, described: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the metadata that all methods share; `described` is the configuration of the run."""
         policy, scorer = self.config.policy, self.scorer
         return {
             "policy": recorded_policy(policy, scorer.scores_eos(policy), scorer.pll_shift(policy)),
@@ -140,10 +139,7 @@ class PairsWork:
             self.unrecorded.append(use.method)
 
     def _voter_digests(self, use: MethodUse, common: dict[str, Any]) -> dict[str, str]:
-        """Return digests of the scores that a vote counts, of methods in the same command or scored already.
-
-        Raises RunError where they are neither, or of another model or benchmark.
-        """
+        """Return digests of the scores that a vote counts. Raises RunError where they lack or are of something else."""
         advice = f"score all: method=[{','.join([*use.voters, use.method])}]"
         digests = {}
         for voter in use.voters:

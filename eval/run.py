@@ -38,8 +38,7 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
     """The run folder of a model that comes trained (config.model is a PretrainedConfig), `config`, and its scorer.
 
-    The folder holds the configuration and digests, no weights. Raises what eval.scorers.pretrained.load_pretrained
-    does.
+    The folder holds the configuration and digests, no weights. Raises as eval.scorers.pretrained.load_pretrained.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.base import Execution
@@ -54,16 +53,12 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
         trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
         run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
     if scorer.tokenizer_path:
-        told = f"{run.path.name}: its folder holds no tokenizer; that of {scorer.tokenizer_path} is used"
-        console.print(told, markup=False, soft_wrap=True)
+        _say(f"{run.path.name}: its folder holds no tokenizer; that of {scorer.tokenizer_path} is used")
     return run, config, scorer
 
 
 def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> None:
-    """Raise InputError where another revision of the model in this study has the very same weights.
-
-    A folder that was copied, or two names of one commit, would stand as two points of a curve.
-    """
+    """Raise InputError where another revision in this study has the same weights: one point of a curve, not two."""
     assert isinstance(config.model, PretrainedConfig)
     if config.study is None or not run.path.parent.is_dir():
         return
@@ -73,7 +68,7 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
                 continue
             model = other.read_model_config()
         except RunError as error:  # of that run's files: status and analysis name it too
-            console.print(f"not compared with this model: {error}", markup=False, soft_wrap=True)
+            _say(f"not compared with this model: {error}")
             continue
         if model.get("path") == config.model.path and model.get("revision") != config.model.revision:
             raise InputError(
@@ -154,8 +149,7 @@ class _Attempt:
 def _noted(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
     """Keep in the manifest why scoring failed, until it does not: of each benchmark its reason, and the command.
 
-    What stopped it before it began, a benchmark that is not there say, is kept only where a sweep asked for these
-    scores.
+    What stopped it before it began, a missing benchmark say, is kept only where a sweep asked for these scores.
     """
     attempt, label = _Attempt(), score_label(config.benchmark, config.policy)
     manifest = run.read_manifest()
@@ -232,7 +226,6 @@ def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> P
 
 
 def _of_snapshots(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
-    """Yield the work on each snapshot of a run, by step, if scoring.snapshots requests them."""
     if not config.scoring.snapshots:
         return
     from eval.scorers.base import Execution

@@ -1,7 +1,4 @@
-"""The runs that commands and sweeps ask for: their folders, the points of a sweep, and the grid that a study keeps.
-
-pairscale/command, which knows no room, calls this module by its name (pairscale/command/rooms.py).
-"""
+"""The runs that commands and sweeps ask for: folders, a sweep's points, a study's grid (pairscale/command/rooms.py)."""
 
 from __future__ import annotations
 
@@ -66,8 +63,7 @@ def points(
 ) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
     """The runs of a sweep: overrides that name each, its composed node (sizes and seeds apart) and its configuration.
 
-    What a sweep of Hydra's would compose one by one: seeds and sizes change nothing else of a configuration, and
-    composing takes a second for six of them. With `skip_refused` runs whose values are refused are left out.
+    Seeds and sizes change nothing else, and are not composed anew. `skip_refused` leaves out runs of refused values.
     """
     refused = REFUSALS if skip_refused else ()
     try:
@@ -91,11 +87,7 @@ def points(
 
 
 def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:
-    """The jobs of a sweep, from the overrides that Hydra gives to a launcher.
-
-    The folder of one is that of its run, or of the study that it scores as a whole. Jobs that differ in seeds and sizes
-    alone are composed once, as `points` does.
-    """
+    """The jobs of a sweep, from the overrides that Hydra gives to a launcher (composed as `_job_configs` says)."""
     configs = _job_configs(loader, master, overrides)
     pairs = zip(overrides, configs, strict=True)
     return [job_of(index, words, *(job or (None, None))) for index, (words, job) in enumerate(pairs)]
@@ -131,35 +123,23 @@ def _job_configs(
 
 
 def _vary(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
-    """The configuration of another sample size and seed."""
-    return dataclasses.replace(config, sample=dataclasses.replace(config.sample, size=size), seed=_whole("seed", seed))
-
-
-def _whole(key: str, value: str | int) -> int:
+    sample = dataclasses.replace(config.sample, size=size)
     try:
-        return int(value)
+        number = int(seed)
     except ValueError:
-        raise ConfigError(f"{key}={value}: must be a whole number") from None
+        raise ConfigError(f"seed={seed}: must be a whole number") from None
+    return dataclasses.replace(config, sample=sample, seed=number)
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, EvalConfig]]:
-    """The runs of an experiment's grid: what the command line would say of each, and its configuration.
-
-    Overrides and errors as of `grid`.
-    """
+    """What the command line would say of each run of an experiment's grid, and its configuration. Errors: `grid`."""
     grid(experiment, overrides)
     asked = [f"experiment={experiment}", *overrides]
     return ((shlex.join(named), config) for named, _, config in points("train", asked))
 
 
-def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
-    """The runs of an experiment's grid: run id -> what the command line would say of it. Overrides, errors: `grid`."""
-    return {run_id(config): point for point, config in expected_points(experiment, overrides)}
-
-
 def asked_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
-    """The runs that there should be of a study, by run id: what its sweeps asked for, as they kept it
-    (eval/grid.py).
+    """The runs that there should be of a study, by run id: what its sweeps asked for and kept (eval/grid.py).
 
     Where none did, those of the experiment of the study's name; {} where there is none either.
     """
@@ -184,8 +164,7 @@ def asked_commands(runs: str | Path, study: str) -> list[str]:
     Runs that none of them asked for are named in a comment, with the file that holds their configuration.
     """
     asked = asked_runs(runs, study)
-    folder = Path(runs) / study
-    alone = sorted(path.parent for path in folder.glob("*/config.yaml") if path.parent.name not in asked)
+    alone = sorted(path.parent for path in Path(runs, study).glob("*/config.yaml") if path.parent.name not in asked)
     return [*commands_of(asked.values()), *(f"# of no sweep; its values: {path}/config.yaml" for path in alone)]
 
 

@@ -27,8 +27,7 @@ from pairscale.errors import InputError
 
 def keep_tasks(file: Path) -> None:
     """Record the grid of a file of tasks, without lines whose values are refused: their tasks report them."""
-    typed = f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}"
-    keep_points(_runs(file), "eval", typed)
+    keep_points(_runs(file), "eval", f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}")
 
 
 def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:

@@ -1,7 +1,4 @@
-"""Readers of cells: sentences, names, flags and parts of sentences. Each raises InputError for other contents.
-
-`where` is the place of the row, `column` the cell's name there: both are for the error alone.
-"""
+"""Readers of cells; each raises InputError for other contents, naming the row's place `where` and the `column`."""
 
 from __future__ import annotations
 

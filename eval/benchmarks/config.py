@@ -106,11 +106,9 @@ class BenchmarkConfig:
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
 
     def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the fields that each form reads."""
         return {name: form.fields for name, form in forms().items()}
 
     def _check_pairs(self) -> None:
-        """Raise ConfigError for a selection of pairs that the form cannot make."""
         form = forms()[str(self.form)]
         if self.paradigms == []:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")

@@ -1,7 +1,4 @@
-"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, and data sets of the hub; YAML.
-
-Nothing here knows what a pair is: eval/benchmarks/forms/ makes pairs of the rows.
-"""
+"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, data sets of the hub; YAML."""
 
 from __future__ import annotations
 
@@ -63,16 +60,12 @@ def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Tabl
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    """Yield the rows. Raises InputError without any."""
     empty = True
     for row in rows:
         empty = False
         yield row
     if empty:
         raise InputError(f"{source}: holds no rows")
-
-
-# Files
 
 
 def format_of(file: Path) -> tuple[str, str]:
@@ -98,12 +91,11 @@ def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Pat
     otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
     patterns = [pattern] if pattern else config.files
     wanted = f"{' or '.join(patterns[:2])}{' or ...' * (len(patterns) > 2)} files" if patterns else "tables"
-    of_hub = [name for name in ("revision", "subset", "split") if getattr(config, name) is not None]
-    if of_hub:
-        name, value = of_hub[0], getattr(config, of_hub[0])
-        raise ConfigError(
-            f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
-        )
+    for name in ("revision", "subset", "split"):
+        if (value := getattr(config, name)) is not None:
+            raise ConfigError(
+                f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
+            )
     path = given_path(config.name, config.path, f" with its {wanted}", otherwise)
     if path.is_file() and pattern is None:
         return [path]
@@ -149,10 +141,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield number (from 1) and text of each line, without its end; unpacked on the way.
-
-    Raises InputError for what is not UTF-8, and for files that are damaged or cannot be read.
-    """
+    """Yield each line's number (from 1) and text, unpacked. Raises InputError for what is damaged or not UTF-8."""
     with opened(file) as (stream, _):
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             yield number, decoded(line, f"{file}: line {number}")
@@ -180,13 +169,11 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
 def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each record of a CSV file begins, and its cells: none for an empty line.
 
-    A quoted cell may hold ends of lines, which are read as line feeds. Raises InputError as `text_lines`, and for
-    quotes that do not end.
+    A quoted cell may hold ends of lines, read as line feeds. Raises InputError as `text_lines`, and for open quotes.
     """
     lines = (f"{line}\n" for _, line in text_lines(file))
-    reader = csv.reader(
-        lines, strict=True, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    )
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
     while True:
         number = reader.line_num + 1
         try:
@@ -237,23 +224,18 @@ def _parquet(file: Path) -> Iterator[Row]:
         raise InputError(f"{where}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
 
 
-# Data sets of the hub
-
-
 def _hub(config: BenchmarkConfig) -> Iterator[Table]:
     if config.dataset is None:
         raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER or benchmark.dataset=NAME")
     datasets = import_datasets()
-    expected = (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError)
     try:
-        subsets = [config.subset] if config.subset else _subsets(datasets, config)
-        for subset in subsets:
+        for subset in [config.subset] if config.subset else _subsets(datasets, config):
             source = f"{config.dataset}: {subset}"
             split = _split(datasets, config, subset)
             rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(split, start=1))
             name = config.dataset.rpartition("/")[2] if subset == "default" else subset
             yield Table(name, source, _some(rows, source), True)
-    except expected as error:
+    except (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"benchmark={config.name} needs {config.dataset} from the Hugging Face hub ({reason}); "

@@ -44,18 +44,14 @@ def faulty_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
 
 
 def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
-    """Return a sentence if pairs (paradigm, pair_id, good, bad) are not those published under the name `benchmark`.
-
-    `pairs` has all of each paradigm. None if they are, and for a name that nothing is known of.
-    """
+    """Return a sentence if `pairs`, all of each paradigm, are not those published as `benchmark`; None if unknown."""
     published = _published_digests(benchmark)
     if not published:
         return None
-    columns = ["pair_id", "good", "bad"]
     others = [
         str(name)
         for name, group in pairs.groupby("paradigm", sort=True)
-        if published.get(str(name)) != sha256_json(group[columns].to_numpy().tolist())[:16]
+        if published.get(str(name)) != sha256_json(group[["pair_id", "good", "bad"]].to_numpy().tolist())[:16]
     ]
     return _unpublished(benchmark, f"{len(others)} of its paradigms ({', '.join(others[:3])})") if others else None
 
@@ -70,7 +66,6 @@ def unpublished_questions_note(benchmark: str, questions: pd.DataFrame) -> str |
 
 
 def _published_digests(benchmark: str) -> dict[str, str]:
-    """Return the digest of each paradigm published under a name; {} if none is known."""
     published = _table("published_pairs.csv")
     rows = published[published["benchmark"] == benchmark]
     return dict(zip(rows["paradigm"], rows["digest"], strict=True))

@@ -1,8 +1,4 @@
-"""Benchmarks as tables of minimal pairs, from local files, the Hugging Face hub, or the built-in grammar.
-
-A benchmark is a file in conf/benchmark/; eval/benchmarks/forms/ makes pairs of rows, eval/benchmarks/files.py
-reads rows from files and data sets.
-"""
+"""Benchmarks (files in conf/benchmark/) as tables of minimal pairs."""
 
 from __future__ import annotations
 
@@ -50,8 +46,7 @@ class Benchmark:
 def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     """Read the benchmark that `config` names.
 
-    Raises InputError, with file and line, for files and data sets that are missing or damaged and for cells without
-    text, ConfigError for values that do not fit and for a paradigm that does not exist.
+    Raises InputError, with file and line, for missing or damaged data, ConfigError for values that do not fit it.
     """
     assert config.form is not None  # set from the name at the latest
     source = forms()[config.form].read(config)
@@ -98,8 +93,7 @@ def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
 
 
 def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:
-    chosen = config.chosen_paradigms(sorted(set(pairs["paradigm"])))
-    pairs = pairs[pairs["paradigm"].isin(chosen)]
+    pairs = pairs[pairs["paradigm"].isin(config.chosen_paradigms(sorted(set(pairs["paradigm"]))))]
     if config.pairs is not None:
         pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
     return pairs.reset_index(drop=True)

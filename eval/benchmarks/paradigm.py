@@ -45,10 +45,7 @@ class Exhausted(InputError):
 
 
 class Paradigm:
-    """A paradigm: what it tests, how, and by what skeletons (one is drawn for each pair).
-
-    Raises InputError, naming the paradigm, for what cannot be read or drawn.
-    """
+    """What is tested, how, and by what skeletons (one is drawn for each pair). Raises InputError, with its name."""
 
     def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
         """Read a description; `where` it stands, for errors (None: under its name in paradigms.yaml)."""
@@ -115,7 +112,6 @@ class Paradigm:
             }
 
     def _unfit(self, good: list[str], bad: list[str], seen: bool) -> str | None:
-        """Return what is wrong with a draw, if anything."""
         length = self._grammar.spelling.length
         if len(good) != len(bad) or length(good) != length(bad):
             return "of unequal length"
@@ -134,13 +130,13 @@ class Paradigm:
                 "one_prefix_word_good": good[first],
                 "one_prefix_word_bad": bad[first],
             }
-        if critical is not None:
-            return {
-                "two_prefix_prefix_good": written(good[:critical]),
-                "two_prefix_prefix_bad": written(bad[:critical]),
-                "two_prefix_word": good[critical],
-            }
-        return {}
+        if critical is None:
+            return {}
+        return {
+            "two_prefix_prefix_good": written(good[:critical]),
+            "two_prefix_prefix_bad": written(bad[:critical]),
+            "two_prefix_word": good[critical],
+        }
 
     def _draw(self, rng: random.Random) -> tuple[list[str], list[str], int | None]:
         """Return the spelt words of both sentences, and the place of the critical word. Raises NothingFits."""
@@ -188,7 +184,6 @@ class Paradigm:
         return [full for one in self._grammar.macros[macro[1]] for full in self._with_macros(before + one + after)]
 
     def _bind(self, text: str) -> list[Skeleton]:
-        """Return a skeleton for each binding of its variables."""
         good: list[Symbol] = []
         bad: list[Symbol] = []
         shared: list[tuple[int, int]] = []  # places in good and in bad of what both have
@@ -228,10 +223,7 @@ class Paradigm:
 def _keyed(
     side: int, symbols: Sequence[Symbol], shared: Sequence[tuple[int, int]], binding: Binding
 ) -> list[tuple[Hashable, Symbol]]:
-    """Return the symbols of one side, each with the key of what is drawn for it.
-
-    That is a label, or the place where both sides have it, or what is to be drawn and which of that it is.
-    """
+    """Return the symbols of one side, each keyed by its label, its place in both sides, or its kind and number."""
     numbers = {places[side]: -number for number, places in enumerate(shared, start=1)}
     counts: Counter[Symbol] = Counter()
     keyed: list[tuple[Hashable, Symbol]] = []

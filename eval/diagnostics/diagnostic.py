@@ -27,17 +27,11 @@ class Diagnostic(ABC):
 
     @abstractmethod
     def questions(self, config: Any) -> Iterator[Question]:
-        """Yield the questions of the files in `config.path` (an eval.diagnostics.config.DiagnosticConfig).
-
-        Raises InputError, with file and line, for files that do not hold them.
-        """
+        """Yield the questions in `config.path` (a DiagnosticConfig). Raises InputError, with file and line."""
 
     @abstractmethod
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes (eval.diagnostics.measures.OUTCOMES) that the paper averages, in the order of its tables.
-
-        `cloze` has the columns of eval.diagnostics.files.CLOZE.
-        """
+        """Return OUTCOMES (measures.py) that the paper averages, in its order; `cloze` has columns CLOZE (files.py)."""
 
 
 D = TypeVar("D", bound=type[Diagnostic])

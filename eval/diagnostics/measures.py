@@ -60,8 +60,7 @@ def inexpressible(cloze: pd.DataFrame) -> pd.DataFrame:
 
 def by_role(cloze: pd.DataFrame, index: str | list[str]) -> pd.DataFrame:
     """Return probabilities, a column per role."""
-    filled = cloze.assign(group=cloze["group"].fillna(""))
-    return filled.pivot(index=index, columns="role", values="prob")
+    return cloze.assign(group=cloze["group"].fillna("")).pivot(index=index, columns="role", values="prob")
 
 
 def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
@@ -74,10 +73,7 @@ def accuracy_outcomes(expected: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
 
 
 def sensitivity_outcomes(margin: pd.Series, name: str) -> pd.DataFrame:
-    """Return the outcomes of each item or pair; `margin`: by how much the better one is more probable, NaN if unknown.
-
-    An item can be there twice, once in each polarity.
-    """
+    """Return the outcomes of items; `margin`: by how much the better one is more probable, NaN if unknown."""
     rows = pd.DataFrame({"margin": margin.to_numpy(), "item": [f"{at}:{i}" for at, i in enumerate(margin.index)]})
     rows = rows.assign(name=name, trial=np.nan, tie=rows["margin"] == 0, known=rows["margin"].notna())
     levels = (("sensitivity", 0.0), (f"sensitivity>{THRESHOLD:.2f}".replace("0.", "."), THRESHOLD))

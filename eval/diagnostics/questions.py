@@ -1,7 +1,4 @@
-"""The questions of a diagnostic as a table, and the files that they are read from.
-
-A question is a context and a word that may end it. Imports no torch.
-"""
+"""The questions of a diagnostic, contexts and words that may end them, as a table from files. Imports no torch."""
 
 from __future__ import annotations
 
@@ -42,8 +39,7 @@ class Questions:
 def load_questions(config: DiagnosticConfig) -> Questions:
     """Read the files of the diagnostic that `config` names.
 
-    Raises InputError for a missing folder, file or column and for a row that does not hold what it must (with file and
-    line), ConfigError for a diagnostic that does not exist.
+    Raises InputError for what lacks, and (with line) for a wrong row, ConfigError for an unknown diagnostic.
     """
     check_choice("benchmark.name", config.name, diagnostics())
     questions = diagnostics()[config.name].questions(config)
@@ -82,10 +78,7 @@ class Row:
 
 
 def read_rows(config: DiagnosticConfig, name: str, columns: tuple[str, ...]) -> Iterator[Row]:
-    """Yield the rows of the file `name`, a table with tabs, that hold `columns`; "item" names a row.
-
-    Raises InputError, with file and line, for a file that is missing or not such a table.
-    """
+    """Yield the rows, named by "item", of a table with tabs and `columns`. Raises InputError, with line, for others."""
     file = question_file(config, name)
     try:
         text = file.read_bytes().decode("utf-8-sig")

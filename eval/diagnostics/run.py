@@ -31,10 +31,7 @@ _POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll
 
 @dataclass(frozen=True)
 class ClozeWork:
-    """The answers that a diagnostic requests of one run.
-
-    missing: True if they are not in its files; unrecorded: True if these are older than the recording of settings.
-    """
+    """The answers of one run to a diagnostic; `missing` in its files, `unrecorded`: these are older than settings."""
 
     run: RunFolder
     config: EvalConfig
@@ -106,12 +103,10 @@ class ClozeWork:
         questions = self.questions.rows
         of_context = questions.groupby("context", sort=False)["candidate"].unique()
         candidates = [list(words) for words in of_context]
-        answers = self.scorer.next_words(
-            of_context.index.tolist(), candidates, self.benchmark.top_words, self.config.policy
-        )
+        contexts = of_context.index.tolist()
+        answers = self.scorer.next_words(contexts, candidates, self.benchmark.top_words, self.config.policy)
         by_context = dict(zip(of_context.index, zip(candidates, answers, strict=True), strict=True))
-        cloze, topk = _cloze_rows(questions, by_context), _topk_rows(questions, by_context)
-        write_cloze(self.folder, cloze, topk, self.metadata)
+        write_cloze(self.folder, _cloze_rows(questions, by_context), _topk_rows(questions, by_context), self.metadata)
 
     def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | Text | str]:
         """Yield what the terminal shows of the files; a diagnostic has no `trajectory`."""

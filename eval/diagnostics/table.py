@@ -20,10 +20,7 @@ _GOOD = ("expected", "true")  # roles of the words that a model should predict
 def cloze_tables(
     title: str, benchmark: str, cloze: pd.DataFrame, topk: pd.DataFrame, show: int, width: int = WIDTH
 ) -> Iterator[Table | Text]:
-    """Yield what the terminal shows of one model; `cloze` and `topk` as eval.diagnostics.files reads them.
-
-    `show`: items whose most probable words are printed; `width`: the terminal's, in characters.
-    """
+    """Yield what a terminal of `width` characters shows of one model's files, with the words of `show` items."""
     yield _measures_table(title, benchmark, cloze, width)
     unknown = inexpressible(cloze)
     if len(unknown):

@@ -67,10 +67,7 @@ def unk_free(scores: pd.DataFrame) -> pd.Series:
 
 
 def repeats_of(scores: pd.DataFrame) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return the rows of each template or trial by its name; {"": all} for a method without either.
-
-    Each is a judgement of all pairs, and never a further pair.
-    """
+    """Return the rows of each template or trial, a judgement of all pairs, by its name; {"": all} without either."""
     for column in ("template", "trial"):
         if column in scores and scores[column].notna().any():
             return {str(name): (scores[column] == name).to_numpy() for name in scores[column].unique()}
@@ -94,10 +91,7 @@ def by_repeat(scores: pd.DataFrame, ties: str = "wrong") -> pd.DataFrame:
 
 
 def best_template(scores: pd.DataFrame, repeats: pd.DataFrame) -> str | None:
-    """Return the template with the highest overall accuracy, if there are several (the oracle of Ide et al. 2024).
-
-    `repeats` is `by_repeat` of `scores`.
-    """
+    """Return the best of several templates overall (the oracle of Ide et al. 2024); `repeats`: `by_repeat(scores)`."""
     if repeats.shape[1] == 1 or scores["template"].isna().all():
         return None
     return str(repeats.loc["overall"].iloc[0].idxmax())
@@ -137,9 +131,8 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
             continue
         accuracy = float(group["accuracy"].mean())
         weights = np.full((len(group), 1), 1 / len(group))
-        low, high = wilson(
-            accuracy, float(stratified_trials(group["accuracy"], group["pairs"], weights)[0]), confidence
-        )
+        trials = float(stratified_trials(group["accuracy"], group["pairs"], weights)[0])
+        low, high = wilson(accuracy, trials, confidence)
         counts = {"paradigms": len(group), "pairs": int(group["pairs"].sum()), "ties": int(group["ties"].sum())}
         rows.append({"level": level, "name": name, **counts, "accuracy": accuracy, "low": low, "high": high})
     return pd.DataFrame(rows, columns=["level", "name", "paradigms", "pairs", "ties", "accuracy", "low", "high"])

@@ -67,12 +67,8 @@ ITEMS = pa.schema(
         ("lexically_identical", pa.bool_()),  # null where the benchmark does not say, as all below
         ("one_prefix_method", pa.bool_()),
         ("two_prefix_method", pa.bool_()),
-        ("one_prefix_prefix", pa.string()),
-        ("one_prefix_word_good", pa.string()),
-        ("one_prefix_word_bad", pa.string()),
-        ("two_prefix_prefix_good", pa.string()),
-        ("two_prefix_prefix_bad", pa.string()),
-        ("two_prefix_word", pa.string()),
+        *((f"one_prefix_{part}", pa.string()) for part in ("prefix", "word_good", "word_bad")),
+        *((f"two_prefix_{part}", pa.string()) for part in ("prefix_good", "prefix_bad", "word")),
     ]
 )
 TOKENS = pa.schema(
@@ -153,10 +149,7 @@ def score_path(folder: Path, method: str, step: int | None = None) -> Path:
 
 
 def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
-    """Write one score file in one move. `scores` has the columns of SCORES, `metadata` the keys of METADATA.
-
-    Raises RunError for a score that is NaN or infinite.
-    """
+    """Write columns of SCORES, keys of METADATA in one move. Raises RunError for a score that is NaN or infinite."""
     missing = [key for key in METADATA if key not in metadata]
     if missing:
         raise ValueError(f"{path.name}: metadata without {', '.join(missing)}")
@@ -182,8 +175,7 @@ def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
 def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], remedy: str) -> None:
     """Raise RunError for scores that are NaN or infinite, and for a missing one that the method must have.
 
-    A score may be missing (null) if no token counts: under unk=skip, in an empty text, of the prefix methods. Each text
-    has a log-probability, but for votes.
+    It may be missing (null) if no token counts: unk=skip, empty text, prefix methods; a log-probability: for votes.
     """
     vote = ~table["trial"].is_null().to_numpy()
     prefix = metadata["method"] in ("one_prefix", "two_prefix")
@@ -259,10 +251,9 @@ def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Ma
 
 def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
     text = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
+    table = table.replace_schema_metadata({_METADATA_KEY: text.encode()})
     with atomic_path(path) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata({_METADATA_KEY: text.encode()}), temporary, write_page_checksum=True
-        )
+        pq.write_table(table, temporary, write_page_checksum=True)
 
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -312,5 +303,4 @@ def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
 def _damaged(path: Path, error: Exception) -> RunError:
     if isinstance(error, FileNotFoundError):
         return RunError(f"{path}: no such score file")
-    reason = str(error).splitlines()[0]
-    return RunError(f"{path}: damaged ({reason}); {_AGAIN}")
+    return RunError(f"{path}: damaged ({str(error).splitlines()[0]}); {_AGAIN}")

@@ -75,10 +75,7 @@ def accuracy_table(
 
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
-    """Return a row per method with its overall accuracy, in per cent: mean, deviation and best of templates or trials.
-
-    As tables 3, 9 and 10 of Ide et al. 2024 have them. `scores`: of each method, columns of eval.scores.files.SCORES.
-    """
+    """Return each method's overall accuracy, its deviation and best template, as Ide et al. 2024, tables 3, 9, 10."""
     caption = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
     table = plain_table(title, Text(caption))
     table.add_column("method", no_wrap=True)
@@ -95,20 +92,15 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         overall = repeats.loc["overall"].iloc[0]
         best = best_template(rows, repeats)
         cells = [percent(whole["accuracy"]), percent(float(overall.std(ddof=1)))]
-        cells += [
-            percent(float(overall[best])) if best else "",
-            repeats_text(rows) + (f", best: {best}" if best else ""),
-        ]
+        over = repeats_text(rows) + (f", best: {best}" if best else "")
+        cells += [percent(float(overall[best])) if best else "", over]
         cells += [f"{whole['ties']:,}", *([percent(share_of_a(rows))] if ordered else [])]
         table.add_row(Text(method), *map(Text, cells))
     return table
 
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Return a row per snapshot: words_seen, and each method's overall accuracy, in per cent.
-
-    `rows`: step, words_seen, moment, and a method's accuracy under its name.
-    """
+    """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: `overall` of eval.pairs.PairsWork."""
     table = plain_table(title)
     methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
     for heading in ("words seen", *methods):
@@ -121,14 +113,9 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 def plain_table(title: str, caption: Text | None = None) -> Table:
     """Return a table without lines, its title and caption to the left."""
     return Table(
-        title=Text(title),
-        caption=caption,
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        min_width=len(title),
-    )
+        title=Text(title), caption=caption, title_justify="left", caption_justify="left",
+        box=None, padding=(0, 2, 0, 0), min_width=len(title),
+    )  # fmt: skip
 
 
 def percent(share: float | None) -> str:

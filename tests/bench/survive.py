@@ -16,7 +16,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from eval.sweeps import expected_runs
+from tests.support.expected_runs import expected_runs
 from tests.support.slurm_cluster import ROOT, SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs.folder import RunFolder
 

@@ -10,11 +10,12 @@ import pytest
 from analysis.status.states import MISSING, run_states
 from analysis.study.collect import collect
 from eval.grid import RequestedRun, read_grid, write_grid
-from eval.sweeps import asked_commands, asked_runs, expected_runs, names_a_run, points
+from eval.sweeps import asked_commands, asked_runs, names_a_run, points
 from eval.tasks import keep_tasks
 from pairscale.command.compose import compose
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
+from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id

@@ -4,12 +4,12 @@ import pytest
 import yaml
 
 from eval.scores.files import score_path
-from eval.sweeps import expected_runs
 from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from pairscale.errors import RunError
 from pairscale.files import write_text
 from tests.support.commands import completed
+from tests.support.expected_runs import expected_runs
 from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
 

@@ -13,7 +13,6 @@ from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.sweeps import expected_runs
 from pairscale.command.compose import compose
 from pairscale.command.errors import FOLDER, describe
 from pairscale.command.help import NO_GROUPS, groups
@@ -22,6 +21,7 @@ from pairscale.errors import ConfigError
 from pairscale.sizes import format_size, parse_size, readable_size
 from tests.support import ROOT
 from tests.support.commands import completed
+from tests.support.expected_runs import expected_runs
 from train.runs.identity import run_id
 
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))

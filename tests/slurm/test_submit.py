@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from eval.scores.files import SCORES, score_path, write_scores
-from eval.sweeps import expected_runs
 from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from pairscale.errors import ConfigError
 from tests.support import ROOT
+from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id

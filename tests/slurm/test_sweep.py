@@ -5,10 +5,10 @@ import itertools
 import pytest
 import yaml
 
-from eval.sweeps import expected_runs
 from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from tests.support import ROOT
+from tests.support.expected_runs import expected_runs
 from train.runs.identity import run_id
 
 SWEEP = yaml.safe_load((ROOT / "slurm" / "wandb_sweep.yaml").read_text())

@@ -22,9 +22,9 @@ from analysis.exhibits.sentences.findings import comparisons, findings
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
-from eval.sweeps import expected_runs
 from tests.support import PAGES, ROOT
 from tests.support.committed_results import DEMO, STUDY, analysed, config, judgements_of
+from tests.support.expected_runs import expected_runs
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 124

@@ -10,12 +10,13 @@ import torch
 from corpora.prepare import prepare
 from eval.__main__ import plan as planned_by_eval
 from eval.__main__ import planned
-from eval.sweeps import expected_runs, points
+from eval.sweeps import points
 from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.errors import InputError
 from tests.support import ROOT
 from tests.support.commands import completed
+from tests.support.expected_runs import expected_runs
 from train.estimate import PROCESS_BYTES, activation_bytes, estimate
 from train.loop.batches import Batches
 from train.models.build import build_model

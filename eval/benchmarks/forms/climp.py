@@ -39,6 +39,5 @@ def _sentences(file: Path) -> Iterator[LabelledSentence]:
             row = ["", _BARE[paradigm], paradigm, *row, "10"[index % 2]]
         if len(row) != len(_COLUMNS) or not row[3].strip():
             raise InputError(f"{where}: must hold {1 if bare else 5} columns with a sentence, got {row}")
-        yield LabelledSentence(
-            where, row[4], sentence_of(row[3], where, "the sentence"), {"paradigm": row[2], "phenomenon": row[1]}
-        )
+        text = sentence_of(row[3], where, "the sentence")
+        yield LabelledSentence(where, row[4], text, {"paradigm": row[2], "phenomenon": row[1]})

@@ -15,7 +15,6 @@ USUAL_PAIRS, USUAL_SEED, USUAL_MIN_COUNT = 1000, 1, 5  # left out of the names o
 
 
 def check_generated(config: BenchmarkConfig) -> None:
-    """Raise ConfigError for values that do not fit each other."""
     check_choice("benchmark.language", str(config.language), LANGUAGES)
     if config.pairs is None or config.seed is None:
         raise ConfigError(f"benchmark.pairs={config.pairs}, benchmark.seed={config.seed}: both must be numbers")

@@ -35,10 +35,7 @@ def by_turns(sentences: list[LabelledSentence], labels: tuple[str, ...], source:
 
 
 def by_id(sentences: list[LabelledSentence], labels: tuple[str, ...], source: str) -> Iterator[PlacedPair]:
-    """Yield pairs of rows of one paradigm and pair_id, in the order in which they begin.
-
-    Raises InputError for rows of another label and for a pair without both of its sentences.
-    """
+    """Yield the two rows of each paradigm and pair_id. Raises InputError for other labels and more or fewer rows."""
     sides = {label.casefold(): side for side, label in zip(("good", "bad"), labels, strict=True)}
     waiting: dict[tuple[str, str], dict[str, LabelledSentence]] = {}
     for sentence in sentences:

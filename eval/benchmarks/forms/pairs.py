@@ -1,7 +1,4 @@
-"""The form `pairs`: anyone's tables, whose columns the configuration names.
-
-A row holds a good and a bad sentence, or one sentence and a label.
-"""
+"""The form `pairs`: anyone's tables, whose columns the configuration names."""
 
 from __future__ import annotations
 
@@ -85,8 +82,7 @@ def _placed(table: Table, columns: ColumnsConfig) -> Iterator[tuple[Row, Places]
 def _places(there: tuple[str, ...], columns: ColumnsConfig, where: str) -> Places:
     """Return which of the columns `there` hold what.
 
-    Raises InputError for a named column that is missing, for two columns that go by usual names of one thing, and
-    without columns of sentences.
+    Raises InputError for a named column that is missing, two under usual names of one thing, and without sentences.
     """
     known = f"there are: {', '.join(there)}"
     if other := [mark for mark in ";\t|" if len(there) == 1 and mark in there[0]]:
@@ -107,7 +103,6 @@ def _places(there: tuple[str, ...], columns: ColumnsConfig, where: str) -> Place
 
 
 def _usual_column(name: str, there: tuple[str, ...], where: str, known: str) -> str | None:
-    """Return the column that goes by a usual name of `name`, if any."""
     usual = USUAL.get(name, (name,))
     columns = [column for column in usual if column in there]
     if len(columns) > 1:

@@ -22,15 +22,11 @@ LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated pairs.
+    """Generated pairs and their making."""
 
-    pairs: BLiMP's JSON objects by paradigm. unavailable: paradigm -> why it has fewer than LEAST_PAIRS pairs. origin:
-    what score files record of their making (`Source.description`).
-    """
-
-    pairs: dict[str, list[dict[str, Any]]]
-    unavailable: dict[str, str]
-    origin: dict[str, Any]
+    pairs: dict[str, list[dict[str, Any]]]  # BLiMP's JSON objects by paradigm
+    unavailable: dict[str, str]  # paradigm -> why it has fewer than LEAST_PAIRS pairs
+    origin: dict[str, Any]  # what score files record (`Source.description`)
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,6 @@ class Source:
             yield {**pair, "pairID": str(number)}
 
     def _refusal(self, good: str, bad: str) -> str | None:
-        """Return why the vocabulary rules out a pair, None if it does not."""
         if self.vocabulary is None:
             return None
         if unknown := self.vocabulary.unknown_word(good, bad):

@@ -4,9 +4,8 @@
 
 A user's file without any capital letter is matched without regard to case; otherwise "the" is not "The".
 
-The words of samples are counted once and written to such a file, store/vocabularies/<digest>.tsv, whose first line
-names the reference tokenizer that cut them. The digest is over all that the words depend on, so all jobs of a study
-have the same file, in whatever order they run, and `benchmark.vocabulary` can name it.
+Words of samples are counted once, into such a file, store/vocabularies/<digest>.tsv, whose first line names the
+reference tokenizer. The digest is over all that they depend on: the jobs of a study have one file, in any order.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class Vocabulary:
         return sha256_json([self.reference, sorted(self.counts.items()), *([] if self.cased else ["uncased"])])
 
     def _words(self, text: str) -> list[str]:
-        """Return the words of a text as `counts` has them."""
         return [word if self.cased else word.lower() for word in words(text, self.reference)]
 
     def knows(self, form: str) -> bool:
@@ -82,10 +80,7 @@ class Vocabulary:
 
 
 def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> Vocabulary:
-    """Read the words of a file, but for those that occur fewer than `min_count` times.
-
-    Raises InputError, with the line, for a file of another form, ConfigError if no word occurs so often.
-    """
+    """Read a file's words of `min_count`. Raises InputError (with line) for another form, ConfigError without words."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

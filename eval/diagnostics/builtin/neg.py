@@ -43,8 +43,7 @@ class Neg(Diagnostic):
             )
             for polarity in ("affirmative", "negative")
         ]
-        for name, letter in (("natural", "Y"), ("less natural", "N")):
-            parts.append((f"{name} both", margin["group"].eq(letter)))
+        parts += [("natural both", margin["group"].eq("Y")), ("less natural both", margin["group"].eq("N"))]
         return joined(
             accuracy_outcomes(true, true["condition"].map({"simp_affirmative": "simp affirmative"})),
             *(sensitivity_outcomes(margin.loc[rows, "margin"], name) for name, rows in parts),

@@ -48,14 +48,10 @@ class Role(Diagnostic):
                 raise InputError(f"{file}: a pair needs -a and -b with one target, got {got}")
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 7, 8 and 9.
-
-        Bins are quarters of the contexts by the cloze probability of what people expected most.
-        """
+        """Return the outcomes of tables 7, 8 and 9; bins: quarters of contexts by expected words' cloze."""
         expected = cloze[cloze["role"] == "expected"]
         original = expected[expected["condition"] == "original"]
-        contexts = original.drop_duplicates("item")["cloze"]
-        edges = np.percentile(contexts, [25, 50, 75, 100])
+        edges = np.percentile(original.drop_duplicates("item")["cloze"], [25, 50, 75, 100])
         quarter = np.minimum(np.searchsorted(edges, original["cloze"]), 3)
         names = pd.Series([f"cloze ≤ {edges[at]:.2f}" for at in quarter], index=original.index)
         by_cloze = original.assign(quarter=quarter).sort_values("quarter", kind="stable")
@@ -70,7 +66,6 @@ class Role(Diagnostic):
 
 
 def _contexts(row: Row) -> dict[str, str]:
-    """Return the context of each condition. Raises InputError for one of another form."""
     parts = _ROLES.fullmatch(row["context"])
     if parts is None:
         raise InputError(f"{row.where}: context is {row['context']!r}, must end in 'which ... the ... had'")

@@ -12,9 +12,10 @@ from omegaconf import OmegaConf
 
 from analysis.exhibits.figures.curves import perplexity_chart
 from analysis.study.collect import collect
-from eval.sweeps import expected_runs, names_a_run
+from eval.sweeps import names_a_run
 from pairscale.command.compose import compose, composed
 from pairscale.command.errors import FOLDER
+from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import labels
 from train.runs.identity import run_id
