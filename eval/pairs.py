@@ -139,7 +139,7 @@ class PairsWork:
             self.unrecorded.append(use.method)
 
     def _voter_digests(self, use: MethodUse, common: dict[str, Any]) -> dict[str, str]:
-        """Return digests of the scores that a vote counts. Raises RunError where they lack or are of something else."""
+        """Return digests of the scores that a vote counts. Raises RunError if missing, or of another model."""
         advice = f"score all: method=[{','.join([*use.voters, use.method])}]"
         digests = {}
         for voter in use.voters:

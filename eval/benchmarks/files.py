@@ -141,7 +141,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line's number (from 1) and text, unpacked. Raises InputError for what is damaged or not UTF-8."""
+    """Yield each line's number (from 1) and text without its end, unpacked. Raises InputError for unreadable files."""
     with opened(file) as (stream, _):
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             yield number, decoded(line, f"{file}: line {number}")
@@ -172,8 +172,9 @@ def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterat
     A quoted cell may hold ends of lines, read as line feeds. Raises InputError as `text_lines`, and for open quotes.
     """
     lines = (f"{line}\n" for _, line in text_lines(file))
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
+    reader = csv.reader(
+        lines, strict=True, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    )
     while True:
         number = reader.line_num + 1
         try:

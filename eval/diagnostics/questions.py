@@ -39,7 +39,7 @@ class Questions:
 def load_questions(config: DiagnosticConfig) -> Questions:
     """Read the files of the diagnostic that `config` names.
 
-    Raises InputError for what lacks, and (with line) for a wrong row, ConfigError for an unknown diagnostic.
+    Raises InputError for missing files and, with the line, wrong rows, ConfigError for an unknown diagnostic.
     """
     check_choice("benchmark.name", config.name, diagnostics())
     questions = diagnostics()[config.name].questions(config)

@@ -31,7 +31,7 @@ _POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll
 
 @dataclass(frozen=True)
 class ClozeWork:
-    """The answers of one run to a diagnostic; `missing` in its files, `unrecorded`: these are older than settings."""
+    """The answers of one run to a diagnostic; `missing` from its files, `unrecorded`: in files without settings."""
 
     run: RunFolder
     config: EvalConfig

@@ -20,7 +20,7 @@ _GOOD = ("expected", "true")  # roles of the words that a model should predict
 def cloze_tables(
     title: str, benchmark: str, cloze: pd.DataFrame, topk: pd.DataFrame, show: int, width: int = WIDTH
 ) -> Iterator[Table | Text]:
-    """Yield what a terminal of `width` characters shows of one model's files, with the words of `show` items."""
+    """Yield what a terminal of `width` characters shows of one model, with most probable words of `show` items."""
     yield _measures_table(title, benchmark, cloze, width)
     unknown = inexpressible(cloze)
     if len(unknown):

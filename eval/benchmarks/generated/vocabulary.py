@@ -80,7 +80,7 @@ class Vocabulary:
 
 
 def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> Vocabulary:
-    """Read a file's words of `min_count`. Raises InputError (with line) for another form, ConfigError without words."""
+    """Read words that occur `min_count` times. Raises InputError, with line, for bad files, ConfigError if none do."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -48,7 +48,7 @@ class Role(Diagnostic):
                 raise InputError(f"{file}: a pair needs -a and -b with one target, got {got}")
 
     def outcomes(self, cloze: pd.DataFrame) -> pd.DataFrame:
-        """Return the outcomes of tables 7, 8 and 9; bins: quarters of contexts by expected words' cloze."""
+        """Return the outcomes of tables 7, 8 and 9; bins: quarters of the contexts by their highest cloze."""
         expected = cloze[cloze["role"] == "expected"]
         original = expected[expected["condition"] == "original"]
         edges = np.percentile(original.drop_duplicates("item")["cloze"], [25, 50, 75, 100])
