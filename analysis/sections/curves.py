@@ -79,17 +79,15 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
         {"phenomenon": _named(rows), "curve": rows["group"], "people": rows["people"],
          "at the largest size": rows["last_accuracy"], "fit": rows["fit"], "words": words}
     )  # fmt: skip
-    return Exhibit(
-        "people",
-        "Words to reach people",
+    about = (
         "The amount of text at which accuracy would reach that of people if the fitted curve continued, which nothing "
         f"here shows that it does. {intervals} are by Fieller's theorem (for shapes other than a line, by profile "
         "likelihood) and include the sampling error of people's accuracy, whose judgements of one pair are correlated; "
         "they are unbounded where the interval of the slope contains 0. Only shapes that can reach people are used; "
         '"never" means that no curve within the limits reaches them. For shapes other than a line, which AICc chose, '
-        "the limits take the shape as known, and so are too narrow." + (f" People: {people}." if people else ""),
-        table,
+        "the limits take the shape as known, and so are too narrow." + (f" People: {people}." if people else "")
     )
+    return Exhibit("people", "Words to reach people", about, table)
 
 
 def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
@@ -103,19 +101,16 @@ def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
          "difference": rows["difference"], "low": rows["low"], "high": rows["high"], "p": rows["p"],
          "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"]}
     )  # fmt: skip
-    return Exhibit(
-        COMPARISONS,
-        "Slopes compared",
+    cells = dict.fromkeys(("difference", "low", "high"), number)
+    charts = {"slopes": partial(difference_chart, rows.assign(pair=pair))}
+    about = (
         "Differences between the slopes (accuracy per doubling) of every two curves or, where studies are compared, of "
         f"every two curves of different studies, over the sizes that both have, with {intervals} for these pairs. p "
         "(Holm): corrected for all comparisons of phenomena and of the whole on this benchmark; filled marks: below "
         f"{ALPHA}. p (equivalence): that the slopes differ by at most {rows['margin'].iloc[0]:g} per doubling, "
-        "corrected alike.",
-        table,
-        cells=dict.fromkeys(("difference", "low", "high"), number),
-        charts={"slopes": partial(difference_chart, rows.assign(pair=pair))},
-        folded=True,
+        "corrected alike."
     )
+    return Exhibit(COMPARISONS, "Slopes compared", about, table, cells=cells, charts=charts, folded=True)
 
 
 def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
@@ -146,16 +141,13 @@ def _shapes(rows: pd.DataFrame) -> Exhibit | None:
     shapes = [shape for shape in dict.fromkeys(rows["shape"]) if shape in wide]
     table = pd.DataFrame({"phenomenon": _named(wide), "curve": wide["group"], **{s: wide[s] for s in shapes}})
     table["preferred"] = best.reindex(pd.MultiIndex.from_frame(wide[keys])).to_numpy()
-    return Exhibit(
-        "shapes",
-        "Lines and other shapes",
+    about = (
         "AICc of each shape, above that of the best: a difference of up to 2 is negligible, one of 10 or more all but "
         "rules the shape out (Burnham and Anderson 2002, section 2.6). Sizes weigh equally, however many runs each "
         "has. Chance and ceiling of a sigmoid are free, or fixed at .5 and at 1 or people's accuracy. A dash: the fit "
-        "did not converge.",
-        table,
-        cells=dict.fromkeys(shapes, decimal_text),
+        "did not converge."
     )
+    return Exhibit("shapes", "Lines and other shapes", about, table, cells=dict.fromkeys(shapes, decimal_text))
 
 
 def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit:
@@ -164,18 +156,15 @@ def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit:
          "low": rows["low"], "high": rows["high"], "paradigms": rows["paradigms"], "interval over": rows["over"],
          "note": rows["note"]}
     )  # fmt: skip
-    return Exhibit(
-        "logits",
-        "Slopes in log-odds",
+    cells = {"interval over": _or_dash, **dict.fromkeys(("log-odds per doubling", "low", "high"), signed_text)}
+    about = (
         "Logistic regression of the correct pairs of each run and paradigm on log2 of the words, with an intercept per "
         "paradigm (statsmodels). Unlike accuracy, log-odds have room near the ceiling. Runs weigh equally, so that, "
         f"unlike in the curves, a size with more runs weighs more. {intervals} are by leaving out runs and paradigms "
         "in turn. Paradigms are random here: the intervals are for new paradigms of the same phenomenon, and so wider "
-        "than those of the curves, whose paradigms are fixed.",
-        table,
-        cells={"interval over": _or_dash, **dict.fromkeys(("log-odds per doubling", "low", "high"), signed_text)},
-        folded=True,
+        "than those of the curves, whose paradigms are fixed."
     )
+    return Exhibit("logits", "Slopes in log-odds", about, table, cells=cells, folded=True)
 
 
 def _or_dash(value: object) -> str:
@@ -225,15 +214,12 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
     rows = pd.concat(parts, ignore_index=True).drop_duplicates()
     rows = rows[rows["level"] == "overall"].reset_index(drop=True)
     error = float(rows["standard_error"].max())
-    return Exhibit(
-        "coverage",
-        "Coverage of the intervals",
+    table = rows[["design", "quantity", "question", "interval", "covered"]]
+    about = (
         f"Share of {rows['studies'].min():,} simulated studies per design (standard error at most {error:.1%}) whose "
         "95% interval contained the truth, overall, for designs with as many runs at each size, and the same interval, "
         "as here. A design is named by the spread between runs over sizes, and by whether accuracies lie on a line; on "
         "a bent curve, limits by HC2 and HC3 are too wide, as they include the distance from a line. Lack of fit: "
-        "share of lines not rejected; onset: share of onsets no smaller than the true one.",
-        rows[["design", "quantity", "question", "interval", "covered"]],
-        cells={"covered": per_cent_text},
-        folded=True,
+        "share of lines not rejected; onset: share of onsets no smaller than the true one."
     )
+    return Exhibit("coverage", "Coverage of the intervals", about, table, cells={"covered": per_cent_text}, folded=True)

@@ -161,14 +161,12 @@ def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) ->
     paper = _PAPER[answers.benchmark]
     rows = pd.concat([ours, theirs])
     columns = {name: heading for name, heading in paper.conditions.items() if name in set(ours["name"])}
-    return Exhibit(
-        "prediction",
-        "Word prediction",
+    table = pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT])
+    about = (
         "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
-        f"{paper.prediction}). {paper.conditions_text} {_AT}.",
-        pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]),
-        cells={"first": count},
+        f"{paper.prediction}). {paper.conditions_text} {_AT}."
     )
+    return Exhibit("prediction", "Word prediction", about, table, cells={"first": count})
 
 
 def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
@@ -179,14 +177,12 @@ def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> E
         return None
     columns = {name: name.removeprefix("cloze ") for name in bins}
     sizes = ", ".join(f"{ours.loc[ours['name'] == name, 'items'].iloc[0]:.0f}" for name in bins)
-    return Exhibit(
-        "cloze",
-        "By agreement among people",
+    table = pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT])
+    about = (
         "The same in unchanged contexts, in quarters by the cloze probability of the word that people expected most "
-        f"(Ettinger 2020, table 8): {sizes} contexts.",
-        pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT]),
-        cells={"first": count},
+        f"(Ettinger 2020, table 8): {sizes} contexts."
     )
+    return Exhibit("cloze", "By agreement among people", about, table, cells={"first": count})
 
 
 def _sensitivity(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
@@ -213,15 +209,13 @@ def _sensitivity(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -
     shown = shown.sort_values("measure", key=lambda text: text.map(order), kind="stable")
     text = " People: by their cloze probabilities." if len(people) else ""
     paper = _PAPER[answers.benchmark]
-    return Exhibit(
-        "sensitivity",
-        "Sensitivity",
+    charts = {"models": partial(beside_chart, shown)}
+    about = (
         f"{paper.sensitivity_text}, and by a probability of more than {THRESHOLD} (Ettinger 2020, "
         f"{paper.sensitivity}); a tie is no preference. {_AT}.{text} Lines: Wilson's 95% intervals over new items of "
-        "this kind.",
-        pd.DataFrame(table),
-        charts={"models": partial(beside_chart, shown)},
+        "this kind."
     )
+    return Exhibit("sensitivity", "Sensitivity", about, pd.DataFrame(table), charts=charts)
 
 
 def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
@@ -235,14 +229,11 @@ def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
         for model in _models(ours)
         for name in names
     ]  # fmt: skip
-    return Exhibit(
-        "constraint",
-        "By constraint",
+    about = (
         "The same in unchanged contexts that constrain expectations strongly and weakly (Federmeier and Kutas 1999, as "
-        "marked in the files). The paper has both together only.",
-        pd.DataFrame(table),
-        cells={"items": count},
+        "marked in the files). The paper has both together only."
     )
+    return Exhibit("constraint", "By constraint", about, pd.DataFrame(table), cells={"items": count})
 
 
 def _spelled(name: str) -> str:
@@ -310,16 +301,12 @@ def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confid
         tables.append(rows.assign(measure=heading))
     table = pd.concat(tables)[["measure", "group", "size", "runs", "accuracy", "low", "high"]]
     table = table.rename(columns={"group": "curve", "accuracy": "share"})
-    return Exhibit(
-        "sizes",
-        "By training text",
+    about = (
         f"Means over the runs of a size; bands: {confidence:.0%} Wilson limits of the spread over runs, for these "
         "items (with two runs at a size, the spread of all sizes, or its own where that is larger). No line is fitted: "
-        "there are too few items. Level lines: chance, and the paper's models.",
-        table,
-        charts=charts,
-        folded=True,
+        "there are too few items. Level lines: chance, and the paper's models."
     )
+    return Exhibit("sizes", "By training text", about, table, charts=charts, folded=True)
 
 
 def _words_table(answers: Diagnosed) -> pd.DataFrame:
@@ -345,13 +332,11 @@ def _top_words(answers: Diagnosed) -> Exhibit | None:
     if table.empty:
         return None
     table = table.drop(columns=["condition", "ending"]).assign(context=table["context"].str.rstrip() + " ____")
-    return Exhibit(
-        "top-words",
-        "Most probable words",
+    about = (
         f"The most probable whole words in contexts that the paper prints ({_PAPER[answers.benchmark].top}), ours from "
-        "one run of each curve at its largest size; fitting: expected by people, or true.",
-        table,
+        "one run of each curve at its largest size; fitting: expected by people, or true."
     )
+    return Exhibit("top-words", "Most probable words", about, table)
 
 
 def _all_words(answers: Diagnosed) -> Exhibit:
@@ -359,13 +344,8 @@ def _all_words(answers: Diagnosed) -> Exhibit:
     table = table.assign(
         condition=table["condition"].str.replace("_", " "), context=table["context"].str.rstrip() + " ____"
     )
-    return Exhibit(
-        "words",
-        "All contexts",
-        "The same in every context that is not drawn at random, from one run of each curve.",
-        table,
-        folded=True,
-    )
+    about = "The same in every context that is not drawn at random, from one run of each curve."
+    return Exhibit("words", "All contexts", about, table, folded=True)
 
 
 def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
@@ -380,13 +360,10 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
         **{model: model for model in wide.columns[2:]},
     }  # fmt: skip
     table = rows[list(columns)].rename(columns=columns)
-    return Exhibit(
-        "measures",
-        "All measures",
+    cells = dict.fromkeys(("runs", "items", "ties", "not expressible"), mean_count_text)
+    about = (
         "Means over the runs of a size. low, high: over new runs, for these items, at least as wide as Wilson's of as "
         "many independent answers; (items): Wilson's 95% intervals over new items, at the mean over runs. Not "
-        "expressible: items with a word that the model cannot express, which counts as wrong.",
-        table,
-        cells=dict.fromkeys(("runs", "items", "ties", "not expressible"), mean_count_text),
-        folded=True,
+        "expressible: items with a word that the model cannot express, which counts as wrong."
     )
+    return Exhibit("measures", "All measures", about, table, cells=cells, folded=True)

@@ -47,14 +47,11 @@ def _disagreement(judged: Judgements) -> Exhibit | None:
     wide = rows.pivot_table(index=["level", "name", "group"], columns="size", values="disagreement", sort=False)
     wide = wide.reindex(columns=sizes).reset_index()
     table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
-    return Exhibit(
-        "disagreement",
-        "Disagreement between seeds",
+    about = (
         "Share of pairs that two runs of a size, which differ only in the seed, judge differently; two that guess "
-        "disagree on half of them.",
-        table,
-        folded=True,
+        "disagree on half of them."
     )
+    return Exhibit("disagreement", "Disagreement between seeds", about, table, folded=True)
 
 
 def _learned(judged: Judgements) -> Exhibit | None:
@@ -66,14 +63,11 @@ def _learned(judged: Judgements) -> Exhibit | None:
     most = most.sort_values(["group", "changed"], ascending=[True, False], kind="stable")
     columns = {"group": "curve", "paradigm": "paradigm", "smallest": "from", "largest": "to", "learned": "learned",
                "lost": "lost"}  # fmt: skip
-    return Exhibit(
-        "learned",
-        "Pairs learned and lost",
+    about = (
         "Share of a paradigm's pairs that most runs judge wrongly at the smallest size and correctly at the largest, "
-        f"and the reverse, in the {MOST} paradigms of each curve in which most pairs change.",
-        most[list(columns)].rename(columns=columns),
-        folded=True,
+        f"and the reverse, in the {MOST} paradigms of each curve in which most pairs change."
     )
+    return Exhibit("learned", "Pairs learned and lost", about, most[list(columns)].rename(columns=columns), folded=True)
 
 
 def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
@@ -90,17 +84,14 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
          "bad": flips["bad"], "flips": flips["flips"], **of_sizes, "split": flips["split"],
          "phenomenon": flips["phenomenon"]}
     )  # fmt: skip
-    return Exhibit(
-        "flips",
-        "Pairs that flip",
+    about = (
         "For each paradigm and curve, the pair whose judgement changes most often from one size to the next (flips: of "
         "the majority of runs, where there is one) and, of these, that on which the runs of a size disagree most "
         "(split: 0 where they agree, 1 where they are halved, mean over sizes). At a size: share of its runs that "
-        "judge the pair correctly.",
-        table,
-        cells={"pair": str, "flips": count},
-        folded=True,
-        filtered=True,
+        "judge the pair correctly."
+    )
+    return Exhibit(
+        "flips", "Pairs that flip", about, table, cells={"pair": str, "flips": count}, folded=True, filtered=True
     )
 
 
@@ -109,16 +100,13 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
     hardest = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
     hardest = hardest.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
     columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]
-    return Exhibit(
-        "hardest",
-        "The hardest pairs",
+    table = hardest[columns].rename(columns={"pair_id": "pair"})
+    cells = {"pair": str, "margin": signed_text}
+    about = (
         "The pairs of each paradigm that the runs at the largest sizes get wrong most often and, of these, by the "
-        "widest margin (difference of scores in standard deviations of a run's differences, mean over runs).",
-        hardest[columns].rename(columns={"pair_id": "pair"}),
-        cells={"pair": str, "margin": signed_text},
-        folded=True,
-        filtered=True,
+        "widest margin (difference of scores in standard deviations of a run's differences, mean over runs)."
     )
+    return Exhibit("hardest", "The hardest pairs", about, table, cells=cells, folded=True, filtered=True)
 
 
 def _one_run(files: pd.DataFrame) -> pd.DataFrame:
@@ -137,17 +125,14 @@ def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
     if not rows:
         return None
     table = pd.concat(rows, ignore_index=True)[["phenomenon", "curve", "differing", "after"]]
-    return Exhibit(
-        "where",
-        "Where in the sentence",
+    cells = {"differing": signed_text, "after": signed_text}
+    about = (
         "Mean difference between the two sentences' log-probabilities (nats, above 0: the good one is likelier), split "
         "into the words that differ and the words after them, which both share; for pairs with saved tokens, one run "
         "of each curve. What follows can overturn the judgement on the critical words (Warstadt et al. 2020, section "
-        "6.4).",
-        table,
-        cells={"differing": signed_text, "after": signed_text},
-        folded=True,
+        "6.4)."
     )
+    return Exhibit("where", "Where in the sentence", about, table, cells=cells, folded=True)
 
 
 def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
@@ -163,16 +148,12 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
             rows.append({**named, **shown, "phenomenon": phenomena[entry["paradigm"]]})
     if not rows:
         return None
-    return Exhibit(
-        "errors",
-        "A sample of errors",
+    table = pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable")
+    about = (
         f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn at random from a fixed seed, one run of each "
-        "curve, with the log-probability of each token (nats) behind it; [ ] marks the words that differ.",
-        pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable"),
-        cells={"pair": str},
-        folded=True,
-        filtered=True,
+        "curve, with the log-probability of each token (nats) behind it; [ ] marks the words that differ."
     )
+    return Exhibit("errors", "A sample of errors", about, table, cells={"pair": str}, folded=True, filtered=True)
 
 
 def _tokens(tokens: list[dict[str, Any]]) -> str:

@@ -95,14 +95,12 @@ def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: st
          "new pairs too": list(map(limits, rows["low_new_pairs"], rows["high_new_pairs"]))}
     )  # fmt: skip
     signed = (f"slope, {first}", f"slope, {second}", "difference")
-    return Exhibit(
-        f"{name}-slopes",
-        "Slopes on both sets",
+    cells = dict.fromkeys(signed, partial(slope_text, digits=digits))
+    about = (
         "Accuracy: mean over all runs; slope: accuracy per doubling of the text; difference: the second slope minus "
-        "the first, with its interval paired by run, and with both sets of pairs drawn anew.",
-        table,
-        cells=dict.fromkeys(signed, partial(slope_text, digits=digits)),
+        "the first, with its interval paired by run, and with both sets of pairs drawn anew."
     )
+    return Exhibit(f"{name}-slopes", "Slopes on both sets", about, table, cells=cells)
 
 
 def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
@@ -118,13 +116,11 @@ def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
          "share of vocabulary": rows["share"].where(rows["bounded"]), interval: limits}
     )  # fmt: skip
     signed = ("slope, any words", "slope, known words")
-    return Exhibit(
-        f"{name}-share",
-        "Share of vocabulary in the early slope",
+    cells = {**dict.fromkeys(signed, slope_text), "share of vocabulary": partial(per_cent_text, digits=0)}
+    about = (
         "Over the smaller half of the sizes: the share of the slope on pairs of any words that disappears on pairs of "
         "words that every sample holds (one minus the ratio of the slopes; below 0 where known words give the steeper "
         "slope). Intervals: Fieller's theorem, paired by run; no share where the slope on any words is not "
-        "distinguishable from 0.",
-        table,
-        cells={**dict.fromkeys(signed, slope_text), "share of vocabulary": partial(per_cent_text, digits=0)},
+        "distinguishable from 0."
     )
+    return Exhibit(f"{name}-share", "Share of vocabulary in the early slope", about, table, cells=cells)

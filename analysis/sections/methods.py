@@ -117,18 +117,16 @@ def _methods(
     table = rows[list(columns)].rename(columns=columns).dropna(axis="columns", how="all")
     if (accuracies["repeats"] == 1).all():
         table = table.drop(columns=["best", "template"], errors="ignore")
-    return Exhibit(
-        "methods",
-        "Judgement methods",
+    cells = {"tied": per_cent_text, **dict.fromkeys(("r with length", "r low", "r high"), signed_text)}
+    charts = {"accuracy": partial(method_chart, rows)}
+    about = (
         "Overall accuracy by method, means over runs, with 95% intervals for new runs and new pairs of the same "
         "paradigms (of a single run, over pairs; none where runs share their text). ±: standard deviation over "
         "templates or trials; best: the template with the highest accuracy (Ide et al. 2024, tables 3, 9 and 10). r "
         "with length: point-biserial correlation between a correct judgement and the tokens of the good sentence minus "
-        "those of the bad one (table 4), with its 95% interval over pairs.",
-        table,
-        cells={"tied": per_cent_text, **dict.fromkeys(("r with length", "r low", "r high"), signed_text)},
-        charts={"accuracy": partial(method_chart, rows)},
+        "those of the bad one (table 4), with its 95% interval over pairs."
     )
+    return Exhibit("methods", "Judgement methods", about, table, cells=cells, charts=charts)
 
 
 def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) -> Exhibit | None:
@@ -139,16 +137,14 @@ def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) ->
     columns = {"methods": "methods", "group": "curve", "paradigms": "paradigms", "runs": "runs",
                "difference": "difference", "low": "low", "high": "high", "p": "p", "p_holm": "p (Holm)",
                "over": "interval over"}  # fmt: skip
-    return Exhibit(
-        "methods-compared",
-        "Methods compared",
+    table = named[list(columns)].rename(columns=columns)
+    cells = dict.fromkeys(("difference", "low", "high"), signed_text)
+    about = (
         "Overall accuracy by one method minus that by another, on the paradigms that both judge, paired by pair and "
         "run, with 95% intervals and Student's t for new runs and new pairs of the same paradigms (of a single run, "
-        f"over pairs). p (Holm): corrected for all {len(rows)} comparisons of methods here.",
-        named[list(columns)].rename(columns=columns),
-        cells=dict.fromkeys(("difference", "low", "high"), signed_text),
-        folded=True,
+        f"over pairs). p (Holm): corrected for all {len(rows)} comparisons of methods here."
     )
+    return Exhibit("methods-compared", "Methods compared", about, table, cells=cells, folded=True)
 
 
 def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
@@ -159,13 +155,9 @@ def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
     accuracies = accuracies.assign(group=accuracies["run"].map(runs["group"]), size=accuracies["run"].map(runs["size"]))
     wide = accuracies.pivot_table(index=["method", "group"], columns="size", values="accuracy", sort=False)
     wide = wide.reindex(columns=sizes).reset_index()
-    return Exhibit(
-        "methods-by-size",
-        "Methods by size",
-        "Overall accuracy by method and size, means over runs.",
-        pd.DataFrame({"method": wide["method"], "curve": wide["group"], **{size: wide[size] for size in sizes}}),
-        folded=True,
-    )
+    table = pd.DataFrame({"method": wide["method"], "curve": wide["group"], **{size: wide[size] for size in sizes}})
+    about = "Overall accuracy by method and size, means over runs."
+    return Exhibit("methods-by-size", "Methods by size", about, table, folded=True)
 
 
 def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -177,18 +169,16 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     if not parts:
         return None
     rows = pd.concat([rows.assign(curve=group) for group, rows in parts.items()], ignore_index=True)
-    return Exhibit(
-        "lengths",
-        "Unequal lengths",
+    table = rows[["curve", "method", "difference", "judgements", "accuracy", "low", "high"]]
+    cells = {"difference": difference_text}
+    charts = {
+        f"curve-{number}": partial(length_chart, parts[group], heading=group) for number, group in enumerate(parts)
+    }
+    about = (
         "Accuracy by the tokens of the good sentence minus those of the bad one: a level line is a method without bias "
-        "towards longer or shorter sentences (Ide et al. 2024, figure 2). Bands: 95% intervals over pairs.",
-        rows[["curve", "method", "difference", "judgements", "accuracy", "low", "high"]],
-        cells={"difference": difference_text},
-        charts={
-            f"curve-{number}": partial(length_chart, parts[group], heading=group) for number, group in enumerate(parts)
-        },
-        folded=True,
+        "towards longer or shorter sentences (Ide et al. 2024, figure 2). Bands: 95% intervals over pairs."
     )
+    return Exhibit("lengths", "Unequal lengths", about, table, cells=cells, charts=charts, folded=True)
 
 
 def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -207,16 +197,14 @@ def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None
     if not rows:
         return None
     drawn = pd.concat(points, ignore_index=True)
-    return Exhibit(
-        "method-differences",
-        "Where methods differ",
+    cells = dict.fromkeys(("r", "low", "high"), signed_text)
+    charts = {str(name): partial(difference_chart, drawn, str(name)) for name in drawn["method"].unique()}
+    about = (
         "Accuracy of a method minus that of in_template_lp, against the tokens of the good sentences minus those of "
         "the bad ones, a point per paradigm, and their correlation with 95% intervals over paradigms (Ide et al. 2024, "
-        "figure 6).",
-        pd.DataFrame(rows),
-        cells=dict.fromkeys(("r", "low", "high"), signed_text),
-        charts={str(name): partial(difference_chart, drawn, str(name)) for name in drawn["method"].unique()},
+        "figure 6)."
     )
+    return Exhibit("method-differences", "Where methods differ", about, pd.DataFrame(rows), cells=cells, charts=charts)
 
 
 def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -232,13 +220,11 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     table = pd.DataFrame(
         {"method": wide["method"], "curve": wide["group"], "word-shuffling": wide[True], "others": wide[False]}
     )
-    return Exhibit(
-        "shuffled",
-        "Word-shuffling paradigms",
+    about = (
         f"Accuracy on {plural(int(shuffled.sum()), 'paradigm')} whose two sentences are the same words in another "
-        f"order, and on {plural(int((~shuffled).sum()), 'other')} (Ide et al. 2024, section 6).",
-        table,
+        f"order, and on {plural(int((~shuffled).sum()), 'other')} (Ide et al. 2024, section 6)."
     )
+    return Exhibit("shuffled", "Word-shuffling paradigms", about, table)
 
 
 def attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -275,15 +261,13 @@ def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     columns = {"method": "method", "name": "phenomenon", "group": "curve", "paradigms": "paradigms",
                "accuracy": "accuracy", "full": "full sentence"}  # fmt: skip
     named = rows.assign(name=rows["name"].map(title))
-    return Exhibit(
-        "prefixes",
-        "Full sentences and prefixes",
+    table = named[list(columns)].rename(columns=columns)
+    charts = {str(name): partial(prefix_chart, named, str(name)) for name in named["method"].unique()}
+    about = (
         "Accuracy when only the critical words are judged, after one prefix or two, beside that of full sentences on "
-        "the same paradigms (Warstadt et al. 2020, section 6.4 and figure 6).",
-        named[list(columns)].rename(columns=columns),
-        charts={str(name): partial(prefix_chart, named, str(name)) for name in named["method"].unique()},
-        folded=True,
+        "the same paradigms (Warstadt et al. 2020, section 6.4 and figure 6)."
     )
+    return Exhibit("prefixes", "Full sentences and prefixes", about, table, charts=charts, folded=True)
 
 
 def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:

@@ -111,16 +111,13 @@ def _slopes(rows: pd.DataFrame) -> Exhibit:
          "high": rows["high"], "without <unk>": rows["slope_free"], "from": rows["low_free"], "to": rows["high_free"],
          "pairs left": left + " of " + rows["n_pairs"].map("{:,.0f}".format)}
     )  # fmt: skip
-    return Exhibit(
-        "without-unk",
-        "Slopes without unknown words",
+    cells = dict.fromkeys(("slope", "low", "high", "without <unk>", "from", "to"), slope_text)
+    charts = {"slopes": partial(slopes_chart, rows)}
+    about = (
         "Accuracy gained per doubling of the text, with intervals: on all pairs (filled marks), and on those without "
-        "<unk> in any of the runs compared (hollow marks).",
-        table,
-        cells=dict.fromkeys(("slope", "low", "high", "without <unk>", "from", "to"), slope_text),
-        charts={"slopes": partial(slopes_chart, rows)},
-        folded=True,
+        "<unk> in any of the runs compared (hollow marks)."
     )
+    return Exhibit("without-unk", "Slopes without unknown words", about, table, cells=cells, charts=charts, folded=True)
 
 
 def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
