@@ -22,9 +22,9 @@ _UNITS = {"char": "characters", "jieba": "words", "word": "words"}  # of tokeniz
 
 
 def study_exhibits(judged: Judgements, curves: Curves, published: pd.DataFrame, people: str = "") -> list[Exhibit]:
-    """Return the exhibits of one benchmark of a study; `published`: its eval.published accuracies, maybe empty.
+    """Return the exhibits of one benchmark of a study.
 
-    `people`: who the people among them are, unless they are the published ones.
+    `published`: of eval.published, maybe empty; `people`: who the people among them are, unless the published ones.
     """
     match judged.label.partition("+")[0]:
         case "blimp":

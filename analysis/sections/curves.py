@@ -1,7 +1,4 @@
-"""Exhibits of curves beyond their slopes: words to reach people, slopes compared, shapes, log-odds, context, coverage.
-
-Each appears where its table (analysis.exhibits.tables.curves) has rows.
-"""
+"""Exhibits of curves beyond their slopes, each where its table (analysis.exhibits.tables.curves) has rows."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pandas as pd
 
 from analysis.curves.coverage import coverage_for
 from analysis.curves.p_values import ALPHA
-from analysis.exhibits.exhibit import Exhibit, existing
+from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import SIGNED_LABEL, Chart
@@ -52,10 +49,7 @@ def coverage(section: Section, report: Report) -> list[Exhibit | None]:
 
 
 def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
-    """Return the exhibits of one benchmark's `curve_tables`.
-
-    `confidence`: of the intervals in `tables`; `people`: who they are, unless they are the published ones.
-    """
+    """Return the exhibits of `curve_tables`, of this confidence; `people`: who they are, unless the published ones."""
     intervals = f"{confidence:.0%} intervals"
     makers: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
         "words-to-people": partial(_people, intervals=intervals, people=people),
@@ -156,7 +150,8 @@ def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit:
          "low": rows["low"], "high": rows["high"], "paradigms": rows["paradigms"], "interval over": rows["over"],
          "note": rows["note"]}
     )  # fmt: skip
-    cells = {"interval over": _or_dash, **dict.fromkeys(("log-odds per doubling", "low", "high"), signed_text)}
+    cells: dict[str, Cell] = dict.fromkeys(("log-odds per doubling", "low", "high"), signed_text)
+    cells["interval over"] = _or_dash
     about = (
         "Logistic regression of the correct pairs of each run and paradigm on log2 of the words, with an intercept per "
         "paradigm (statsmodels). Unlike accuracy, log-odds have room near the ceiling. Runs weigh equally, so that, "
@@ -177,22 +172,18 @@ def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
     of_all, by_size = rows[rows["size"] == "all"], rows[rows["size"] != "all"]
     about = f"Accuracy of the same runs without a context and with that of {label}, paired"
     cells = dict.fromkeys(("difference", "low", "high"), slope_text)
-    together = Exhibit(
-        "context",
-        "Context before a sentence",
+    of_phenomena = (
         f"{about}. Without one, a model with a memory starts from an empty memory, a state that is rare in training. "
-        "Runs of all sizes together.",
-        _changes(of_all, {"phenomenon": _named(of_all), "curve": of_all["group"]}),
-        cells=cells,
+        "Runs of all sizes together."
     )
-    at_sizes = Exhibit(
-        "context-by-size",
-        "Context before a sentence, by size",
-        f"{about}: the whole benchmark at each size. Intervals are over the runs of a size; one run has none.",
-        _changes(by_size, {"curve": by_size["group"], "size": by_size["size"], "runs": by_size["runs"]}),
-        cells=cells,
-    )
-    return [together, at_sizes] if by_size["size"].nunique() > 1 else [together]
+    table = _changes(of_all, {"phenomenon": _named(of_all), "curve": of_all["group"]})
+    together = Exhibit("context", "Context before a sentence", of_phenomena, table, cells=cells)
+    if by_size["size"].nunique() < 2:
+        return [together]
+    at_sizes = f"{about}: the whole benchmark at each size. Intervals are over the runs of a size; one run has none."
+    table = _changes(by_size, {"curve": by_size["group"], "size": by_size["size"], "runs": by_size["runs"]})
+    heading = "Context before a sentence, by size"
+    return [together, Exhibit("context-by-size", heading, at_sizes, table, cells=cells)]
 
 
 def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame:

@@ -170,7 +170,6 @@ def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) ->
 
 
 def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
-    """Return table 8."""
     rows = pd.concat([ours, theirs])
     bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
     if not bins:
@@ -242,7 +241,9 @@ def _spelled(name: str) -> str:
 
 
 def _probabilities(answers: Diagnosed) -> Exhibit:
-    largest = _at_largest_runs(answers)
+    runs = answers.runs
+    words = runs["sample_words"]
+    largest = runs[(words == words.groupby(runs["group"]).transform("max")) | words.isna()]
     rows = answers.probabilities[answers.probabilities["run"].isin(largest.index)]
     rows = rows.assign(model=rows["run"].map(largest["group"]))
     names = list(dict.fromkeys(rows["name"]))
@@ -264,19 +265,9 @@ def _probabilities(answers: Diagnosed) -> Exhibit:
             " People: mean cloze probabilities of the same words, from the diagnostic's files; the paper states "
             f"a difference of {probability_text(stated['difference'])} (section 5.2). They are {_NOTE_9}."
         )
-    return Exhibit(
-        "probabilities",
-        "Probabilities of the words",
-        f"Mean probability of good and bad words in unchanged contexts, of words that the model can express.{about}",
-        table,
-        cells=dict.fromkeys([*names, "difference"], probability_text),
-    )
-
-
-def _at_largest_runs(answers: Diagnosed) -> pd.DataFrame:
-    runs = answers.runs
-    largest = runs.groupby("group")["sample_words"].transform("max")
-    return runs[(runs["sample_words"] == largest) | runs["sample_words"].isna()]
+    about = f"Mean probability of good and bad words in unchanged contexts, of words that the model can express.{about}"
+    cells = dict.fromkeys([*names, "difference"], probability_text)
+    return Exhibit("probabilities", "Probabilities of the words", about, table, cells=cells)
 
 
 def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confidence: float) -> Exhibit | None:
@@ -349,7 +340,6 @@ def _all_words(answers: Diagnosed) -> Exhibit:
 
 
 def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
-    """Return every measure of every size, with both intervals."""
     wide = theirs.pivot(index=KEYS, columns="model", values="accuracy").rename_axis(None, axis=1).reset_index()
     rows = means.merge(wide, on=KEYS, how="left")
     rows["name"] = rows["name"].map(_spelled)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.exhibit import Exhibit, existing
+from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.tables.text import count, signed_text
 from analysis.measures.items import (
     PARTS,
@@ -101,7 +101,7 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
     hardest = hardest.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
     columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]
     table = hardest[columns].rename(columns={"pair_id": "pair"})
-    cells = {"pair": str, "margin": signed_text}
+    cells: dict[str, Cell] = {"pair": str, "margin": signed_text}
     about = (
         "The pairs of each paradigm that the runs at the largest sizes get wrong most often and, of these, by the "
         "widest margin (difference of scores in standard deviations of a run's differences, mean over runs)."

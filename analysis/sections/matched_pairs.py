@@ -21,7 +21,7 @@ from analysis.curves.matched_pairs import (
     slopes_of_both,
     vocabulary_share,
 )
-from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.exhibit import Cell, Exhibit
 from analysis.exhibits.figures.curves import curves_together
 from analysis.exhibits.figures.style import OF_PAIRS
 from analysis.exhibits.sentences.curves import plural
@@ -116,7 +116,8 @@ def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
          "share of vocabulary": rows["share"].where(rows["bounded"]), interval: limits}
     )  # fmt: skip
     signed = ("slope, any words", "slope, known words")
-    cells = {**dict.fromkeys(signed, slope_text), "share of vocabulary": partial(per_cent_text, digits=0)}
+    cells: dict[str, Cell] = dict.fromkeys(signed, slope_text)
+    cells["share of vocabulary"] = partial(per_cent_text, digits=0)
     about = (
         "Over the smaller half of the sizes: the share of the slope on pairs of any words that disappears on pairs of "
         "words that every sample holds (one minus the ratio of the slopes; below 0 where known words give the steeper "

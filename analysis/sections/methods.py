@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 
 from analysis.curves.designs import design_of
-from analysis.exhibits.exhibit import Exhibit, existing
+from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart
 from analysis.exhibits.figures.methods import (
     difference_chart,
@@ -88,7 +88,6 @@ def _overlaps(runs: pd.DataFrame) -> pd.Series:
 
 
 def _over_runs(rows: pd.DataFrame, groups: pd.Series, by: list[str]) -> pd.DataFrame:
-    """Average over the runs of a group."""
     grouped = rows.assign(group=rows["run"].map(groups)).groupby(["group", *by], as_index=False, sort=False)
     return grouped.mean(numeric_only=True)
 
@@ -117,7 +116,7 @@ def _methods(
     table = rows[list(columns)].rename(columns=columns).dropna(axis="columns", how="all")
     if (accuracies["repeats"] == 1).all():
         table = table.drop(columns=["best", "template"], errors="ignore")
-    cells = {"tied": per_cent_text, **dict.fromkeys(("r with length", "r low", "r high"), signed_text)}
+    cells: dict[str, Cell] = {"tied": per_cent_text, **dict.fromkeys(("r with length", "r low", "r high"), signed_text)}
     charts = {"accuracy": partial(method_chart, rows)}
     about = (
         "Overall accuracy by method, means over runs, with 95% intervals for new runs and new pairs of the same "
@@ -171,9 +170,7 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     rows = pd.concat([rows.assign(curve=group) for group, rows in parts.items()], ignore_index=True)
     table = rows[["curve", "method", "difference", "judgements", "accuracy", "low", "high"]]
     cells = {"difference": difference_text}
-    charts = {
-        f"curve-{number}": partial(length_chart, parts[group], heading=group) for number, group in enumerate(parts)
-    }
+    charts = {f"curve-{i}": partial(length_chart, parts[group], heading=group) for i, group in enumerate(parts)}
     about = (
         "Accuracy by the tokens of the good sentence minus those of the bad one: a level line is a method without bias "
         "towards longer or shorter sentences (Ide et al. 2024, figure 2). Bands: 95% intervals over pairs."
@@ -211,9 +208,8 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     shuffled = shuffled_paradigms(items)
     if not shuffled.any() or shuffled.all():
         return None
-    known = by_paradigm.assign(
-        accuracy=by_paradigm["right"] / by_paradigm["pairs"], shuffled=by_paradigm["paradigm"].map(shuffled)
-    )
+    known = by_paradigm.assign(shuffled=by_paradigm["paradigm"].map(shuffled))
+    known["accuracy"] = known["right"] / known["pairs"]
     means = _over_runs(known, groups, ["method", "shuffled"])
     wide = means.pivot_table(index=["method", "group"], columns="shuffled", values="accuracy", sort=False)
     wide = wide.dropna().reset_index()
@@ -236,20 +232,17 @@ def attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     table = rows.pivot(index=["method", "group"], columns="condition", values="accuracy")[conditions]
     table = table.reindex(rows.set_index(["method", "group"]).index.drop_duplicates()).rename_axis(None, axis=1)
     loss = (table[conditions[0]] - table[conditions[1:]].mean(axis=1)).to_numpy()
+    table = table.reset_index().rename(columns={"group": "curve"}).assign(loss=loss)
     drawn, domain = rows.rename(columns={"group": "model"}), (axis_start(rows["accuracy"]), 1.0)
-    return Exhibit(
-        "attractor-methods",
-        "Attractors under each method",
+    draw = partial(condition_chart, domain=domain)
+    charts = {str(name): partial(draw, of, heading=str(name)) for name, of in drawn.groupby("method", sort=False)}
+    about = (
         "Subject-verb agreement without an attractor, with a relational noun, and with one in a relative clause, by "
         "method (Ide et al. 2024, figure 4): of its best template or trial where it has several, means over runs; "
-        "loss: the first minus the mean of the last two.",
-        table.reset_index().rename(columns={"group": "curve"}).assign(loss=loss),
-        cells={"loss": signed_text},
-        charts={
-            str(name): partial(condition_chart, of, heading=str(name), domain=domain)
-            for name, of in drawn.groupby("method", sort=False)
-        },
+        "loss: the first minus the mean of the last two."
     )
+    cells = {"loss": signed_text}
+    return Exhibit("attractor-methods", "Attractors under each method", about, table, cells=cells, charts=charts)
 
 
 def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -289,15 +282,9 @@ def binned_exhibit(
     """Return accuracy over bins of predictors, a panel for each; `labels`: of their axes; `log`: logarithmic ones."""
     columns = {"group": "curve", "predictor": "predictor", "x": "median"}
     names = [predictor for predictor in labels if predictor in set(rows["predictor"])]
-    return Exhibit(
-        name,
-        heading,
-        about,
-        rows[[*columns, "judgements", "accuracy", "low", "high"]].rename(columns=columns),
-        cells={"median": short_text},
-        charts={of: partial(predictor_chart, rows, of, labels[of], log=of in log) for of in names},
-        folded=True,
-    )
+    table = rows[[*columns, "judgements", "accuracy", "low", "high"]].rename(columns=columns)
+    charts = {of: partial(predictor_chart, rows, of, labels[of], log=of in log) for of in names}
+    return Exhibit(name, heading, about, table, cells={"median": short_text}, charts=charts, folded=True)
 
 
 @contributes(70, from_files=True)

@@ -44,10 +44,9 @@ class People:
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
-        """Agreement of single judgements as words_to_people.people_accuracy has it: level, name, accuracy, error.
+        """Agreement of single judgements, as words_to_people.people_accuracy: level, name, accuracy, error.
 
-        Only of units all of whose paradigms were put before people: of others it would be about something else than
-        the accuracy of models.
+        Only of units all of whose paradigms were put before people, as models' accuracy is about all.
         """
         wanted = {("overall", "overall"): len(self.paradigms)}
         wanted |= {("phenomenon", str(name)): number for name, number in self.paradigms.value_counts().items()}
@@ -90,23 +89,11 @@ class People:
             "pairs on which more than half of the judgements agree; ties, counted beside it, are no majority. Means "
             f"of phenomena and overall are over the paradigms asked. {majorities}"
         )
-        return [
-            Exhibit(
-                "asked",
-                "People asked",
-                " ".join([about, *self.counted.notes]),
-                self._shown(units, "phenomenon"),
-                cells=_CELLS,
-            ),
-            Exhibit(
-                "asked-paradigms",
-                "People asked, by paradigm",
-                f"The same by paradigm. {majorities}",
-                self._shown(paradigms, "paradigm").assign(passes=np.where(below, "no", "yes")),
-                cells=_CELLS,
-                folded=True,
-            ),
-        ]
+        about = " ".join([about, *self.counted.notes])
+        asked = Exhibit("asked", "People asked", about, self._shown(units, "phenomenon"), cells=_CELLS)
+        heading, about = "People asked, by paradigm", f"The same by paradigm. {majorities}"
+        table = self._shown(paradigms, "paradigm").assign(passes=np.where(below, "no", "yes"))
+        return [asked, Exhibit("asked-paradigms", heading, about, table, cells=_CELLS, folded=True)]
 
     def _shown(self, rows: pd.DataFrame, of: str) -> pd.DataFrame:
         return pd.DataFrame(

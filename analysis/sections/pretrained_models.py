@@ -1,12 +1,11 @@
 """Pretrained models, trained on a text of unknown size: accuracies on pairs by every method, without a curve.
 
-Each is one training: intervals are over new pairs of the same paradigms, and include nothing of what another
-initialisation or another text would change.
+Each is one training: intervals are over new pairs of the same paradigms, not over initialisations or texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -50,7 +49,7 @@ def models_section(
     by_method = {method: judge(part, label, method, ties) for method, part in _parts(models, label).items()}
     digest = one_digest(label, {f"{method} scores": judged.digest for method, judged in by_method.items()})
     table = pd.concat([accuracies(judged, confidence) for judged in by_method.values()], ignore_index=True)
-    table["entry"] = _entries(table)
+    table["entry"] = table["model"] if table["method"].nunique() == 1 else table["model"] + ", " + table["method"]
     shown = by_method.get(config.method, next(iter(by_method.values())))
     phenomena = {name: of for judged in by_method.values() for name, of in _phenomena(judged).items()}
     others = comparable(beside, label, phenomena)
@@ -129,11 +128,6 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
         return result.assign(**{"without <unk>": known})
     free = accuracies(judged.select(judged.unk_free), confidence)[[*keys, "accuracy"]]
     return result.merge(free.rename(columns={"accuracy": "without <unk>"}), on=keys, how="left")
-
-
-def _entries(table: pd.DataFrame) -> pd.Series:
-    """Return the names of columns: the model, and the method where there are several."""
-    return table["model"] if table["method"].nunique() == 1 else table["model"] + ", " + table["method"]
 
 
 def _phenomena(judged: Judgements) -> dict[str, str]:
@@ -261,7 +255,8 @@ def methods(by_method: Mapping[str, Judgements], accuracies: pd.DataFrame, ties:
     for method, judged in by_method.items():
         name = method if judged.over or method == "pll" else ""  # others read a pair alike
         alike.setdefault((name, *judging(replace(judged, method=name), ties)), []).append(method)
-    text = [line for names in alike.values() for line in _judging(by_method, names, ties)]
+    named = [replace(by_method[names[0]], method=joined(names)) for names in alike.values()]
+    text = [line for judged in named for line in judging(judged, ties)]
     unknown = dict.fromkeys(unknown_words(judged) for judged in by_method.values())
     return [
         *dict.fromkeys(text),
@@ -271,7 +266,3 @@ def methods(by_method: Mapping[str, Judgements], accuracies: pd.DataFrame, ties:
         "is one training, and paradigms are fixed: nothing here shows what another initialisation, another text or "
         "other paradigms would change.",
     ]
-
-
-def _judging(by_method: Mapping[str, Judgements], names: Sequence[str], ties: str) -> list[str]:
-    return judging(replace(by_method[names[0]], method=joined(list(names))), ties)

@@ -1,8 +1,4 @@
-"""The report, its sections, and the registry of functions that fill them.
-
-The exhibits of a benchmark come from functions registered by `contributes(order)`, each in the file of its subject
-(docs/extending.md).
-"""
+"""The report, its sections, and the registry of functions that fill them (docs/extending.md)."""
 
 from __future__ import annotations
 
@@ -51,8 +47,7 @@ class Section:
     @property
     def people(self) -> float | None:
         """Overall accuracy of people, or None."""
-        rows = self.published
-        rows = rows[(rows["model"] == PEOPLE) & (rows["level"] == OVERALL)]
+        rows = self.published[(self.published["model"] == PEOPLE) & (self.published["level"] == OVERALL)]
         return float(rows["accuracy"].iloc[0]) if len(rows) else None
 
 

@@ -1,8 +1,7 @@
 """Trajectories: accuracy over the words seen in training, repeats included; never in one fit with curves.
 
 The points of a curve are independent runs; those of a trajectory are one run at several moments, so no line is fitted
-and each moment has its own interval over runs. Revisions of a Hugging Face model, over tokens seen, are drawn by the
-same chart, in the place of the curves (analysis/study/collect.py).
+and each moment has its own interval over runs.
 """
 
 from __future__ import annotations
@@ -60,12 +59,8 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
     for file, names in of_paradigms["paradigm"].groupby(named):
         if set(names) != phenomena.keys():
             raise RunError(f"{file}: other paradigms than the scores of the exported model; remove it to score again")
-    accuracies = of_paradigms.assign(
-        level="paradigm",
-        name=of_paradigms["paradigm"],
-        model=named,
-        accuracy=of_paradigms["right"] / of_paradigms["pairs"],
-    )
+    accuracies = of_paradigms.assign(level="paradigm", name=of_paradigms["paradigm"], model=named)
+    accuracies["accuracy"] = of_paradigms["right"] / of_paradigms["pairs"]
     points = means_of_paradigms(accuracies, phenomena)
     files = files.assign(model=files["run"] + "/" + files["method"])[["run", "model", "moment", "words_seen"]]
     runs = judged.runs[["group", "size", "seed", "sample_words"]]
@@ -92,14 +87,12 @@ def _moment(path: Path, judged: Judgements, run: str) -> dict[str, Any]:
 
 
 def trajectories(points: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Average the runs of a group and size at each moment.
+    """Average the runs of a group and size at each moment; `points`: as of `read_trajectories`.
 
-    `points`: one row per run, unit and moment, as of `read_trajectories`. Runs come to a moment with slightly different
-    words_seen, as steps are whole: their mean stands here. Returns group, size, level, name, moment, words_seen, runs,
-    accuracy, low, high (over new runs: Wilson's limits with Student's quantile, as of
+    Returns group, size, level, name, moment, words_seen (a mean, as steps are whole), runs (those that have the
+    moment), accuracy, low, high (over new runs: Wilson's limits with Student's quantile, as of
     analysis.curves.fit.spread_limits, and no closer than those of as many independent judgements; NaN for one run).
-    Runs that ended earlier, or lack a snapshot, are missing at that moment, and `runs` says how many are there. Raises
-    RunError where a run has two accuracies at one moment.
+    Raises RunError where a run has two accuracies at one moment.
     """
     twice = points.duplicated([*KEYS, "run", "moment"])
     if twice.any():
@@ -136,22 +129,20 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
         f" {plural(missing, 'run')} of this benchmark are missing: n-gram models are counted in one pass and have no "
         "trajectory, and other runs kept no snapshot, or none was scored."
     )
-    seen = f"{judged.unit} seen"
-    return Exhibit(
-        "trajectories",
-        "Trajectories over training",
+    about = (
         f"Accuracy of {plural(runs, 'run')} against the {judged.unit} seen at moments of their training, repeats "
         "included, a panel for each size. These are not learning curves: the points of a curve are runs trained to "
         "their end, each on its own text, whereas those of a trajectory are the same runs at several moments, on the "
         "same text and from the same start. They depend on each other, so no slope is given. Bands are "
         f"{confidence:.0%} intervals over new runs at each moment (Wilson's limits with Student's quantile), wide "
         "where runs are few; those of a phenomenon show when it is chosen. The last point is after the last step; the "
-        f"model that other sections score may be an earlier one (recipe.export=best).{without if missing else ''}",
-        table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen}),
-        cells={seen: count},
-        charts={f"panel-{i}": partial(_panel, rows, points, cell, judged.unit) for i, cell in enumerate(cells)},
-        folded=True,
+        f"model that other sections score may be an earlier one (recipe.export=best).{without if missing else ''}"
     )
+    seen = f"{judged.unit} seen"
+    table = table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen})
+    charts = {f"panel-{i}": partial(_panel, rows, points, cell, judged.unit) for i, cell in enumerate(cells)}
+    heading = "Trajectories over training"
+    return Exhibit("trajectories", heading, about, table, cells={seen: count}, charts=charts, folded=True)
 
 
 def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:

@@ -70,22 +70,18 @@ def vocabulary_exhibits(judged: Judgements, curves: Curves) -> list[Exhibit]:
 def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
     unknown = bool((effects["unk"] > 0).any())
     known = [name for name in SHARES if effects[name].notna().any() and (unknown or name == "ties")]
-    about = ""
+    about = f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}"
     if "unequal_unk" in known:
-        about = (
+        about += (
             " Where one sentence of a pair holds more <unk> than the other, the likelihood of unknown words decides, "
             "not grammar; where both sentences become the same string, the scores tie. With a vocabulary fitted on the "
             "sample, both shares fall as the text grows, which alone makes a slope."
         )
     drawn = unknown and effects.groupby("group")["words"].nunique().max() > 1
-    return Exhibit(
-        "vocabulary",
-        "Unknown words and ties",
-        f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}{about}",
-        effects[["group", "size", "runs", *known]].rename(columns={"group": "curve", **SHARES}),
-        cells=dict.fromkeys(SHARES.values(), partial(per_cent_text, digits=2)),
-        charts={name: partial(share_chart, effects, name, judged.unit) for name in known} if drawn else {},
-    )
+    table = effects[["group", "size", "runs", *known]].rename(columns={"group": "curve", **SHARES})
+    cells = dict.fromkeys(SHARES.values(), partial(per_cent_text, digits=2))
+    charts = {name: partial(share_chart, effects, name, judged.unit) for name in known} if drawn else {}
+    return Exhibit("vocabulary", "Unknown words and ties", about, table, cells=cells, charts=charts)
 
 
 def share_chart(effects: pd.DataFrame, name: str, unit: str, *, width: int | str) -> Chart:
@@ -124,12 +120,9 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     """Draw two slopes for each phenomenon and group, joined by a line; `rows`: of `slopes_without_unk`."""
     shown = rows[["group", "name", "slope", "slope_free"]].assign(name=rows["name"].map(title))
     dots = Dots(shown, list(shown.groupby("name")["slope"].mean().sort_values(ascending=False).index))
-    tooltip = [
-        alt.Tooltip("name:N", title="phenomenon"),
-        alt.Tooltip("group:N"),
-        alt.Tooltip("slope:Q", format="+.4f", title="all pairs"),
-        alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>"),
-    ]
+    tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N")]
+    tooltip += [alt.Tooltip("slope:Q", format="+.4f", title="all pairs")]
+    tooltip += [alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>")]
     points = dots.points(alt.X("slope:Q", axis=SLOPE_AXIS, scale=MARGIN), tooltip)
     hollow = dots.points(alt.X("slope_free:Q"), tooltip, filled=False)
     return dots.chart(reference(0), dots.lines("slope", "slope_free"), points, hollow, width=width)
@@ -154,10 +147,8 @@ def unavailable_exhibits(study: Study, judged: Judgements) -> list[Exhibit]:
                 reasons.setdefault(paradigm, []).append(reason)
     if not reasons:
         return []
-    table = pd.DataFrame(
-        [(paradigm, len(texts), texts[0]) for paradigm, texts in sorted(reasons.items())],
-        columns=["paradigm", "runs", "reason"],
-    )
+    rows = [(paradigm, len(texts), texts[0]) for paradigm, texts in sorted(reasons.items())]
+    table = pd.DataFrame(rows, columns=["paradigm", "runs", "reason"])
     about = (
         f"Paradigms of {judged.label} for which the words that samples hold often enough make fewer than 200 different "
         f"pairs, so that none is scored: how many of the {len(judged.runs)} runs lack them."

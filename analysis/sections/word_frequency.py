@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import altair as alt
 import numpy as np
@@ -40,15 +39,14 @@ WORDS = {"climp": "jieba"}  # benchmarks that have these sections, and what thei
 def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exhibit]:
     """Show the benchmark's words in its runs' samples, and accuracy by their frequency at the largest sizes.
 
-    `store`: paths.store. Reads one run of each size, and all of the largest; without their text in the store, a single
-    exhibit says so.
+    `store`: paths.store. Counts one run of each size, and all of the largest; without their text, one exhibit says so.
     """
     benchmark = judged.label.partition("+")[0]
     if benchmark not in WORDS or judged.of_paradigms or judged.unit == "tokens":
         return []
     reference = WORDS[benchmark]
     at_largest = judged.runs[largest_size(judged.runs)]
-    samples = judged.runs["manifest"].map(_sample)
+    samples = judged.runs["manifest"].map(lambda manifest: str(manifest["corpus"]["sample"]["digest"]))
     manifests = {str(run): manifest for run, manifest in judged.runs["manifest"].items()}
     counted: dict[str, Counts] = {}
     try:
@@ -86,10 +84,6 @@ _BINS = (
 )
 
 
-def _sample(manifest: dict[str, Any]) -> str:
-    return str(manifest["corpus"]["sample"]["digest"])
-
-
 def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
     parts = [among_most_frequent(vocabulary, counts).assign(text=size) for size, counts in counted.items()]
     rows = pd.concat(parts, ignore_index=True)[["text", "rank", "words", "share"]]
@@ -106,15 +100,9 @@ def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
         f"text: {', '.join(f'{n:,} at {size}' for n, size in zip(missing, counted, strict=True))}."
         + (f" Only {', '.join(cut)} were counted." if cut else "")
     )
-    return Exhibit(
-        "frequency",
-        _HEADING,
-        about,
-        rows.rename(columns={"rank": "most frequent"}),
-        cells={"most frequent": count, "words": count},
-        charts={"ranks": partial(rank_chart, rows, theirs)},
-        folded=True,
-    )
+    cells, charts = {"most frequent": count, "words": count}, {"ranks": partial(rank_chart, rows, theirs)}
+    table = rows.rename(columns={"rank": "most frequent"})
+    return Exhibit("frequency", _HEADING, about, table, cells=cells, charts=charts, folded=True)
 
 
 def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str = 420) -> Chart:
@@ -126,12 +114,8 @@ def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str 
     shown = named.assign(low=named["accuracy"], high=named["accuracy"])
     axis = alt.Axis(title="Most frequent words of the text", format="~s", grid=False)
     x = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
-    tooltip = [
-        alt.Tooltip("name:N", title="text"),
-        alt.Tooltip("at:Q", format=",", title="most frequent"),
-        *numbers("words", form=","),
-        alt.Tooltip("accuracy:Q", format=".3f", title="share"),
-    ]
+    tooltip = [alt.Tooltip("name:N", title="text"), alt.Tooltip("at:Q", format=",", title="most frequent")]
+    tooltip += [*numbers("words", form=","), alt.Tooltip("accuracy:Q", format=".3f", title="share")]
     shares, labels = published["words"] / published["of"], published["text"] + " (paper)"
     theirs = pd.DataFrame({"at": published["rank"], "accuracy": shares, "label": labels})
     at = alt.Chart(theirs).encode(x=x, y=alt.Y("accuracy:Q"))

@@ -44,12 +44,8 @@ def run(config: AnalysisConfig) -> None:
     again = {state.run: sweeps for state in states if (sweeps := _scored_by(state, requested.get(state.run)))}
     for line in report(runs / config.study, states, console.width, again):
         console.print(line, soft_wrap=True)
-    incomplete = [
-        requested[state.run]
-        for state in states
-        if state.run in requested and not _is_complete(state, requested[state.run])
-    ]
-    for command in commands_of(incomplete):
+    both = [(state, requested[state.run]) for state in states if state.run in requested]
+    for command in commands_of([one for state, one in both if not _is_complete(state, one)]):
         console.print(f"to continue: {as_typed(command)}", soft_wrap=True, markup=False)
 
 

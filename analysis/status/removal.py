@@ -1,7 +1,6 @@
 """Removal of a study's runs: one, those whose training failed, those that never began, or all.
 
-A run is removed with its line in the grid, so that it does not count as missing afterwards. Nothing outside the study's
-folder is touched: the store and reports remain.
+A run's line in the grid goes too, so that it is not missing. Nothing outside the study's folder is touched.
 """
 
 from __future__ import annotations

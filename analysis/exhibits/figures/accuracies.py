@@ -46,11 +46,8 @@ def condition_chart(rows: pd.DataFrame, *, width: int | str, heading: str = "", 
     """Draw a row per model and a mark per condition, from chance outwards; `rows`: model, condition, accuracy."""
     shown = rows[["model", "condition", "accuracy"]].assign(chance=0.5)
     dots = Dots(shown, list(dict.fromkeys(shown["model"])), "model", "condition")
-    x = alt.X(
-        "accuracy:Q",
-        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", tickCount=6, format=".1f", tickMinStep=0.1),
-    )
+    axis = alt.Axis(title="Accuracy", tickCount=6, format=".1f", tickMinStep=0.1)
+    x = alt.X("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
     named = alt.Chart(shown.iloc[:1]).mark_text(fontSize=10, dy=-6)
     return dots.chart(
         reference(0.5, dashed=True),
@@ -75,11 +72,8 @@ def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, h
     known = people.assign(name=people["name"].map(title))[["name", "accuracy"]]
     known = known[known["name"].isin(order)]
     low = axis_start(pd.concat([shown["low"], known["accuracy"]]))
-    x = alt.X(
-        "accuracy:Q",
-        scale=alt.Scale(domain=[low, 1.0], nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6, tickMinStep=0.1),
-    )
+    axis = alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6, tickMinStep=0.1)
+    x = alt.X("accuracy:Q", scale=alt.Scale(domain=[low, 1.0], nice=False, zero=False), axis=axis)
     phenomenon = alt.Tooltip("name:N", title="phenomenon")
     tooltip = [phenomenon, alt.Tooltip("model:N"), *numbers("accuracy", "low", "high"), *numbers("pairs", form=",")]
     points = dots.points(x, tooltip)
@@ -108,10 +102,7 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
     order = list(shown.groupby("name")["gap"].mean().sort_values(ascending=False).index)
     dots = Dots(shown, order, group="model")
     signed = "datum.value ? format(datum.value, '+.1f') : 'people'"
-    x = alt.X(
-        "gap:Q",
-        scale=alt.Scale(nice=False, padding=12),
-        axis=alt.Axis(title="Accuracy above that of people", tickCount=6, labelExpr=signed),
-    )
+    axis = alt.Axis(title="Accuracy above that of people", tickCount=6, labelExpr=signed)
+    x = alt.X("gap:Q", scale=alt.Scale(nice=False, padding=12), axis=axis)
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("model:N"), *numbers("gap", form="+.3f")]
     return dots.chart(reference(0), dots.points(x, tooltip), width=width)

@@ -173,11 +173,8 @@ def _chart(rows: pd.DataFrame) -> alt.Chart:
 
 
 def _accuracy_axis(domain: tuple[float, float]) -> alt.Y:
-    return alt.Y(
-        "accuracy:Q",
-        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
-        axis=alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6),
-    )
+    axis = alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6)
+    return alt.Y("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
 
 
 def _highlighting(layers: Sequence[Chart]) -> Chart:
@@ -243,26 +240,15 @@ def slope_chart(slopes: pd.DataFrame, *, width: int | str = 520) -> Chart:
     order = list(rows.groupby("name")["slope"].mean().sort_values(ascending=False).index)
     dots = Dots(rows, order)
     phenomenon = alt.Tooltip("name:N", title="phenomenon")
-    tooltip = [
-        phenomenon,
-        alt.Tooltip("group:N"),
-        *numbers("slope", "low", "high", form="+.4f"),
-        alt.Tooltip("r2:Q", format=".3f", title="R²"),
-        alt.Tooltip("method:N", title="interval"),
-    ]
-    layers = [
-        reference(0),
-        dots.lines("low", "high"),
-        dots.points(alt.X("slope:Q", scale=MARGIN, axis=SLOPE_AXIS), tooltip),
-    ]
+    tooltip = [phenomenon, alt.Tooltip("group:N"), *numbers("slope", "low", "high", form="+.4f")]
+    tooltip += [alt.Tooltip("r2:Q", format=".3f", title="R²"), alt.Tooltip("method:N", title="interval")]
+    points = dots.points(alt.X("slope:Q", scale=MARGIN, axis=SLOPE_AXIS), tooltip)
+    layers = [reference(0), dots.lines("low", "high"), points]
     theirs = rows[rows["published_slope"].notna()]
     if theirs.empty:
         return dots.chart(*layers, width=width)
-    published = [
-        phenomenon,
-        alt.Tooltip("published_model:N", title="published model"),
-        alt.Tooltip("published_slope:Q", format="+.4f", title="slope"),
-    ]
+    published = [phenomenon, alt.Tooltip("published_model:N", title="published model")]
+    published += [alt.Tooltip("published_slope:Q", format="+.4f", title="slope")]
     hollow = dots.points(alt.X("published_slope:Q"), published, filled=False, of=theirs)
     hollow.mark.shape, hollow.mark.size, hollow.encoding.shape = "diamond", 80, alt.Undefined
     note = "Hollow diamonds: published slopes of the same architecture"
@@ -276,17 +262,10 @@ def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | st
     means = rows.groupby(["group", "size"], as_index=False, sort=False)[["sample_words", "valid_ppl"]].mean()
     colour, shape = looks(list(rows["group"].unique()))
     x = size_axis("sample_words", means["sample_words"], unit)
-    y = alt.Y(
-        "valid_ppl:Q",
-        scale=alt.Scale(type="log", base=2, nice=True),
-        axis=alt.Axis(title="Perplexity per word", format=",.0f", tickCount=5),
-    )
-    tooltip = [
-        alt.Tooltip("run:N"),
-        alt.Tooltip("valid_ppl:Q", format=".1f", title="perplexity"),
-        alt.Tooltip("valid_oov_rate:Q", format=".2%", title="unknown words"),
-        alt.Tooltip("seed:N"),
-    ]
+    axis = alt.Axis(title="Perplexity per word", format=",.0f", tickCount=5)
+    y = alt.Y("valid_ppl:Q", scale=alt.Scale(type="log", base=2, nice=True), axis=axis)
+    tooltip = [alt.Tooltip("run:N"), alt.Tooltip("valid_ppl:Q", format=".1f", title="perplexity")]
+    tooltip += [alt.Tooltip("valid_oov_rate:Q", format=".2%", title="unknown words"), alt.Tooltip("seed:N")]
     layers = [
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, y, colour),
         alt.Chart(rows).mark_point(filled=True, size=40, opacity=0.8).encode(x, y, colour, shape, tooltip=tooltip),

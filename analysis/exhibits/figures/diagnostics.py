@@ -23,12 +23,8 @@ def size_chart(
     """
     rows = means[["group", "size", "words", "runs", "accuracy", "low", "high"]]
     rows = rows.rename(columns={"group": "name", "words": "at"})
-    tooltip = [
-        alt.Tooltip("name:N", title="curve"),
-        alt.Tooltip("size:N"),
-        alt.Tooltip("runs:Q"),
-        *numbers("accuracy", "low", "high"),
-    ]
+    tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("size:N"), alt.Tooltip("runs:Q")]
+    tooltip += numbers("accuracy", "low", "high")
     at = alt.Chart(levels).encode(y=alt.Y("accuracy:Q", scale=_SCALE))
     names = at.mark_text(align="left", dx=4, dy=-5, fontSize=10, color=TEXT_GREY)
     rules = [at.mark_rule(strokeDash=[3, 3], color=GREY), names.encode(x=alt.value(0), text="name:N")]

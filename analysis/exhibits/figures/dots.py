@@ -39,9 +39,8 @@ class Dots:
         self, x: alt.X, tooltip: Sequence[alt.Tooltip] = (), *, filled: bool = True, of: pd.DataFrame | None = None
     ) -> Chart:
         """Return marks at `x`; `of`: those rows of the table that have one."""
-        marks = alt.Chart(self.table if of is None else of).mark_point(
-            size=55, filled=filled, strokeWidth=1.6, opacity=1
-        )
+        base = alt.Chart(self.table if of is None else of)
+        marks = base.mark_point(size=55, filled=filled, strokeWidth=1.6, opacity=1)
         return marks.encode(x, *self._places, *looks(self.groups, self.group), tooltip=list(tooltip))
 
     def lines(self, start: str, end: str, opacity: float = 1) -> Chart:

@@ -107,9 +107,8 @@ def method_chart(accuracies: pd.DataFrame, *, width: int | str = 420) -> Chart:
     `accuracies`: group, method, accuracy, sd (over templates or trials; NaN where there are none), best, best_accuracy.
     The best template is a hollow mark.
     """
-    rows = accuracies.assign(
-        low=accuracies["accuracy"] - accuracies["sd"], high=accuracies["accuracy"] + accuracies["sd"]
-    )
+    middle, sd = accuracies["accuracy"], accuracies["sd"]
+    rows = accuracies.assign(low=middle - sd, high=middle + sd)
     dots = Dots(rows, list(rows["method"].unique()), "method")
     x = alt.X("accuracy:Q", scale=_scale(rows), axis=SHARE)
     tooltip = [alt.Tooltip("method:N"), alt.Tooltip("group:N", title="model")]
@@ -133,12 +132,9 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
     rows = accuracies[accuracies["method"] == method]
     dots = Dots(rows, [name for name in order if name in set(rows["name"])])
     x = alt.X("accuracy:Q", scale=_scale(accuracies), axis=SHARE)
-    tooltip = [
-        alt.Tooltip("name:N", title="phenomenon"),
-        alt.Tooltip("group:N", title="model"),
-        alt.Tooltip("accuracy:Q", format=".3f", title="prefix"),
-        alt.Tooltip("full:Q", format=".3f", title="full sentence"),
-    ]
+    tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N", title="model")]
+    tooltip += [alt.Tooltip("accuracy:Q", format=".3f", title="prefix")]
+    tooltip += [alt.Tooltip("full:Q", format=".3f", title="full sentence")]
     full = dots.points(alt.X("full:Q"), tooltip, filled=False)
     layers = [dots.lines("accuracy", "full", opacity=0.6), full, dots.points(x, tooltip)]
     return dots.chart(*layers, width=width, title=f"{method} (filled), full sentence (hollow)")
@@ -153,12 +149,9 @@ def difference_chart(differences: pd.DataFrame, method: str, *, width: int | str
     length = alt.Axis(title="Tokens of the good sentences less those of the bad ones", labelExpr=_SIGNED, grid=False)
     accuracy = alt.Axis(title=f"Accuracy above that of in_template_lp: {method}", format=".1f", tickMinStep=0.1)
     y = alt.Y("accuracy_difference:Q", axis=accuracy)
-    tooltip = [
-        alt.Tooltip("paradigm:N"),
-        alt.Tooltip("group:N", title="model"),
-        alt.Tooltip("length_difference:Q", format="+.2f", title="tokens"),
-        alt.Tooltip("accuracy_difference:Q", format="+.3f", title="accuracy"),
-    ]
+    tooltip = [alt.Tooltip("paradigm:N"), alt.Tooltip("group:N", title="model")]
+    tooltip += [alt.Tooltip("length_difference:Q", format="+.2f", title="tokens")]
+    tooltip += [alt.Tooltip("accuracy_difference:Q", format="+.3f", title="accuracy")]
     zero = alt.Chart(pd.DataFrame({"accuracy_difference": [0.0]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
     points = alt.Chart(rows).mark_point(size=35, filled=True, opacity=0.7)
     x = alt.X("length_difference:Q", axis=length)

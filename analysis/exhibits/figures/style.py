@@ -79,11 +79,10 @@ def size_axis(
     """Return a logarithmic axis of amounts of text, counted in `unit`; `ticks`: in place of the sizes."""
     sizes = sorted(set(sizes))
     ticks = sizes[:: -(-len(sizes) // MOST_TICKS)] if ticks is None else ticks
-    return alt.X(
-        f"{field}:Q",
-        scale=alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12]),
-        axis=alt.Axis(values=[*map(float, ticks)], labelExpr=SIZE_LABEL, title=f"{unit.capitalize()} {of}", grid=False),
-    )
+    scale = alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12])
+    name = f"{unit.capitalize()} {of}"
+    axis = alt.Axis(values=[*map(float, ticks)], labelExpr=SIZE_LABEL, title=name, grid=False)
+    return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 
 def side_by_side(panels: Sequence[Chart], columns: int = 2) -> Chart:

@@ -16,10 +16,10 @@ LONG = 45  # lines of a table that fits one page
 LINE = 84  # characters of a small line in a journal of one column, capitals among them
 LONG_TEXT = 22  # characters from which on a text may be broken into lines
 LEAST_TEXT = 14  # characters of a line of a text that is broken
+_BETWEEN = 2  # characters between columns
+_SIDE = 2  # characters that a heading on its side is wide
 BREAK = "\\\\"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -43,7 +43,6 @@ def _guard(cell: Any) -> Any:
 
 
 def latex_escape(text: str) -> str:
-    """Escape text for LaTeX."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -112,10 +111,6 @@ _FORMS = (
     _Form("footnotesize", 134, sideways=True),
     _Form("scriptsize", 152, sideways=True),
 )
-
-
-_BETWEEN = 2  # characters between columns
-_SIDE = 2  # characters that a heading on its side is wide
 
 
 def _heading(name: str, upright: bool) -> str:
