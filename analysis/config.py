@@ -1,7 +1,5 @@
 """Configuration of the analysis (values: conf/base.yaml)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING

@@ -6,8 +6,6 @@ python -m analysis study=NAME people=FOLDER                beside people who ans
 python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

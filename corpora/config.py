@@ -3,8 +3,6 @@
 A field with `digest=False` in its metadata cannot change a number and is left out of the run's digest.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

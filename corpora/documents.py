@@ -1,7 +1,5 @@
 """Documents, as every source of text yields them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -11,8 +11,6 @@ filter. The unfiltered sample is also the control of filtered-corpus studies (Pa
 Patterns are those of the `regex` package, a superset of Python's `re` with a time limit.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypedDict
 

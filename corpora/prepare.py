@@ -1,7 +1,5 @@
 """Corpora as a configuration describes them: text, tokenizer and ids, prepared once and then opened from the store."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager

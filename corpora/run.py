@@ -1,7 +1,5 @@
 """The work of the corpora command: prepare a corpus and print its sizes."""
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

@@ -5,8 +5,6 @@ the units, without replacement and in permuted order, with its last unit cut. A 
 match it, within documents too: with and without it, samples of one seed share the rest of their text in the same order.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

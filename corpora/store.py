@@ -10,8 +10,6 @@ store/<corpus>/<tokenizer>/
 If all samples so far are small parts of the text, only tokenizer/ and fitted.json exist: each sample is encoded alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypedDict

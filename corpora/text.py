@@ -12,8 +12,6 @@
 All arrays are memory-mapped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mmap
 from array import array

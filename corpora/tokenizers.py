@@ -3,8 +3,6 @@
 A tokenizer is saved as a folder: tokenizer.json (configuration and digest) and vocab.txt or model.spm.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Frequencies of reference words (corpora/words.py) in a run's training sample, drawn again from the text store."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

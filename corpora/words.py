@@ -11,8 +11,6 @@ Jieba's algorithm comes from `rjieba`, its Rust port: seven times faster than `j
 under Python 3.12, and without a pickled dictionary in a folder that anyone can write to.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from itertools import chain

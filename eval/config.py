@@ -1,7 +1,5 @@
 """The types of the groups `benchmark`, `method`, `policy` and of pretrained models in `model` (values: conf/)."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What scoring a run would take, before it is started: tokens to read, bytes of files and of memory."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence

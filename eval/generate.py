@@ -4,8 +4,6 @@
 <paths.reports>/<label>/manifest.json    their origin, digests of the files, what is not available
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What the runs of a sweep need of a machine, for launchers: folder, devices, memory, words to train."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context

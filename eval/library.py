@@ -22,8 +22,6 @@ Pairs are judged by any mix of methods, in one pass over the model:
 True
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import pandas as pd

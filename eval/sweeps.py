@@ -1,7 +1,5 @@
 """The runs that commands and sweeps ask for: folders, a sweep's points, a study's grid (pairscale/command/rooms.py)."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

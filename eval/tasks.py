@@ -7,8 +7,6 @@ files itself, records the grid when it submits.
     python -m eval.tasks tasks.tsv
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Iterator

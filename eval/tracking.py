@@ -6,8 +6,6 @@
 Measures are those of eval/diagnostics/measures.py: accuracy@5, sensitivity ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

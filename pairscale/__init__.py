@@ -6,8 +6,6 @@ sizes.py and progress.py what their names say. command/ is the frame behind ever
 and how one command starts another.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """`pairscale COMMAND ...`, which is `python -m MODULE ...` from any folder, whatever files lie there."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal

@@ -1,7 +1,5 @@
 """Messages of commands on standard error."""
 
-from __future__ import annotations
-
 
 def say(text: str, label: str = "", style: str = "") -> None:
     """Print a line, whole and as it is (no markup), behind `label`, which has a `style` on a terminal."""

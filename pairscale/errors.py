@@ -12,8 +12,6 @@
 Every message says what was received, what is allowed, and where (file, line or configuration key).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Imports of the Hugging Face libraries, offline if the hub cannot be reached."""
 
-from __future__ import annotations
-
 import os
 import socket
 from typing import Any

@@ -1,7 +1,5 @@
 """Cores and memory that this process may use: affinity, control groups, and the load of other processes."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

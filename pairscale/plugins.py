@@ -1,7 +1,5 @@
 """Members of registries: modules of this checkout, and plug-ins of other distributions, that register when imported."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points

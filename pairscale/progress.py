@@ -1,7 +1,5 @@
 """Progress of long work on standard error: a bar on a terminal, a line every half minute elsewhere."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -8,8 +8,6 @@ An error is one line that names the file and the place in it:
 Undeclared keys are no error, since a later version may add some; a TypedDict keeps them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """Sizes and durations as people write them: 1M, 125k, 1/8M; 3 h 05 min."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The types of the configuration of a run and of its group `trainer` (values: conf/)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

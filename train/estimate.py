@@ -1,7 +1,5 @@
 """Estimates of what a run takes: words, steps, parameters, memory, disk, and time measured on this machine."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import time

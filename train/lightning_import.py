@@ -5,8 +5,6 @@ torchmetrics, which comes with Lightning, imports scipy and transformers if ligh
 lightning_utilities no longer has the names that are replaced here; Lightning is then imported whole.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.metadata import PackageNotFoundError
 from typing import Any

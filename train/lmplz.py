@@ -4,8 +4,6 @@
 into the virtual environment that runs this (without one, into the user's cache). No wheel has a working lmplz.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

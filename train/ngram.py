@@ -9,8 +9,6 @@ outside the vocabulary. Words of the vocabulary that are not in the sample share
 the probability of KenLM's own <unk>), so that the probabilities sum to 1, or a little less if the sample has them all.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

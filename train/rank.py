@@ -1,7 +1,5 @@
 """`python -m train.rank`: a further process of a run on several devices, started by train/loop/ranks.py."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """One run from its configuration to a model for scoring: skip if done, resume if unfinished, train, export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ P values of one family are corrected for multiple comparisons (Holm 1979); overa
 families. Only a test of equivalence shows that two slopes do not differ, never a large p value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

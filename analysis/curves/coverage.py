@@ -1,7 +1,5 @@
 """Coverage of the intervals in simulated studies of designs like a study's (tests/bench/coverage.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path

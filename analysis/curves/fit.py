@@ -9,8 +9,6 @@ crossed bootstrap, with fewer a t interval (intervals.py). A statistic that the 
 says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

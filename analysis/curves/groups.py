@@ -1,7 +1,5 @@
 """The lines of a group of runs, with the errors, limits and ranks of their slopes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

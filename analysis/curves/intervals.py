@@ -5,8 +5,6 @@ shows how often intervals cover the truth. Regressions of statsmodels and bootst
 and know no floor, no CR2 and no crossed factors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise

@@ -4,8 +4,6 @@ Frozen pairs beside generated ones, or pairs of any words beside pairs of known 
 that they share, and to equal numbers of pairs of each length; the difference of slopes is the slope of the differences.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

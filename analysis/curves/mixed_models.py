@@ -5,8 +5,6 @@ near to 0 where few pairs are wrong, and flatten a slope. Paradigms are random h
 these, and answers another question than those of curves.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of estimates with Student's t, and corrections for multiple comparisons."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import t as student
 from statsmodels.stats.multitest import multipletests

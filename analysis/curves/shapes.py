@@ -5,8 +5,6 @@ x is log2(words) everywhere. Warstadt et al. 2020 (section 6.3) conjecture a sig
 checkpoints of a single training, whose deviations from a curve are not independent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The units of curves: overall, phenomena and paradigms, as means over paradigms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -4,8 +4,6 @@ Everything is on the scale of log2(words). People judged few pairs, and judgemen
 sampling error of their accuracy includes that clustering (`PublishedPeople`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An exhibit: a table, a figure or both under a heading, for files, the terminal and a page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 `accuracies`: level (paradigm, phenomenon, overall), name, model, accuracy (0 to 1). Models keep their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 

@@ -4,8 +4,6 @@ With tens of items no line is fitted, and each size stands for itself. Two inter
 initialisations, these items) and over items (new items of this kind, these runs).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

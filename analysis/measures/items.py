@@ -1,7 +1,5 @@
 """Single pairs: the hardest, those that runs disagree about, and where in a sentence a judgement is made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -12,8 +12,6 @@ Differences of methods are paired by runs and pairs. Their variance is that over
 paradigms minus chance in single judgements, which both hold (analysis/curves/variance.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations

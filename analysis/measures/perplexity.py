@@ -1,7 +1,5 @@
 """Perplexity against training text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

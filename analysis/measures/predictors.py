@@ -4,8 +4,6 @@ Warstadt et al. 2020, section 5.2 and figure 2, from the score files of `lp`. Pa
 they are (Simpson 1951): pairs are compared within their paradigm alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ the text is the run's own sample, drawn again from the text store. Words are ref
 Xiang et al. cut them), whatever tokens the model reads.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

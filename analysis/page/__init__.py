@@ -1,7 +1,5 @@
 """Pages that open without a network: the templates' environment, and what stands in every page."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import re

@@ -1,7 +1,5 @@
 """The papers' tables and figures as exhibits, of published models and of a study's groups."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

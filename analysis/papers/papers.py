@@ -1,7 +1,5 @@
 """The papers reproduced from their published accuracies: exhibits, and statements checked against them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The report of `python -m analysis published=true`: the papers' tables and figures from published accuracies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ analysis/published/statements.csv names the measure of each statement. The colum
 our choice of paradigms (analysis/measures/accuracies.py), as for BLiMP's figure 3, whose paradigms have no names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 slopes.csv: slopes per doubling of Warstadt et al. 2020, section 6.3. perplexity.csv: perplexities of their note 16.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The values of report.html, as dictionaries."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from pathlib import Path

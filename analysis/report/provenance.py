@@ -1,7 +1,5 @@
 """The provenance of a section: its runs, their versions and digests, and the runs that are left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

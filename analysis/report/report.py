@@ -1,7 +1,5 @@
 """The files of a report: one HTML page that opens without a network, and its tables and figures beside it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tracking of an analysis: figures of learning curves and tables of slopes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from analysis.curves.fit import ALL_PAIRS

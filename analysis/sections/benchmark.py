@@ -1,7 +1,5 @@
 """The exhibits of the papers, of a study's groups at their largest sizes beside published models and people."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, Curves

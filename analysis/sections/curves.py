@@ -1,7 +1,5 @@
 """Exhibits of curves beyond their slopes, each where its table (analysis.exhibits.tables.curves) has rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 

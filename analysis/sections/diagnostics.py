@@ -1,7 +1,5 @@
 """The tables of Ettinger 2020 with ours beside the paper's, and shares of items over training text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Exhibits of single pairs: the hardest, those that flip, and errors token by token."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Frozen beside generated pairs, and pairs of any words beside pairs of known words: figures and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Exhibits from score files: judgement methods and shallow predictors, at each curve's largest size."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """People who answered a questionnaire (eval/questionnaire), in place of those whose accuracy is published."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Perplexity against training text, and by how much each doubling lowers it."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -3,8 +3,6 @@
 Each is one training: intervals are over new pairs of the same paradigms, not over initialisations or texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Several studies: their curves together, and accuracies at the sizes that they share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

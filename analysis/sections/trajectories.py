@@ -4,8 +4,6 @@ The points of a curve are independent runs; those of a trajectory are one run at
 and each moment has its own interval over runs.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ An unequal number of `<unk>` decides a pair by how likely rare words are, not by
 with the sample, that alone makes a slope. The curves on pairs without `<unk>` are in analysis/curves/fit.py.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import altair as alt

@@ -1,7 +1,5 @@
 """Exhibits of the frequency of a benchmark's words in the training text (Xiang et al. 2021, figure 1)."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The status command: `python -m analysis.status study=NAME`, with remove=... to remove runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

@@ -3,8 +3,6 @@
 A run's line in the grid goes too, so that it is not missing. Nothing outside the study's folder is touched.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable, Sequence

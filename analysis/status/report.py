@@ -1,7 +1,5 @@
 """The status of a study as lines of text: a grid of runs, failures with their reasons, and the work left."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The state of each run of a study, from its lock, manifest, progress and score files. Loads no model."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Mapping, Set

@@ -3,8 +3,6 @@
 A *group* is a curve: runs that differ in nothing but size and seed. Any other difference is in the group's name.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Several studies combined into one; where two have runs of one configuration, the study is in the group's name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Untrained models of a study, the baseline of its curves (`recipe.budget.epochs=0`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 A run's record holds the accuracy of each paradigm (eval/scores/record.py), not judgements of pairs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of words: rows that meet conditions and have the needed forms, within a vocabulary if there is one."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

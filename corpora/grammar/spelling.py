@@ -1,7 +1,5 @@
 """Spellings: the words of a sentence as text, in English (capitals, "an", spaces and marks) or Mandarin."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The published corpus of Gulordava et al. 2018: three parts and a vocabulary, from a folder or by URL."""
 
-from __future__ import annotations
-
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path

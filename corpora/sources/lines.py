@@ -1,7 +1,5 @@
 """Lines of UTF-8 text files, plain or compressed."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The documents of a corpus as a stream, for each kind of source; no text is held in memory as a whole."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -4,8 +4,6 @@ A sentence ends after . ! ? (with closing quotes and brackets) if white space an
 follow, but not after an abbreviation or an initial; and after 。！？ with their closing marks, whatever follows.
 """
 
-from __future__ import annotations
-
 import re
 
 # Abbreviations that often stand before a name, a number or a capital; single letters (initials) count as well.

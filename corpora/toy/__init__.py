@@ -4,8 +4,6 @@ Minimal pairs of the language (eval/benchmarks/toy) never occur in the text: one
 reserved for their good sentences, and the grammar does not write their bad ones.
 """
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Iterator

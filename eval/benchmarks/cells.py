@@ -1,7 +1,5 @@
 """Readers of cells; each raises InputError for other contents, naming the row's place `where` and the `column`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pairscale.errors import InputError

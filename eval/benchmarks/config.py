@@ -1,7 +1,5 @@
 """The type of the group `benchmark`: minimal pairs (values: conf/benchmark/)."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Mapping

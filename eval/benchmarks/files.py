@@ -1,7 +1,5 @@
 """Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, data sets of the hub; YAML."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Mapping

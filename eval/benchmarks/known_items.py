@@ -6,8 +6,6 @@
 No sentence stands in either. Accuracies count faulty pairs as the published ones do; how many were scored is said.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Benchmarks (files in conf/benchmark/) as tables of minimal pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -7,8 +7,6 @@ alike on both sides of braces is the same words; two forms from a table under th
 word, as are those of one label. "*" before a symbol marks the word that the two-prefix method compares.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

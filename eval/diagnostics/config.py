@@ -1,7 +1,5 @@
 """The type of a diagnostic in the group `benchmark` (values: conf/benchmark/)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

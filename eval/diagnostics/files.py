@@ -7,8 +7,6 @@
 Imports no torch, so that the analysis can read them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ sensitivity>.01  the same, by more than THRESHOLD of probability
 A word that the model cannot express counts as wrong; `known` is the share without such items.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

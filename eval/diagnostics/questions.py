@@ -1,7 +1,5 @@
 """The questions of a diagnostic, contexts and words that may end them, as a table from files. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A diagnostic in the terminal: measures beside published ones, inexpressible words, and the most probable ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

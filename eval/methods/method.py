@@ -7,8 +7,6 @@ A method sees one side (good or bad) of all pairs at once, after one pass over t
 (eval/methods/judging.py). Its values are those of conf/method/NAME.yaml.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

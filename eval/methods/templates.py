@@ -8,8 +8,6 @@ A template of a kind holds each placeholder of that kind once:
     ab            {a}, {b}             a question about both
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields

@@ -4,8 +4,6 @@ A prediction is a vote for the sentence with the higher score; a template whose 
 the votes for both sentences are equally many the pair is a tie, and `ties` says what that counts, as for any method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

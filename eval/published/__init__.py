@@ -1,7 +1,5 @@
 """Published accuracies, to stand beside ours and never to be mixed with them (sources and licences: NOTICE)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Agreement of people with a benchmark, singly and by majority (Warstadt et al. 2020, section 3.4)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

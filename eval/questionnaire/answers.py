@@ -11,8 +11,6 @@
 `first` stood left, or above on a phone; `position` counts from 0 in the order shown; `ms` is how long it was seen.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from contextlib import suppress

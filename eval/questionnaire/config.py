@@ -1,7 +1,5 @@
 """Types of the groups `questionnaire` and `questionnaire_text` (values: conf/)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING

@@ -1,7 +1,5 @@
 """Forms: pairs of a benchmark dealt out for people to judge, with attention checks, and the texts around them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields

@@ -1,7 +1,5 @@
 """A form as one HTML file that needs no network. It does not tell the good sentences."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The questionnaire command: write forms, or print how far the answers to them agree."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The scorer of causal Hugging Face models (GPT-2, Pythia, OLMo)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forward passes of Hugging Face models: their arguments, their errors, and their precision."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Models that read from left to right: the scores of sentences, and of answers as continuations of prompts."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Loading the scorer of a run folder, or of a model of Hugging Face."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ The two sentences of a minimal pair begin alike, so do the sentences of a paradi
 model that carries a state reads a tree level by level, one that attends reads it in a row under a mask of ancestors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Accuracy from score files: pure functions over DataFrames, no model."""
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

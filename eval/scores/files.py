@@ -11,8 +11,6 @@ A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each pa
 one JSON object; METADATA are the keys of a score file's. Imports no torch, so that the analysis can read scores.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -8,8 +8,6 @@ good sentence has the higher score, those whose scores are equal, and those with
 with templates or trials the first two are means over these. Imports no torch.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

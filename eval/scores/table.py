@@ -1,7 +1,5 @@
 """Accuracies in the terminal: ours with intervals, and the published ones beside them."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

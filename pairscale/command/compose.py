@@ -1,7 +1,5 @@
 """Composition of the configuration: the YAML files of conf/ under the schemas of the rooms, with Hydra."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager

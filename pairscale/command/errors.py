@@ -1,7 +1,5 @@
 """One-line messages for errors: our own, those of Hydra, OmegaConf and the file system, and faults of the program."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import errno

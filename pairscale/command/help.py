@@ -1,7 +1,5 @@
 """`--help` of the commands, without composing: hydra.help in their YAML files, and the groups of conf/."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Sequence
 

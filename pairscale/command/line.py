@@ -1,7 +1,5 @@
 """The words of a command line before Hydra reads them: flags, sweeps, dry runs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Sequence

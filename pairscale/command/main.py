@@ -1,7 +1,5 @@
 """The frame of all commands: compose the configuration, run, report errors in one line, exit."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

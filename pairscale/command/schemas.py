@@ -1,7 +1,5 @@
 """Hydra's store of schemas, which the configuration classes of the rooms put themselves into."""
 
-from __future__ import annotations
-
 from hydra.core.config_store import ConfigStore
 
 

@@ -1,7 +1,5 @@
 """The axes of a sweep: the values that a command line, or the experiment that it names, sweeps over."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hydra.core.global_hydra import GlobalHydra

@@ -1,7 +1,5 @@
 """The contents of a checkpoint in either format: tensors by name, and the attributes of its modules."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The LSTM of Gulordava et al. 2018, as colorlessgreenRNNs saves it."""
 
-from __future__ import annotations
-
 import torch
 
 from pairscale.errors import ConfigError, InputError

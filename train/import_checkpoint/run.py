@@ -1,7 +1,5 @@
 """The import of a published checkpoint and its vocabulary as a run folder, which is scored as any other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

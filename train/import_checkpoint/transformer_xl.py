@@ -1,7 +1,5 @@
 """The Transformer-XL of Dai et al. 2019, as its authors' PyTorch code saves it (`model.pt`)."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import Any
 

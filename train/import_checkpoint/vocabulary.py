@@ -1,7 +1,5 @@
 """The vocabulary of a checkpoint in our order: `<eos>` is id 0, `<unk>` is id 1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Batches as columns of one token stream, addressed by step, so that a run can resume at any step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ checkpoint is removed only when two newer ones are on the disk; if the newest is
 Reading one executes nothing (`weights_only`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle

@@ -1,7 +1,5 @@
 """The Lightning module: a training step with carried state, then logging, validation and saving."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NoReturn
 

@@ -1,7 +1,5 @@
 """Perplexity for comparisons: total nats per reference word, whatever the model's tokens are."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

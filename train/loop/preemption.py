@@ -11,8 +11,6 @@ Signals are handled at the end of a step, and only during training, as there is 
 Without a signal (a node that fails) the run resumes from its last checkpoint.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Progress of training: speed, loss, perplexity and time left on a terminal, and words in progress.json."""
 
-from __future__ import annotations
-
 import math
 import time
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ gradients, so that a step has the same words as on one device. Rank 0 is the pro
 validates, exports and writes all files while the others wait. They end when it does, however that happens.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import socket

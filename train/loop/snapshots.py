@@ -7,8 +7,6 @@ checkpoint of its step, so a run that resumes from a checkpoint has all snapshot
 the run writes them again with the same weights. Imports no Lightning.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, TypedDict, cast
 

@@ -1,7 +1,5 @@
 """The state of a training run: everything that an exact resume needs besides weights and optimiser."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One training from its configuration to the exported model: build, resume, fit, finish."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Iterator

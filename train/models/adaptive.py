@@ -6,8 +6,6 @@ embeddings of width `embedding // div_val**i`, projected to the model's width). 
 vocabulary. They are correct for ids in any order, and fast if ids are ordered by falling frequency.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The interface of language models: tokens and a state in, hidden states and the next state out."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

@@ -1,7 +1,5 @@
 """Building the model that a configuration describes."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Dropout (Srivastava et al. 2014) whose masks are drawn fast on a CPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.random import SFC64

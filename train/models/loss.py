@@ -9,8 +9,6 @@ Under autocast the matrix products, their inputs and results, gradients included
 sums are float32 (float64 if the hidden states are).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The LSTM language model of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -4,8 +4,6 @@ Layer norms, dropout and initial weights are those of the authors' base model on
 are adaptive (train/models/adaptive.py) if the configuration has cutoffs, or embeddings narrower than the model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

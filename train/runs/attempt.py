@@ -1,7 +1,5 @@
 """An attempt at a run: config.yaml and manifest.json from its beginning to its end or failure."""
 
-from __future__ import annotations
-
 import contextlib
 from datetime import UTC, datetime
 from types import TracebackType

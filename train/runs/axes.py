@@ -3,8 +3,6 @@
 Size and seed are the axes of every study; any other key that differs (model, tokenizer, dropout) makes another group.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -1,7 +1,5 @@
 """Differences between a run and others of its readable name: the values that make it another run."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -7,8 +7,6 @@
 Reading them executes nothing. Imports no Lightning.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

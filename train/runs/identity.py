@@ -1,7 +1,5 @@
 """The identity of a run: the part of its configuration that can change its numbers, as a digest and in its name."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """metrics.csv: one row per log point or validation, keyed by step, so that a resumed run writes the same file."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

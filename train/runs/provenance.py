@@ -1,7 +1,5 @@
 """Provenance of a run for its manifest: code, versions and machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Schemas of the files of a run that are read back: config.yaml, manifest.json, model.json, progress.json."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 

@@ -1,7 +1,5 @@
 """TensorBoard (logger=tensorboard): the curves of training over words seen, in `tensorboard` in the run folder."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of accuracies of several models: a matrix of numbers, dots by condition, gaps to people."""
 
-from __future__ import annotations
-
 import altair as alt
 import numpy as np
 import pandas as pd

@@ -3,8 +3,6 @@
 The parameter `highlight` of a chart is the name of a line; the others fade.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Figures of diagnostics: shares of items over training text, and beside the paper's models."""
 
-from __future__ import annotations
-
 import altair as alt
 import pandas as pd
 

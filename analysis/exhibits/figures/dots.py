@@ -1,7 +1,5 @@
 """Charts of dots in rows: a row for each phenomenon, method or model, in it a mark for each curve or condition."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Figures of accuracy by judgement method and by predictor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import altair as alt

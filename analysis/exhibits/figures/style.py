@@ -1,7 +1,5 @@
 """The common look of figures (hues, dashes, shapes, legends, fonts), and their files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

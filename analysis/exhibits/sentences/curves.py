@@ -1,7 +1,5 @@
 """Warnings and the extent of a study in sentences, computed from its tables, and helpers of all sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sentences on a diagnostic: extent, warnings and methods, computed from its tables."""
 
-from __future__ import annotations
-
 from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.curves import joined, plural
 from analysis.measures.diagnostics import CONSTRAINTS, Diagnosed

@@ -5,8 +5,6 @@ that N runs can show". Two sizes are a difference. "Steepest" needs intervals th
 and "do not differ" an equivalence test.
 """
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

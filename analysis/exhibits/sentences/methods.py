@@ -1,7 +1,5 @@
 """The paragraph on methods: what a report judged, fitted and tested."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

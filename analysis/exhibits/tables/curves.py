@@ -1,7 +1,5 @@
 """The CSV tables of a benchmark's curves besides their slopes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

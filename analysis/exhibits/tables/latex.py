@@ -1,7 +1,5 @@
 """LaTeX tables that fit a page of a journal, and CSV files that no spreadsheet executes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

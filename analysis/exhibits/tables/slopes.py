@@ -1,7 +1,5 @@
 """Tables of slopes for the terminal, CSV and LaTeX. Text from data is escaped where it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

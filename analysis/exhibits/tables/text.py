@@ -1,7 +1,5 @@
 """Formatters of names, numbers and intervals, for tables, figures and sentences."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

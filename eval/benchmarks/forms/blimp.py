@@ -1,7 +1,5 @@
 """The form `blimp`: BLiMP's JSON Lines, and other benchmarks in the very same form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

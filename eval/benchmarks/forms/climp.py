@@ -1,7 +1,5 @@
 """The form `climp`: rows by turns good and bad, in 15 files with a header and one without."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

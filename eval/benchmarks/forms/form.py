@@ -6,8 +6,6 @@
 Imports no configuration, which checks `benchmark.form` against the registry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

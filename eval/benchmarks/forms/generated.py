@@ -1,7 +1,5 @@
 """The form `generated`: pairs from templates over a lexicon (eval/benchmarks/generated)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pairs from rows of one sentence and a label: good and bad by turns, or joined by their pair_id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The form `pairs`: anyone's tables, whose columns the configuration names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The form `toy`: pairs from the grammar of the built-in language (eval/benchmarks/toy)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from eval.benchmarks.config import BenchmarkConfig

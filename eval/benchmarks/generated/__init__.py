@@ -5,8 +5,6 @@
 <language>/paradigms/<UID>.yaml   a paradigm: phenomenon, field, prefix, skeleton (eval/benchmarks/paradigm.py)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -8,8 +8,6 @@ Words of samples are counted once, into such a file, store/vocabularies/<digest>
 reference tokenizer. The digest is over all that they depend on: the jobs of a study have one file, in any order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """Minimal pairs in the small English of corpora/toy, from paradigms.yaml and the words of its grammar."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """CPRAG-102: does a model infer from one sentence which noun ends the next? (Ettinger 2020, section 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

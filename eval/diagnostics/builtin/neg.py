@@ -1,7 +1,5 @@
 """NEG-136: does a model mind a "not"? (Ettinger 2020, section 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

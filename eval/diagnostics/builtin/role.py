@@ -1,7 +1,5 @@
 """ROLE-88: does a model tell who did it from word order? (Ettinger 2020, section 8)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The method ab_prompt: a question about both sentences of a pair (Ide et al. 2024, section 3.3)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Methods that compare critical words after a prefix: one_prefix and two_prefix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Methods that sum the tokens of a text, plain or in a template (Ide et al. 2024, section 3.2)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eval.config import MethodConfig

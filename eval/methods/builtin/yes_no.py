@@ -1,7 +1,5 @@
 """The method yes_no: a question about each sentence (Ide et al. 2024, section 3.3)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -10,8 +10,6 @@ a causal model's " wait" counts as a word though its probability holds that of "
 candidate, its first token competes with what is left of its probability. A masked model sees the full stop.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Hydra launchers (conf/hydra/launcher/): processes of this machine (local.py) and SLURM's jobs (slurm.py)."""
 
-from __future__ import annotations
-
 from hydra.core.plugins import Plugins
 from hydra.plugins.launcher import Launcher
 

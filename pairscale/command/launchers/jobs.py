@@ -1,7 +1,5 @@
 """The jobs of a sweep, as launchers see them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

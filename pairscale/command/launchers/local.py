@@ -4,8 +4,6 @@ Submitit's local launcher starts all runs at once, and joblib's ends all when on
 waits for ordinary commands, `python -m eval ...`, which stop, resume, or skip what is done.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import shlex

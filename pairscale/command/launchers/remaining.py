@@ -1,7 +1,5 @@
 """Remaining time of a sweep, estimated from the words that its runs train on rather than from their number."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Hydra launcher for SLURM (`hydra/launcher=slurm`): submitit's, but a failed run ends no sweep and is reported."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from typing import Any
