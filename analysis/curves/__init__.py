@@ -1,6 +1,7 @@
 """Statistics of learning curves, as functions of tables and arrays.
 
 Start at fit.py: curves, slopes and intervals. groups.py fits the lines of a group: designs.py weighs runs and sizes,
-variance.py has variances and degrees of freedom, intervals.py limits; coverage.py reads how often they held in
-simulated studies. The others answer further questions.
+variance.py has variances and their degrees of freedom, intervals.py chooses an interval and gives its limits.
+comparisons.py, matched_pairs.py, mixed_models.py, shapes.py and words_to_people.py answer further questions;
+coverage.py reads how often the intervals held in simulated studies.
 """

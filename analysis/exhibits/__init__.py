@@ -1,1 +1,4 @@
-"""The exhibits of a report (exhibit.py): figures, tables as text and LaTeX, and sentences on what they allow."""
+"""The exhibits of a report: figures and tables under a sentence (exhibit.py).
+
+figures/ draws, tables/ formats numbers as text and LaTeX, sentences/ states what they allow.
+"""

@@ -1,4 +1,5 @@
 """Minimal pairs: files of published benchmarks in their forms, pairs from templates, pairs known to be faulty.
 
-load.py is the entrance; forms/ has the forms, files.py opens tables, paradigm.py draws from generated/ and toy/.
+load.py is the entrance; forms/ has a file for each form, files.py opens files and data sets, paradigm.py draws pairs
+from a grammar, generated/ and toy/ hold the templates.
 """

@@ -1,1 +1,4 @@
-"""The run folder and what is in it. folder.py owns every path; no module but export.py imports torch."""
+"""The run folder and what is in it: paths, manifest, metrics, exported model.
+
+folder.py owns every path. No module but export.py imports torch.
+"""
