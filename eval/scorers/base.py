@@ -1,7 +1,12 @@
 """The interface of every model: `Scorer`, and the answers to its three questions.
 
-A scorer applies `context`, `score_eos` and `precision` of the policy (eval.config.PolicyConfig), and flags `<unk>`;
-whether those tokens count (`unk`) is decided where scores become judgements (eval/methods).
+    score           a log-probability (nats) and a character span for each token of a sentence
+    continuations   the log-probability of each answer as a continuation of a prompt
+    next_words      the probability and rank of candidate words after a context, and the most probable words
+
+The policy (eval.config.PolicyConfig) says what stands before a sentence, whether its end is scored, and how precisely:
+a scorer applies `context`, `score_eos` and `precision`, and flags `<unk>`. Whether those tokens count (`unk`) is
+decided where scores become judgements (eval/methods).
 """
 
 from __future__ import annotations
@@ -135,12 +140,14 @@ class Scorer(ABC):
         """Return the batches, with a progress bar over the `total` units that they hold if `progress` is set."""
         if not self.progress:
             return batches
-        return with_progress(((len(batch), batch) for batch in batches), title or f"scoring {self.name}", total, unit)
+        counted = ((len(batch), batch) for batch in batches)
+        return with_progress(counted, title or f"scoring {self.name}", total, unit)
 
 
 def length_batches(lengths: Ids, batch_tokens: int) -> Iterator[list[int]]:
     """Yield indices of texts that have a token, by falling length: little padding, the largest batch first."""
-    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    order = np.argsort(-lengths, kind="stable")
+    order = order[: np.count_nonzero(lengths)]
     start = 0
     while start < len(order):
         count = max(1, batch_tokens // int(lengths[order[start]]))

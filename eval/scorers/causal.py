@@ -29,7 +29,11 @@ class CausalScorer(PromptedScorer, HubScorer):
     """A causal model. Sentences begin after its BOS, else its EOS, else `model.begin`, so the first word counts."""
 
     def __init__(self, loaded: HubModel, execution: Execution, begin: str | None = None):
-        """Raises what HubScorer does, and ConfigError without a begin symbol and for a model that sees later tokens."""
+        """`begin` is the token that stands before a sentence where the tokenizer names none.
+
+        Raises what HubScorer does, ConfigError for a tokenizer without a begin symbol and for a model that sees the
+        tokens after the one that it predicts.
+        """
         super().__init__(loaded, execution)
         self.begin = begin_symbol(self.tokenizer, begin, self.name)
         self.check_embedded("the begin symbol", [self.begin])
@@ -135,7 +139,8 @@ class CausalScorer(PromptedScorer, HubScorer):
             else:
                 hidden = self._hidden(tokens, **order).flatten(0, 1)
                 values = token_logprobs(hidden[after], *self.head, targets, rows)
-        return values.double().cpu().numpy()
+        nats: FloatArray = values.double().cpu().numpy()
+        return nats
 
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
@@ -184,7 +189,7 @@ class CausalScorer(PromptedScorer, HubScorer):
         head = self.model.get_output_embeddings()
         if not isinstance(head, nn.Linear) or self.model.base_model is self.model:
             return None
-        bias = head.weight.new_zeros(len(head.weight)) if head.bias is None else head.bias
+        bias = head.bias if head.bias is not None else head.weight.new_zeros(len(head.weight))
         probe = torch.tensor([[self.begin] * 3], device=self.device)
         with torch.inference_mode():
             own = self._logits(probe).log_softmax(-1)

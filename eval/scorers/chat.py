@@ -23,8 +23,9 @@ class ChatTemplate:
     """The chat template of a tokenizer."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str):
+        """`name` is the model's, for messages."""
         self.tokenizer = tokenizer
-        self.name = name  # the model's, for messages
+        self.name = name
 
     @property
     def digest(self) -> str:
@@ -52,7 +53,10 @@ class ChatTemplate:
         return between if between.isspace() else ""
 
     def prompt(self, system: str | None, user: str) -> str:
-        """Return the prompt up to the answer; a system message that the template does not take begins the user's."""
+        """Return the prompt up to where the answer begins.
+
+        A system message that the template does not take stands first in the user's message.
+        """
         if not system:
             return self._rendered([("user", user)])
         if self.takes_system:

@@ -27,7 +27,10 @@ def without_cache(module: nn.Module) -> dict[str, bool]:
 
 @contextmanager
 def forward_errors(name: str, tokens: int) -> Iterator[None]:
-    """Raise InputError, in one line, for whatever the code of a model raises on texts of `tokens` tokens."""
+    """Raise InputError, in one line, for whatever the code of a model raises on texts of `tokens` tokens.
+
+    Some architectures read no text that is shorter than their pooling, or only texts of one length.
+    """
     try:
         yield
     except (PairscaleError, torch.OutOfMemoryError, MemoryError):

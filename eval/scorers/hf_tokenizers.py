@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -48,7 +49,8 @@ def encoded(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> list[En
 def _patterns_of(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -> Iterator[None]:
     """Raise InputError where a pattern in tokenizer.json gives up on a sentence.
 
-    Oniguruma ends a search of 10 million steps: the library panics, which is no Exception, and Rust reports on stderr.
+    Its patterns are run by Oniguruma, which ends a search of 10 million steps, some tenths of a second, and makes the
+    library panic: an exception that is no Exception, and a report of Rust's own on the descriptor of stderr.
     """
     sys.stderr.flush()
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -73,7 +75,8 @@ def _patterns_of(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -
 def check_tokenizer(tokenizer: PreTrainedTokenizerFast, name: str) -> None:
     """Raise ConfigError for a tokenizer without character offsets, InputError for one that reads no letters.
 
-    To the latter, invented by transformers 5 or with a normalizer that removes letters, all sentences are equal.
+    Where a model comes without its tokenizer, transformers 5 invents one of a few symbols; a normalizer may remove
+    letters. All sentences would be equal.
     """
     if not tokenizer.is_fast:
         raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
@@ -94,6 +97,11 @@ def vocabulary_size(model: PreTrainedModel) -> int:
     except (AttributeError, NotImplementedError):  # of code that comes with a model
         return size
     return min(size, int(getattr(embeddings, "num_embeddings", size)))
+
+
+def tokenizer_digest(tokenizer: PreTrainedTokenizerFast) -> str:
+    """Return the SHA-256 of the content of tokenizer.json."""
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
 
 
 def score_settings(
@@ -135,7 +143,10 @@ def begin_symbol(tokenizer: PreTrainedTokenizerFast, begin: str | None, name: st
 
 
 def first_symbol(tokenizer: PreTrainedTokenizerFast) -> int:
-    """Return CLS, else BOS (as BabyLM's evaluation), to predict a first token from. Raises ConfigError for neither."""
+    """Return the symbol from which a masked next-token model predicts a first token if its tokenizer adds none.
+
+    CLS, else BOS, as in the evaluation of BabyLM. Raises ConfigError for a tokenizer without either.
+    """
     for index in (tokenizer.cls_token_id, tokenizer.bos_token_id):
         if index is not None:
             return int(index)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from eval.benchmarks.cells import shown
 from eval.scorers.base import Execution, TextTooLong
 from eval.scorers.forward import forward_errors, tolerance
-from eval.scorers.hf_tokenizers import check_tokenizer, vocabulary_size
+from eval.scorers.hf_tokenizers import check_tokenizer, tokenizer_digest, vocabulary_size
 from eval.scorers.next_words.answers import NextTokens, NextWordScorer, Read
 from eval.scorers.next_words.readings import Readings
 from eval.scorers.next_words.whole_words import hub_words
@@ -46,14 +46,18 @@ class HubScorer(NextWordScorer):
     positions: int | None  # most tokens that the model reads; None: no limit
 
     def __init__(self, loaded: HubModel, execution: Execution):
-        """Raises ConfigError without character offsets, InputError for a wrong tokenizer, RunError for NaN weights."""
+        """On a CPU a batch has 2,048 tokens at most, whatever `execution` says.
+
+        Raises ConfigError for a tokenizer without character offsets, InputError for a tokenizer that is not the
+        model's, RunError for weights that are not numbers.
+        """
         self.name = loaded.name
         self.tokenizer = loaded.tokenizer
         self.tokenizer_path = loaded.tokenizer_path
         check_tokenizer(self.tokenizer, self.name)
         check_finite(loaded.model, self.name)
         self.digest = weights_digest(loaded.model)
-        self.tokenizer_digest = hashlib.sha256(self.tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
+        self.tokenizer_digest = tokenizer_digest(self.tokenizer)
         self.device = torch.device(execution.device)
         self.model = loaded.model.to(self.device).eval()  # type: ignore[arg-type]
         self.vocabulary = vocabulary_size(self.model)

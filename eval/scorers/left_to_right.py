@@ -44,7 +44,10 @@ class LeftToRightScorer(NextWordScorer):
         """Return ln p of the tokens of each text from its `first` on, after what stands before a text or a `chat`."""
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
-        """Return scores in the order of `sentences`; those that are the same tokens, as with `<unk>`, tie."""
+        """Return scores in the order of `sentences`; each different string of tokens is read once.
+
+        So two sentences that are the same to the model, as `<unk>` can make them, have equal scores: they tie.
+        """
         end: list[int] = []
         if self.scores_eos(policy):
             if self._eos is None:
@@ -86,8 +89,9 @@ class PromptedScorer(LeftToRightScorer):
     ) -> Continuations:
         """Return ln p (nats) of each answer as the tokenizer's own continuation of each prompt.
 
-        All answers of a prompt follow the same tokens, also where a tokenizer joins its end to one: they begin where
-        the first of them, in one text with the prompt, parts from the tokens of the prompt alone.
+        The tokens of prompt and answer are those of the two in one text. An answer begins where these part from the
+        tokens of the prompt alone, for the first of the answers to do so: all answers of a prompt follow the same
+        tokens, also where a tokenizer joins the prompt's end to an answer.
         """
         logprobs, counts = np.empty((len(prompts), len(answers))), np.empty((len(prompts), len(answers)), np.int64)
         forms: list[dict[tuple[int, ...], None]] = [{} for _ in answers]  # the tokens of each answer, as they appear

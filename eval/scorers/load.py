@@ -48,7 +48,8 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
 
 def _check_harmless(run: RunFolder, described: dict[str, Any]) -> None:
     """Raise RunError where a run folder, which may be someone else's, asks for code of theirs to be run."""
-    if unsafe := [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]:
+    unsafe = [f"model.{key}=true" for key in ("trust_remote_code", "allow_pickle") if described.get(key)]
+    if unsafe:
         model = [f"model={described['name']}", f"model.path={described['path']}", *unsafe]
         raise RunError(
             f"{run.config}: {' and '.join(unsafe)} would run code that comes with the model, which only a command may "

@@ -33,8 +33,10 @@ class MaskedScorer(HubScorer):
     """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
 
     `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
-    of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023). With `pll_shift` 1 a
-    hidden token is predicted at the position before it (GPT-BERT: Charpentier and Samuel 2024, section 2).
+    of the same word too, which else give a rare word of many tokens away (Kauf and Ivanova 2023).
+
+    A masked next-token model predicts a hidden token at the position before it (GPT-BERT: Charpentier and Samuel 2024,
+    section 2): `policy.pll_shift` is 1 for it, 0 for others, null to detect it by `shift`.
     """
 
     masked = True

@@ -17,8 +17,9 @@ STATES = 256  # whose distributions are cached: 50 MB with 50,000 words
 
 
 class NgramScorer(TrainedScorer):
-    """An n-gram model. `policy.context` changes no score: no n-gram holds what stands before a sentence's `<s>`.
+    """An n-gram model. A sentence begins after `<s>`, and no n-gram holds what stands before that.
 
+    So `policy.context` is honoured and changes no score: the begin symbol between context and sentence hides it.
     KenLM adds in float32 whatever `policy.precision` says.
     """
 

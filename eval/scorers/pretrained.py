@@ -36,10 +36,12 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def load_pretrained(config: PretrainedConfig, execution: Execution) -> HubScorer:
-    """Return the scorer of a Hugging Face model; its `tokenizer_path` is the folder above if that has the tokenizer.
+    """Return the scorer of a Hugging Face model.
 
-    Raises InputError for a model that cannot be found or read, code that fails, weights only there as a pickle, and a
-    missing tokenizer; ConfigError for a model of the other kind and for options that this machine cannot follow;
+    Its tokenizer may lie in the folder above a local one, as beside the checkpoints that a Trainer leaves: the scorer's
+    `tokenizer_path` then names that folder. Raises InputError for a model that is not there, cannot be had without a
+    network, has its weights only as a pickle, or comes without its tokenizer, and for whatever goes wrong in reading it
+    or in code that it brings; ConfigError for one of the other kind and for options that this machine cannot follow;
     RunError for weights that are no numbers.
     """
     if config.load_in_4bit and not torch.cuda.is_available():
@@ -103,10 +105,11 @@ class _Source:
         return model
 
     def model_of_own_code(self, described: Any, reference: str) -> PreTrainedModel:
-        """Return the model as the class that comes with it builds it, with its weights.
+        """Return the model by the class that comes with it, as that class itself builds it, then its weights.
 
-        `from_pretrained` of transformers 5 would lose buffers that `__init__` fills and no file holds, and needs what
-        `post_init` sets, which GPT-BERT and LTG-BERT do not call.
+        `from_pretrained` of transformers 5 is not for most such code, which was written for transformers 4: it builds
+        the model without memory, which leaves buffers that `__init__` fills and no file holds as they happen to be, and
+        it needs what `post_init` sets, which GPT-BERT and LTG-BERT do not call.
         """
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
@@ -270,7 +273,8 @@ def revisions(config: PretrainedConfig) -> list[PretrainedConfig]:
             names.append(pattern)
             continue
         known = _known_revisions(config)
-        if not (fitting := fnmatch.filter(known, pattern)):
+        fitting = fnmatch.filter(known, pattern)
+        if not fitting:
             available = f"there are {', '.join(sorted(known)[:5])}" if known else "it has none"
             raise InputError(f"model.revisions={pattern}: no such revision of {config.path}; {available}")
         names += fitting

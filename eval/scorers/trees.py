@@ -50,8 +50,8 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
     """Yield all texts, each once, as batches of trees.
 
     texts: of at least one token each, whose first is not scored; first (N,), at least 1: the tokens of text i from
-    first[i] on are scored. A tree has up to `capacity` tokens, or one text that has more (0: each text is a tree); a
-    batch up to `batch_tokens`, padding included, or one tree that has more.
+    first[i] on are scored. A tree has up to `capacity` tokens, or one text that has more; with 0 each
+    text is a tree of its own. A batch has up to `batch_tokens`, padding included, or one tree that has more.
     """
     batch: list[_Tree] = []
     for tree in _trees(texts, first, capacity) if capacity else _alone(texts, first):

@@ -5,9 +5,12 @@ it, and the candidate hidden. Character offsets tell which tokens are the candid
 several tokens is that of all of them, left to right; a masked model then has as many masks as the candidate has tokens,
 which are filled in from the left (policy.pll=within_word_l2r, the default; original: each is hidden alone).
 
-Ranks and top words are over whole words (whole_words.py). No tokenizer tells that a token also begins longer words, so
-a causal model's " wait" counts as a word though its probability holds that of " waiter". If that longer word is the
-candidate, its first token competes with what is left of its probability. A masked model sees the full stop.
+Ranks and top words are over whole words: tokens that begin a word and look like one (letters and digits, no marks
+alone). No tokenizer tells that a token also begins longer words, so a causal model's " wait" counts as a word though
+its probability holds that of " waiter". If that longer word is the candidate, its first token competes with what is
+left of its probability. A masked model sees the full stop that ends the word.
+
+Each context is read once for all of its candidates, with a longer reading only if one has several tokens.
 """
 
 import math
@@ -47,7 +50,10 @@ class NextWordScorer(Scorer):
 
     @abstractmethod
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
-        """Return the model as it reads, and what it has to read; called without gradients. Raises as next_words."""
+        """Return the model as it reads under `policy`, and what it has to read for the questions.
+
+        Called without gradients. Raises ConfigError for a policy that it cannot follow, InputError for long contexts.
+        """
 
     def next_words(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], k: int, policy: PolicyConfig = PLAIN

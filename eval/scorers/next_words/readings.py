@@ -1,4 +1,7 @@
-"""Token sequences to read for the probability and rank of words after contexts, whatever model reads them."""
+"""Token sequences to read for the probability and rank of words after contexts, whatever model reads them.
+
+Character offsets in context and candidate tell which tokens are the candidate's.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,8 @@ def left_to_right(
 ) -> Readings:
     """Return the readings of a model that predicts each token from those before it.
 
-    texts: context and candidate with a space between them; before: tokens before each; unknown: the id of `<unk>`.
+    `texts` are each context and candidate with a space between them, `before` the tokens before each, `unknown` the id
+    of `<unk>`.
     """
     cuts = []
     for (context, _), (ids, spans) in zip(questions, texts, strict=True):

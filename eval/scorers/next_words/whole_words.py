@@ -1,4 +1,7 @@
-"""The tokens of a tokenizer that are whole words: they begin a word and look like one (no marks, no special tokens)."""
+"""The tokens of a tokenizer that are whole words: they begin a word and look like one (no marks, no special tokens).
+
+No tokenizer tells that such a token also begins longer words ("wait" of "waiter").
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def own_words(tokenizer: Tokenizer) -> dict[int, str]:
 
 
 def hub_words(tokenizer: PreTrainedTokenizerFast, vocabulary: int) -> dict[int, str]:
-    """Return ids and words of a Hugging Face tokenizer: tokens of the model's that a space sets off after a word."""
+    """Return ids and words of a Hugging Face tokenizer: tokens that it sets off by a space after another word.
+
+    This needs no knowledge of its marks ("Ġ", "▁", "##"). `vocabulary` is the number of tokens that the model knows.
+    """
     word = tokenizer.encode("a", add_special_tokens=False)[-1]
     (before,) = tokenizer.batch_decode([[word]], clean_up_tokenization_spaces=False)
     special = set(tokenizer.all_special_ids)
