@@ -1,10 +1,14 @@
 """TensorBoard: the curves in its event files, none twice in a run that was resumed."""
 
+import sys
+
 import pandas as pd
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from eval.tracking import track_scores
 from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from tests.support.killed import killed_after
 from train.run import train_run
 
@@ -29,3 +33,11 @@ def test_curves_of_a_resumed_run_are_those_of_metrics_csv(tmp_path):
         rows = metrics[["words_seen", name]].dropna()
         expected = pd.Series(rows.to_numpy()[:, 1], index=rows.to_numpy()[:, 0]).astype("float32")
         pd.testing.assert_series_equal(pd.Series(points).astype("float32"), expected, check_index_type=False)
+
+
+def test_a_missing_tensorboard_stops_a_run_before_its_work(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(ConfigError, match="logger=tensorboard: not installed; pip install"):
+        train_run(compose("train", [*SMALL, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]))
+    assert not (tmp_path / "store").exists()
+    assert not list(tmp_path.glob("runs/s/*/manifest.json"))
