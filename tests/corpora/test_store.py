@@ -18,7 +18,7 @@ from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, StoreError
-from tests.support.commands import Command, completed
+from tests.support.commands import Command, run_command
 
 NOUNS = ["dog", "cat", "café", "fox", "owner", "狗", "farmer", "singer"]
 DOCUMENTS = [
@@ -261,14 +261,14 @@ def test_many_processes_prepare_once(path, tmp_path):
 def test_the_command_prepares_and_reports(path, tmp_path):
     given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store"]
 
-    assert "to be prepared" in completed("corpora", *given, "dry_run=true").stdout
-    done = completed("corpora", *given)
+    assert "to be prepared" in run_command("corpora", *given, "dry_run=true").stdout
+    done = run_command("corpora", *given)
     assert done.returncode == 0, done.stderr
     words = prepare(config(path)).text.manifest["splits"]["train"]["words"]
     for expected in (f"{words:,}", "<unk>", "words/s", "peak memory", f"{tmp_path}/store/local"):
         assert expected in done.stdout
     path.write_bytes(b"caf\xe9")
-    failed = completed("corpora", *given, "corpus.name=latin")
+    failed = run_command("corpora", *given, "corpus.name=latin")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.count("\n") == 1
     assert "text.txt:1: not UTF-8" in failed.stderr

@@ -16,7 +16,7 @@ from eval.scores.table import accuracy_table
 from pairscale.command.compose import compose, composed
 from pairscale.command.line import words_for_hydra
 from pairscale.errors import RunError
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 
 PAIRS = {
@@ -208,7 +208,7 @@ def test_the_table(configured):
 
 
 def command(*arguments, **environment):
-    return completed("eval", *arguments, environment=environment)
+    return run_command("eval", *arguments, environment=environment)
 
 
 def test_the_command(configured, tmp_path):

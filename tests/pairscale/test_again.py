@@ -8,7 +8,7 @@ from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from pairscale.errors import RunError
 from pairscale.files import write_text
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
 from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
@@ -22,7 +22,7 @@ TINY = [
 
 
 def started(*overrides, code=0):
-    done = completed("eval", "-m", "hydra/launcher=basic", *overrides)
+    done = run_command("eval", "-m", "hydra/launcher=basic", *overrides)
     assert done.returncode == code, done.stderr
     return done
 

@@ -37,7 +37,7 @@ from eval.scorers.hf_tokenizers import encoded
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
-from tests.support.bad_files import DEEP, FILES, analyse, finished, first
+from tests.support.bad_files import DEEP, FILES, analyse, first, write_study
 from tests.support.small_pretrained import byte_level
 from train.loop.checkpoints import newest_checkpoint
 from train.models.build import build_model
@@ -126,7 +126,7 @@ def command(overrides: list[str], runs: Path, run=lambda config: None) -> tuple[
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return finished(tmp_path_factory.mktemp("bad_input"))
+    return write_study(tmp_path_factory.mktemp("bad_input"))
 
 
 def lines_of(work) -> tuple[object, str]:
@@ -274,7 +274,7 @@ def test_any_other_error_is_one_line_and_a_file(tmp_path, monkeypatch):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        study_ = finished(Path(folder, "runs"))
+        study_ = write_study(Path(folder, "runs"))
         codes: list[object] = []
         for number, name_ in enumerate([*FILES, *TEXTS, *TRAIN, *WORKS]):
             place = Path(folder, str(number))

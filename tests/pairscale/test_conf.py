@@ -20,7 +20,7 @@ from pairscale.command.sweeps import grid
 from pairscale.errors import ConfigError
 from pairscale.sizes import format_size, parse_size, readable_size
 from tests.support import ROOT
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
 from train.runs.identity import run_id
 
@@ -286,7 +286,7 @@ def test_the_groups_of_help_are_hydras():
 
 
 def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
-    done = completed("train", "model.hiden=3")
+    done = run_command("train", "model.hiden=3")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "model.hiden: no such key; did you mean hidden?" in done.stderr

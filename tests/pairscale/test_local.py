@@ -20,7 +20,7 @@ from pairscale.command.launchers.local import LocalLauncher, _visible_gpus
 from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse
-from tests.support.commands import Command, completed
+from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import wait_until
 from train.estimate import estimate
 from train.runs.folder import RunFolder, study_runs
@@ -51,7 +51,7 @@ def test_a_sweep_goes_on_after_an_interrupt_and_past_a_run_that_fails(tmp_path):
     assert not any(run.in_use for run in runs)
     assert sum(run.done for run in runs) < 2
 
-    again = completed(*arguments)
+    again = run_command(*arguments)
     assert again.returncode == 2, again.stderr
     runs = study_runs(tmp_path / "runs", "s")
     assert sorted(run.read_manifest()["status"] for run in runs) == ["done", "done", "failed"]

@@ -46,7 +46,7 @@ def first(runs: Path) -> RunFolder:
     return RunFolder(sorted((runs / STUDY.name).glob("*/config.yaml"))[0].parent)
 
 
-def finished(runs: Path) -> Path:
+def write_study(runs: Path) -> Path:
     """Write a study of two runs that are done and scored; the first has its model."""
     for folder in STUDY.write(runs)[:1]:
         text = {"name": "word", "kind": "word", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}

@@ -26,7 +26,7 @@ def browser_of(chromium: str) -> Iterator[Browser]:
         browser.close()
 
 
-class Opened:
+class OpenPage:
     """A page that is drawn, and what it complained of since: messages of its console, errors of its scripts."""
 
     def __init__(

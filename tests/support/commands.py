@@ -70,7 +70,7 @@ class Command:
         code: int | None = self._process.exitcode
         return code
 
-    def said(self, name: str = "stderr") -> str:
+    def output(self, name: str = "stderr") -> str:
         """What it has printed so far."""
         return self._said.get(name) or (self._printed / name).read_text(encoding="utf-8")
 
@@ -83,12 +83,12 @@ class Command:
         code = self.code
         if code is None:
             self._process.kill()
-        assert code is not None, f"not done after {seconds} s: {self.said()}"
-        self._said = {name: self.said(name) for name in ("stdout", "stderr")}
+        assert code is not None, f"not done after {seconds} s: {self.output()}"
+        self._said = {name: self.output(name) for name in ("stdout", "stderr")}
         shutil.rmtree(self._printed, ignore_errors=True)
         return subprocess.CompletedProcess([], code, **self._said)
 
 
-def completed(*words: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run_command(*words: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A command from its beginning to its end."""
     return Command(*words, environment=environment).wait()

@@ -12,7 +12,7 @@ from tests.support.commands import Command
 from train.runs.folder import RunFolder
 
 
-def killed_after(
+def train_and_kill(
     checkpoints: int, arguments: list[str], before: Callable[[Command], None] = lambda _: None
 ) -> RunFolder:
     """The run of `python -m train` with `arguments`, after its SIGKILL; `before` sees the process while it lives."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 
-def without_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def hide_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Hide the key and the mode of the machine that the tests run on, and give programs a W&B service of their own."""
     for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
         monkeypatch.delenv(name, raising=False)

@@ -172,7 +172,7 @@ def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
         folder.update_manifest(status="done", tokens=tokens, digest=sha256_json([path, step]))
 
 
-def comes_trained(folder, **model):
+def as_hub_model(folder, **model):
     """Make a run one of a model of the hub whose text has no known size."""
     written = yaml.safe_load(folder.config.read_text())
     written["model"] = {"name": "hf_masked", "path": "models/bert", "revision": None, "dtype": "fp32"} | model

@@ -23,7 +23,7 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.kneser_ney import KneserNey
 from tests.support.small_pretrained import policy
 from train.estimate import PROCESS_BYTES, estimate
@@ -393,7 +393,7 @@ def test_a_dry_run_tells_what_it_would_take(configured, capsys):
 def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
     runs = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store"]
     wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus=toy", "corpus.words=3000", "sample.size=1k"]
-    told = completed("train", *wrong, *runs)
+    told = run_command("train", *wrong, *runs)
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1
     assert told.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no such program")

@@ -15,7 +15,7 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.errors import InputError
 from tests.support import ROOT
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
 from train.estimate import PROCESS_BYTES, activation_bytes, estimate
 from train.loop.batches import Batches
@@ -170,7 +170,7 @@ def test_training_is_planned_where_the_benchmark_is_not(paths, tmp_path):
 def test_the_command_prints_one_table(paths):
     """Runs that are refused are said, and the others are planned all the same."""
     sizes = "sample.size=8k,16k,32k,64k,2"
-    done = completed("train", "-m", "experiment=demo", sizes, "dry_run=true", GIVEN, *paths)
+    done = run_command("train", "-m", "experiment=demo", sizes, "dry_run=true", GIVEN, *paths)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "more columns than the sample has tokens" in done.stderr
     assert done.stdout.count("16 runs") == 1

@@ -35,8 +35,8 @@ from analysis.papers.statements import (
 )
 from analysis.published import published_file
 from eval.published import read_published
-from tests.support.browser import Opened
-from tests.support.commands import completed
+from tests.support.browser import OpenPage
+from tests.support.commands import run_command
 
 MODELS = ["5-gram", "LSTM", "TXL", "GPT-2", "people"]
 # Warstadt et al. 2020, table 3, in per cent, models as above.
@@ -265,7 +265,7 @@ def test_numbers_of_statements():
 def written(tmp_path_factory):
     """What the command printed, and the folder that it wrote; there are no runs."""
     folder = tmp_path_factory.mktemp("reports")
-    done = completed("analysis", "published=true", f"paths.reports={folder}", f"paths.runs={folder}/none")
+    done = run_command("analysis", "published=true", f"paths.reports={folder}", f"paths.runs={folder}/none")
     assert done.returncode == 0, done.stderr
     return done.stdout, folder / "published"
 
@@ -301,7 +301,7 @@ def test_the_page_is_whole_and_opens_without_complaint(written, browser):
     assert linked
     assert all((folder / name).stat().st_size > 0 for name in linked)
     for width in (1280, 420):
-        opened = Opened(browser, folder / "report.html", width)
+        opened = OpenPage(browser, folder / "report.html", width)
         assert opened.console == []
         assert opened.overflow == 0
         assert opened.charts == len(re.findall(r'data-chart="', html.partition("<script")[0]))
@@ -319,14 +319,14 @@ def test_the_page_is_whole_and_opens_without_complaint(written, browser):
     ],
 )
 def test_the_papers_are_not_analysed_by_a_study_s_keys(tmp_path, overrides, named):
-    done = completed("analysis", "published=true", *overrides, f"paths.reports={tmp_path}")
+    done = run_command("analysis", "published=true", *overrides, f"paths.reports={tmp_path}")
     assert done.returncode == 2
     assert done.stderr.strip() == f"pairscale analysis: published=true: takes paths.reports only; leave out {named}"
     assert not list(tmp_path.iterdir())
 
 
 def test_published_is_true_or_false(tmp_path):
-    done = completed("analysis", "published=climp", f"paths.reports={tmp_path}")
+    done = run_command("analysis", "published=climp", f"paths.reports={tmp_path}")
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "published" in done.stderr

@@ -26,7 +26,7 @@ from analysis.study.collect import collect
 from analysis.study.combine import combine
 from analysis.study.judgements import judgements
 from eval.published import read_published
-from tests.support.browser import Opened
+from tests.support.browser import OpenPage
 from tests.support.simulated_section import CONFIG, EVIL, report_of, section_of
 from tests.support.simulated_study import SimulatedStudy
 
@@ -79,7 +79,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, report):
-    page = Opened(browser, report)
+    page = OpenPage(browser, report)
     yield page
     assert page.console == []
     page.page.context.close()
@@ -159,7 +159,7 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme):
-    opened = Opened(browser, report, width, scheme)
+    opened = OpenPage(browser, report, width, scheme)
     page = opened.page
     page.context.set_offline(True)
     errors = page.locator("#blimp-errors")
@@ -205,7 +205,7 @@ def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme)
 
 @pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
 def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, width, in_legend):
-    opened = Opened(browser, report, width)
+    opened = OpenPage(browser, report, width)
     chart = opened.page.locator("#blimp-lengths svg.marks")
     names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
     assert sorted(names.all_text_contents()) == ["lp", "mean_lp"]
@@ -295,7 +295,7 @@ def test_studies_compared_in_one_page(browser, tmp_path):
     (tmp_path / "reports" / "first" / "report.html").write_text("its own")
     path = write_report(tmp_path / "reports" / "both", report_of(section, name=both.name))
     for width in (1280, 390):
-        opened = Opened(browser, path, width, "dark")
+        opened = OpenPage(browser, path, width, "dark")
         assert opened.console == []
         assert opened.overflow == 0
         charts = json.loads(re.search(r'id="charts">(.*?)</script>', path.read_text(), re.DOTALL)[1])

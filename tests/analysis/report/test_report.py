@@ -12,7 +12,7 @@ from analysis.report.report import write_report
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import score_path
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.simulated_section import EVIL, report_of, section_of
 from tests.support.simulated_study import SimulatedStudy
 
@@ -147,7 +147,7 @@ def test_several_benchmarks_in_one_report(tmp_path):
 def test_the_command(tmp_path):
     """The study has an experiment of its name, which declares other runs than those that are there."""
     SimulatedStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")
-    done = completed("analysis", "study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    done = run_command("analysis", "study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 0, done.stderr
     assert "Anaphor agreement" in done.stdout
     assert re.search(r"\d+ missing", done.stderr)
@@ -165,7 +165,7 @@ def test_the_command(tmp_path):
 )
 def test_what_a_user_can_mend_is_one_line(tmp_path, overrides, message):
     SimulatedStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
-    done = completed("analysis", *overrides, f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
+    done = run_command("analysis", *overrides, f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -21,11 +21,11 @@ from analysis.study.judgements import score_labels
 from eval.diagnostics.questions import load_questions
 from eval.published import read_published
 from pairscale.errors import RunError
-from tests.support.browser import Opened
-from tests.support.commands import completed
+from tests.support.browser import OpenPage
+from tests.support.commands import run_command
 from tests.support.diagnostics import config, write_files
 from tests.support.simulated_answers import WORDS, answer
-from tests.support.simulated_study import SimulatedStudy, comes_trained
+from tests.support.simulated_study import SimulatedStudy, as_hub_model
 
 NAMES = ["cprag", "role", "neg"]
 
@@ -206,7 +206,7 @@ def test_a_model_of_unknown_size_is_in_the_tables_and_on_no_curve(tmp_path):
     write_files(tmp_path / "lm_diagnostics")
     asked = config_of("role", tmp_path / "lm_diagnostics")
     bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
-    comes_trained(bert)
+    as_hub_model(bert)
     for seed, folder in enumerate([*folders, bert]):
         answer(folder, asked, seed, {"pll": "within_word_l2r"} if folder is bert else None)
     found = diagnosed(collect(tmp_path / "runs", "simulated"), "role")
@@ -241,7 +241,7 @@ def test_half_written_scores_are_listed(study):
 
 def analysis(tmp_path, *overrides):
     paths = [f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports"]
-    return completed("analysis", *overrides, *paths)
+    return run_command("analysis", *overrides, *paths)
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
     assert "BERT large (paper)" in done.stdout
     assert re.search(r"^lstm_tiny ", done.stdout, re.MULTILINE)
     assert r"lstm\_tiny" in (tmp_path / "reports" / "simulated" / "cprag-words.tex").read_text()
-    opened = Opened(browser, tmp_path / "reports" / "simulated" / "report.html")
+    opened = OpenPage(browser, tmp_path / "reports" / "simulated" / "report.html")
     assert opened.charts == len(re.findall(r"data-chart=", opened.html)) > 10
     opened.page.locator(".legend button").first.click()  # that of the curves, with charts beside them that have none
     assert re.search(r'aria-pressed="true"', opened.html)
@@ -272,7 +272,7 @@ def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
 def test_a_study_with_nothing_but_a_trained_model_has_a_report(tmp_path):
     write_files(tmp_path / "lm_diagnostics")
     bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
-    comes_trained(bert)
+    as_hub_model(bert)
     shutil.rmtree(bert.scores("blimp"))
     done = analysis(tmp_path, "study=simulated")
     assert done.returncode == 2

@@ -14,10 +14,10 @@ from analysis.study.combine import combine, common_labels
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from eval.scores.files import read_items, read_scores, score_path, write_scores
-from tests.support.browser import Opened
-from tests.support.commands import completed
+from tests.support.browser import OpenPage
+from tests.support.commands import run_command
 from tests.support.simulated_section import CONFIG
-from tests.support.simulated_study import SimulatedStudy, comes_trained
+from tests.support.simulated_study import SimulatedStudy, as_hub_model
 
 PEOPLE = pd.DataFrame(
     [("phenomenon", "island_effects", "people", 0.9), ("overall", "overall", "people", 0.8)],
@@ -32,8 +32,8 @@ def runs(tmp_path):
         with_method(folder, "mean_lp")
     made = SimulatedStudy(models=("big", "small"), sizes=("2M",), seeds=(1,), pairs=20, unk_share=4.0)
     big, small = made.write(tmp_path / "runs", seed=1)
-    comes_trained(big, path="models/big_bert")
-    comes_trained(small, path="models/small_bert")
+    as_hub_model(big, path="models/big_bert")
+    as_hub_model(small, path="models/small_bert")
     with_method(small, "mean_lp")
     return tmp_path / "runs"
 
@@ -135,7 +135,7 @@ def test_a_study_s_own_curves_stand_beside_at_their_largest_size(runs):
 
 def test_models_of_one_name_are_told_apart(runs):
     (folder,) = SimulatedStudy(models=("big",), sizes=("2M",), seeds=(7,), pairs=20, name="other").write(runs)
-    comes_trained(folder, path="elsewhere/big_bert")
+    as_hub_model(folder, path="elsewhere/big_bert")
     both = combine([collect(runs, "simulated"), collect(runs, "other")])
     assert common_labels(both, ["simulated", "other"], None)[0] == ["blimp"]
     models = set(tables(section(both))["intervals"]["model"])
@@ -149,10 +149,10 @@ def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
         for folder in (runs / "simulated").glob("lstm*"):
             folder.rename(tmp_path / folder.name)
     paths = [f"paths.runs={runs}", f"paths.reports={tmp_path}/reports", f"paths.store={tmp_path}/store"]
-    done = completed("analysis", "study=simulated", *paths)
+    done = run_command("analysis", "study=simulated", *paths)
     assert done.returncode == 0, done.stderr
     assert "simulated · blimp · models" in done.stdout
-    page = Opened(browser, tmp_path / "reports" / "simulated" / "report.html", 390)
+    page = OpenPage(browser, tmp_path / "reports" / "simulated" / "report.html", 390)
     assert page.console == []
     assert page.overflow == 0
     assert page.page.locator("#blimp-models-accuracies svg.marks").count() == 2  # a panel for each method

@@ -16,7 +16,7 @@ from analysis.sections.benchmark import study_exhibits
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.published import read_published
-from tests.support.browser import Opened
+from tests.support.browser import OpenPage
 from tests.support.simulated_section import CONFIG, report_of, section_of
 from tests.support.simulated_study import SimulatedStudy
 
@@ -121,7 +121,7 @@ def test_sections_are_in_the_report_with_their_files(tmp_path, browser):
         assert (tmp_path / "report" / name).stat().st_size > 0, name
     table = pd.read_csv(tmp_path / "report" / "blimp-mean_lp-adjective.csv")
     assert set(table["scores"]) == {"mean_lp"}
-    opened = Opened(browser, path)
+    opened = OpenPage(browser, path)
     assert opened.console == []
     assert opened.charts == page.count('data-chart="')
 

@@ -18,7 +18,7 @@ from analysis.study.judgements import judgements
 from eval.scores.files import read_scores, score_path, write_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.simulated_section import CONFIG
 from tests.support.simulated_study import PHENOMENA, SimulatedStudy, as_revisions, rewrite_config
 from train.runs.folder import RunFolder
@@ -174,7 +174,7 @@ def test_the_command_compares_studies(tmp_path):
             rewrite_config(folder, model__dropout=0.5 * seed)
             folder.update_manifest(started=name)  # simulated ids hold no digest of the configuration
     paths = [f"paths.runs={tmp_path}", f"paths.reports={tmp_path}/reports"]
-    done = completed("analysis", "study=a+b", "analysis.resamples=50", *paths)
+    done = run_command("analysis", "study=a+b", "analysis.resamples=50", *paths)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "reports" / "a+b"
     html = (folder / "report.html").read_text(encoding="utf-8").partition("<script")[0]

@@ -23,8 +23,8 @@ from eval.tracking import track_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
-from tests.support.commands import completed
-from tests.support.offline_wandb import OfflineApi, OfflineRun, offline_runs, without_account
+from tests.support.commands import run_command
+from tests.support.offline_wandb import OfflineApi, OfflineRun, hide_account, offline_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
 
@@ -34,7 +34,7 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=2
 
 @pytest.fixture(autouse=True)
 def _no_account(monkeypatch, tmp_path):
-    without_account(monkeypatch, tmp_path)
+    hide_account(monkeypatch, tmp_path)
 
 
 def track(folders: list[RunFolder], study: str) -> list[OfflineRun]:
@@ -241,7 +241,7 @@ def test_the_command_rebuilds_and_tracks_curves(simulated, tmp_path, monkeypatch
 
 @pytest.mark.slow
 def test_the_command_says_in_one_line_what_is_missing(tmp_path):
-    done = completed("analysis", "source=wandb", f"project={PROJECT}")
+    done = run_command("analysis", "source=wandb", f"project={PROJECT}")
     assert done.returncode == 2
     assert done.stderr == (
         "pairscale analysis: source=wandb: no key for W&B; run `wandb login`, or set WANDB_API_KEY\n"

@@ -9,7 +9,7 @@ from eval.run import add_pretrained, score_run, score_study
 from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import RunError
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import MASKED, MODELS, byte_level, with_random_weights
@@ -130,6 +130,6 @@ def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(con
 def test_the_command(configured, tmp_path):
     simulated_run(configured(), random_model(LSTM))
     arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
-    done = completed("eval", *arguments)
+    done = run_command("eval", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert "generic object" in done.stdout

@@ -22,7 +22,7 @@ from eval.questionnaire.forms import form_digest
 from eval.scores.files import ITEMS, write_items
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from train.runs.folder import RunFolder
 
 DIGEST = "be" * 32
@@ -342,7 +342,7 @@ def test_the_table_marks_paradigms_below_the_threshold():
 @pytest.mark.slow
 def test_the_command_writes_forms_and_reads_answers(tmp_path):
     where = ["benchmark=toy", "benchmark.paradigms=null", f"questionnaire.folder={tmp_path}/forms"]
-    done = completed("eval.questionnaire", *where, "questionnaire.per_paradigm=1")
+    done = run_command("eval.questionnaire", *where, "questionnaire.per_paradigm=1")
     assert done.returncode == 0, done.stderr
     forms = sorted(path.name for path in (tmp_path / "forms").iterdir())
     assert forms == ["form-1.html", "questionnaire.json"]
@@ -350,9 +350,9 @@ def test_the_command_writes_forms_and_reads_answers(tmp_path):
     (form,) = listed["forms"]
     assert f"toy: {len(form['pairs'])} pairs of {len(form['pairs'])} paradigms" in done.stdout
     before = (tmp_path / "forms" / "form-1.html").read_bytes()
-    assert completed("eval.questionnaire", *where, "questionnaire.per_paradigm=1").returncode == 0
+    assert run_command("eval.questionnaire", *where, "questionnaire.per_paradigm=1").returncode == 0
     assert (tmp_path / "forms" / "form-1.html").read_bytes() == before
-    other = completed("eval.questionnaire", *where, "questionnaire.per_paradigm=2")
+    other = run_command("eval.questionnaire", *where, "questionnaire.per_paradigm=2")
     assert other.returncode == 2
     assert "of another questionnaire, which people may be answering" in other.stderr
     assert other.stderr.count("\n") == 1
@@ -369,11 +369,11 @@ def test_the_command_writes_forms_and_reads_answers(tmp_path):
     )
     (tmp_path / "answers").mkdir()
     paths = written(tmp_path / "answers", one)
-    read = completed("eval.questionnaire", *where, f"people={paths[0]}")
+    read = run_command("eval.questionnaire", *where, f"people={paths[0]}")
     assert read.returncode == 0, read.stderr
     assert "toy · 1 rater" in read.stdout
     assert "100.0" in read.stdout.splitlines()[-3] + read.stdout.splitlines()[-4]
-    refused = completed("eval.questionnaire", "benchmark=cprag", f"people={paths[0]}")
+    refused = run_command("eval.questionnaire", "benchmark=cprag", f"people={paths[0]}")
     assert refused.returncode == 2
     assert "a diagnostic has no pairs for people to choose from" in refused.stderr
 

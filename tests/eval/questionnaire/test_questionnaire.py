@@ -13,8 +13,8 @@ from eval.questionnaire.answers import counted, read_sheets
 from eval.questionnaire.config import CheckConfig
 from eval.questionnaire.forms import deal, texts_of
 from eval.questionnaire.page import write_page
-from tests.support.browser import Opened
-from tests.support.commands import completed
+from tests.support.browser import OpenPage
+from tests.support.commands import run_command
 from tests.support.questionnaires import config, forms_of
 from tests.support.simulated_study import SimulatedStudy
 
@@ -133,12 +133,12 @@ MAJORITY = {"binding_1": 1 / 2, "binding_2": 1, "islands_1": 1, "binding": 3 / 4
 def answers(browser, form, tmp_path_factory):
     """What three people saved: one with a mouse, one on a phone, one with the keyboard who reloads the page."""
     folder = tmp_path_factory.mktemp("answers")
-    desktop = Person(Opened(browser, form), WRONG[0])
+    desktop = Person(OpenPage(browser, form), WRONG[0])
     desktop.begin()
     while desktop.choose():
         pass
     desktop.saved(folder)
-    phone = Person(Opened(browser, form, 390, "dark", touch=True), WRONG[1])
+    phone = Person(OpenPage(browser, form, 390, "dark", touch=True), WRONG[1])
     phone.begin()
     assert phone.opened.overflow == 0
     first, second = (phone.page.locator(".sentence").nth(i).bounding_box() for i in (0, 1))
@@ -146,7 +146,7 @@ def answers(browser, form, tmp_path_factory):
     while phone.choose("tap"):
         pass
     phone.saved(folder)
-    keyboard = Person(Opened(browser, form), WRONG[2], reloads=True)
+    keyboard = Person(OpenPage(browser, form), WRONG[2], reloads=True)
     page = keyboard.page
     for keys in (["Tab", "Space"], ["Tab", "Space"], ["Tab", "Enter"]):  # native, consent, start
         for key in keys:
@@ -211,7 +211,7 @@ def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
     """Published people give way to those who were asked, everywhere, and the report says so."""
     STUDY.write(tmp_path / "runs")
     where = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "reports")]
-    done = completed("analysis", "study=simulated", f"people={answers}", *where)
+    done = run_command("analysis", "study=simulated", f"people={answers}", *where)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "reports" / "simulated"
     rows = pd.read_csv(folder / "blimp-asked.csv").set_index("phenomenon")
@@ -222,7 +222,7 @@ def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
     assert paradigms["passes"].to_dict() == {"binding_1": "no", "binding_2": "yes", "islands_1": "yes"}
     reach = pd.read_csv(folder / "blimp-words-to-people.csv")
     assert set(reach.loc[reach["name"] == "overall", "people"].round(6)) == {round(AGREE["overall"], 6)}
-    page = Opened(browser, folder / "report.html")
+    page = OpenPage(browser, folder / "report.html")
     levels = page.page.locator("#s1-levels")
     heads = levels.locator("thead th").all_inner_texts()
     assert [re.sub(r"\s+", " ", head) for head in heads if "people" in head] == ["people own answers, 3 raters"]
@@ -238,7 +238,7 @@ def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
 
 
 def test_nobody_begins_without_consent(browser, form):
-    opened = Opened(browser, form)
+    opened = OpenPage(browser, form)
     opened.page.check("input[name=native][value=no]")
     opened.page.click("#intro button[type=submit]")
     assert opened.page.locator("#intro").is_visible()
@@ -248,7 +248,7 @@ def test_nobody_begins_without_consent(browser, form):
 
 
 def test_a_double_tap_is_one_answer_and_a_held_key_none(browser, form):
-    opened = Opened(browser, form)
+    opened = OpenPage(browser, form)
     person = Person(opened)
     person.begin()
     opened.page.wait_for_timeout(PAUSE)
@@ -264,7 +264,7 @@ def test_a_browser_that_keeps_nothing_is_told_of_and_enough(browser, form, tmp_p
     context.add_init_script(
         "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError') } })"
     )
-    opened = Opened.__new__(Opened)
+    opened = OpenPage.__new__(OpenPage)
     opened.page, opened.console = context.new_page(), []
     opened.page.on("console", lambda message: opened.console.append(message.text))
     opened.page.on("pageerror", lambda error: opened.console.append(str(error)))
@@ -278,7 +278,7 @@ def test_a_browser_that_keeps_nothing_is_told_of_and_enough(browser, form, tmp_p
 
 
 def test_the_next_person_at_a_device_is_another(browser, form, tmp_path):
-    opened = Opened(browser, form)
+    opened = OpenPage(browser, form)
     person = Person(opened)
     person.begin()
     while person.choose("number"):
@@ -308,7 +308,7 @@ def test_evil_text_is_shown_and_not_run(browser, tmp_path):
     html = (tmp_path / "form.html").read_text()
     assert "<script>alert" not in html
     assert not re.search(r"(https?:)?//[\w.]+\.\w", html)  # nothing to load
-    opened = Opened(browser, tmp_path / "form.html")
+    opened = OpenPage(browser, tmp_path / "form.html")
     assert opened.page.inner_text("h1 >> nth=0") == EVIL
     Person(opened).begin()
     assert any(EVIL in opened.page.inner_text(f"#{side}") for side in ("first", "second"))

@@ -14,7 +14,7 @@ import torch
 from torch.nn.backends.thnn import _get_thnn_function_backend
 
 from pairscale.errors import InputError, PairscaleError
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.published_models import Corpus, RNNModel, importable, randomised, save
 from train.import_checkpoint.contents import read_contents
 from train.import_checkpoint.pickles import Record, TorchFile
@@ -163,7 +163,7 @@ def test_a_pickle_in_a_good_model_or_vocabulary_is_not_run(tmp_path, old):
 def test_the_command_refuses_in_one_line(tmp_path):
     save({"w": Evil(os.system, f"touch {tmp_path}/touched")}, tmp_path / "model.pt")
     overrides = [f"model.checkpoint={tmp_path}/model.pt", f"paths.runs={tmp_path}/runs"]
-    done = completed("train.import_checkpoint", *overrides)
+    done = run_command("train.import_checkpoint", *overrides)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"pairscale import_checkpoint: {tmp_path}/model.pt: refused, as its pickle names ")

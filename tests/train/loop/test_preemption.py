@@ -12,7 +12,7 @@ from pairscale.command.compose import compose
 from pairscale.command.launchers.slurm import _reason
 from pairscale.errors import START_AGAIN, RunInUse
 from tests.support import ROOT
-from tests.support.commands import Command, completed
+from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import TOY, paths, wait_until
 from train.loop.preemption import SIGNALS
 from train.run import train_run
@@ -73,7 +73,7 @@ def test_term_in_a_slurm_job_saves_and_goes_on(store, tmp_path, alone):
     told = "SIGTERM: saved, and training goes on"
     for times in (1, 2):
         process.kill(signal.SIGTERM)
-        wait_until(lambda times=times: process.said().count(told) == times, f"the run to say so {times} times")
+        wait_until(lambda times=times: process.output().count(told) == times, f"the run to say so {times} times")
     assert process.code is None
     process.kill(signal.SIGKILL)
     process.wait()
@@ -131,7 +131,7 @@ def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_pa
 def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
     arguments = [*RUN, *paths(store), f"paths.runs={tmp_path}"]
     with RunFolder.of(compose("train", arguments)).locked():
-        done = completed("train", *arguments)
+        done = run_command("train", *arguments)
     assert done.returncode == START_AGAIN == RunInUse.exit_code
     assert "another process is at work" in done.stderr
 

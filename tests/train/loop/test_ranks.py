@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.errors import RunError
-from tests.support.commands import completed
-from tests.support.killed import children_of, killed_after
+from tests.support.commands import run_command
+from tests.support.killed import children_of, train_and_kill
 from tests.support.slurm_cluster import wait_until
 from tests.support.small_runs import overrides
 from train.run import train_run
@@ -63,7 +63,7 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
     alone, of_one = (trained(on(tmp_path, devices, f"alone{devices}", "lstm", *more)) for devices in (2, 1))
     arguments = on(tmp_path, 2, "killed", "lstm", *more)
     children: list[int] = []
-    killed = killed_after(3, arguments, lambda process: children.extend(children_of(process)))
+    killed = train_and_kill(3, arguments, lambda process: children.extend(children_of(process)))
     assert len(children) == 1
     wait_until(lambda: not Path(f"/proc/{children[0]}").exists(), "the end of the other rank", seconds=60)
 
@@ -79,7 +79,7 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
 @pytest.mark.slow
 def test_a_sweep_trains_on_several_devices_run_by_run(tmp_path):
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
-    done = completed("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
+    done = run_command("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "runs").glob("*/*/model.safetensors"))) == 2
 

@@ -23,7 +23,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import PairscaleError
 from pairscale.files import sha256_file, write_json
 from tests.bench.stages import LSTM, SMALL
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from train.run import train_run
 from train.runs.folder import RunFolder
 
@@ -131,7 +131,7 @@ def test_configurations(foreign):
     with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML \(could not determine a constructor"):
         load_scorer(run)
     paths = [f"paths.{name}={Path(name).resolve()}" for name in ("runs", "reports")]
-    done = completed("analysis", "study=s", *paths)
+    done = run_command("analysis", "study=s", *paths)
     assert done.returncode == 2
     assert "config.yaml: not readable as YAML" in done.stderr
 

@@ -16,7 +16,7 @@ from eval.run import check_benchmark
 from pairscale.command.compose import compose
 from pairscale.errors import InputError, RunError
 from tests.support import ROOT
-from tests.support.killed import killed_after
+from tests.support.killed import train_and_kill
 from tests.support.small_runs import overrides
 from train.run import train_run
 from train.runs.folder import RunFolder
@@ -64,7 +64,7 @@ def test_a_killed_run_ends_bit_identical_to_one_left_alone(tmp_path, model, reci
     alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
 
     arguments = overrides(tmp_path, model, "killed", *more)
-    killed = killed_after(5, arguments)  # of 9: in the middle of the second epoch
+    killed = train_and_kill(5, arguments)  # of 9: in the middle of the second epoch
     step = torch.load(killed.checkpoints[0], weights_only=True)["global_step"]
     assert killed.checkpoints[0].name.startswith(f"{step}-")
     assert 0 < step < json.loads(killed.manifest.read_text())["steps"]

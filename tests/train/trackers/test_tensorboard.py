@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from eval.tracking import track_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from tests.support.killed import killed_after
+from tests.support.killed import train_and_kill
 from train.run import train_run
 
 SMALL = [
@@ -21,7 +21,7 @@ SMALL = [
 
 def test_curves_of_a_resumed_run_are_those_of_metrics_csv(tmp_path):
     arguments = [*SMALL, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    folder = killed_after(4, arguments)
+    folder = train_and_kill(4, arguments)
     train_run(compose("train", arguments))
     track_scores(folder, compose("eval", [*arguments, "benchmark=toy"]))  # it has no place for scores
     metrics = pd.read_csv(folder.metrics)

@@ -20,10 +20,10 @@ from eval.scores.record import RECORD, read_record, scored_pairs
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
-from tests.support.commands import completed
+from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
-from tests.support.killed import killed_after
-from tests.support.offline_wandb import offline_runs, without_account
+from tests.support.killed import train_and_kill
+from tests.support.offline_wandb import hide_account, offline_runs
 from tests.support.random_models import LSTM, random_model, simulated_run
 from train.run import track_points, train_run
 from train.runs.folder import RunFolder
@@ -39,7 +39,7 @@ SMALL = [
 
 @pytest.fixture(autouse=True)
 def _no_account(monkeypatch, tmp_path):
-    without_account(monkeypatch, tmp_path)
+    hide_account(monkeypatch, tmp_path)
 
 
 def asked(tmp_path, *more, logger="wandb"):
@@ -53,7 +53,7 @@ def scored(tmp_path_factory):
     root = tmp_path_factory.mktemp("tracking")
     (root / "here").mkdir()
     with pytest.MonkeyPatch.context() as patched:
-        without_account(patched, root)
+        hide_account(patched, root)
         patched.chdir(root / "here")
         config = compose("eval", asked(root, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]"))
         score_run(train_run(config), config)
@@ -95,7 +95,7 @@ def test_training_is_tracked_over_words_seen(scored, folder):
 def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
     arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
-    folder = killed_after(4, arguments)
+    folder = train_and_kill(4, arguments)
     train_run(compose("train", arguments))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
@@ -279,7 +279,7 @@ def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
         f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"
     )
-    completed(script).check_returncode()
+    run_command(script).check_returncode()
 
 
 def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
@@ -326,7 +326,7 @@ def test_a_server_answers_whatever_it_says(tmp_path):
 
 
 def test_asking_for_online_without_a_key_is_one_line(tmp_path):
-    done = completed("train", *asked(tmp_path, "logger.mode=online"))
+    done = run_command("train", *asked(tmp_path, "logger.mode=online"))
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale train: ")]
     assert len(lines) == 1
@@ -336,7 +336,7 @@ def test_asking_for_online_without_a_key_is_one_line(tmp_path):
 
 def test_in_a_sweep_accuracies_have_its_id_and_training_keeps_its_own(tmp_path):
     environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
-    completed("eval", "experiment=demo", *asked(tmp_path), environment=environment).check_returncode()
+    run_command("eval", "experiment=demo", *asked(tmp_path), environment=environment).check_returncode()
     runs = offline_runs(tmp_path)
     (name,) = {run.name for run in runs.values()}
     assert {run.id: run.job_type for run in runs.values()} == {name: "train", "ofsweep1": "eval"}
