@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import re
 import shlex
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,29 +18,12 @@ from eval.grid import RequestedRun, read_grid, write_grid
 from eval.jobs import job_of, memory_of
 from pairscale.command.compose import REFUSALS, composed, to_config
 from pairscale.command.launchers.jobs import Job
-from pairscale.command.line import check_whole_sweep
 from pairscale.command.sweeps import axes_of, grid, is_experiment
-from pairscale.errors import ConfigError, check_name
+from pairscale.errors import ConfigError
 from train.config import RunConfig
-from train.runs.folder import NO_STUDY, RunFolder
+from train.runs.folder import RunFolder
 from train.runs.identity import run_id
-
-
-def output_folder(kind: str, *, _root_: DictConfig) -> str:
-    """Hydra's own folder: that of the run; it comes from the run's identity, never from the time."""
-    if kind == "sweep":
-        for name in str(_root_.study or NO_STUDY).split("+"):  # of the analysis, which takes several
-            check_name("study", name)  # before Hydra and a launcher make folders of that name
-        return str(Path(_root_.paths.runs) / (_root_.study or NO_STUDY))
-    config = to_config(_root_)
-    if kind in ("run", "eval") and config.recipe.trains:
-        check_whole_sweep(_root_.hydra)  # here, as Hydra makes the folder before anything else of ours is called
-    if kind == "none" or scores_study(_root_.hydra, config):
-        return tempfile.gettempdir()  # Hydra makes the folder, and nothing is written there
-    folder = RunFolder.of(config).path
-    if config.dry_run:
-        return tempfile.gettempdir()
-    return folder.name if kind == "subdir" else str(folder)
+from train.runs.output import NOWHERE, output_folder
 
 
 def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
@@ -51,9 +33,14 @@ def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
     return hydra_config.runtime.choices.get("experiment") is not None or not counted.isdisjoint(given)
 
 
-def scores_study(hydra_config: HydraConf | DictConfig, config: RunConfig) -> bool:
-    """True if a command line scores all runs of a study, rather than one that it describes."""
-    return hydra_config.job.name == "eval" and config.study is not None and not names_a_run(hydra_config)
+def scores_study(node: DictConfig) -> bool:
+    """Return True if a command line scores all runs of a study, rather than one that it describes."""
+    return node.hydra.job.name == "eval" and node.study is not None and not names_a_run(node.hydra)
+
+
+def scoring_folder(kind: str, *, _root_: DictConfig) -> str:
+    """Return the folder that Hydra creates for `python -m eval`: as for training, but NOWHERE for a whole study."""
+    return NOWHERE if scores_study(_root_) else output_folder(kind, _root_=_root_)
 
 
 def points(
@@ -109,7 +96,7 @@ def _job_configs(
             with suppress(*REFUSALS):
                 node = loader.load_sweep_config(master, list(overrides))
                 config = to_config(node)
-                composed[rest] = config, scores_study(node.hydra, config)
+                composed[rest] = config, scores_study(node)
         job = None
         with suppress(*REFUSALS):
             if (found := composed[rest]) is not None:
@@ -184,4 +171,4 @@ def keep_points(found: Iterable[tuple[list[str], DictConfig, EvalConfig]], comma
 
 
 __all__ = ["jobs", "keep_points", "memory_of", "points"]  # of pairscale.command.rooms.Runs
-OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+OmegaConf.register_new_resolver("scoring_folder", scoring_folder, replace=True)
