@@ -1,7 +1,7 @@
 """Findings in sentences, computed from tables; a sentence says no more than its interval.
 
-"rises" stands where the interval of a slope lies above 0 and "falls" where it lies below; anything else is "no change
-that N runs can show". Two sizes are a difference. "Steepest" needs intervals that part, "differ" a corrected p value,
+"rises" stands where the interval of a slope lies above 0 and "falls" where it lies below; otherwise "N runs
+do not show a change". Two sizes are a difference. "Steepest" needs intervals that part, "differ" a corrected p value,
 and "do not differ" an equivalence test.
 """
 
@@ -81,8 +81,7 @@ def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
         text = f"overall accuracy {verb} over {span}: {rate} ({interval} {limits}); {ends}."
     else:
         text = (
-            f"overall accuracy: no change over {span} that {plural(int(whole['runs']), 'run')} can show "
-            f"({rate}, {interval} {limits}); {ends}."
+            f"overall accuracy: {_not_shown(whole['runs'], 'change')} over {span} ({rate}, {interval} {limits}); {ends}."
         )
     p = whole["lack_of_fit"]
     if p < ALPHA:
@@ -103,8 +102,8 @@ def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) ->
         )
     if direction(whole["low"], whole["high"]):
         return f"overall accuracy: {ends}: a difference of {change} ({interval} {limits})."
-    runs = plural(int(whole["runs"]), "run")
-    return f"overall accuracy: {ends}: no difference that {runs} can show ({change}, {interval} {limits})."
+    not_shown = _not_shown(whole["runs"], "difference")
+    return f"overall accuracy: {ends}: {not_shown} ({change}, {interval} {limits})."
 
 
 def _without_unk(free: pd.DataFrame, doublings: float, per: str, verbs: tuple[str, str], interval: str) -> list[str]:
@@ -120,9 +119,13 @@ def _without_unk(free: pd.DataFrame, doublings: float, per: str, verbs: tuple[st
             verb = verbs[0] if low > 0 else verbs[1]
             sentences.append(f"{pairs} it {verb} {change.lstrip('+-')}{per} ({interval} {limits}).")
         else:
-            runs = plural(int(row["runs"]), "run")
-            sentences.append(f"{pairs}: no change that {runs} can show ({change}{per}, {interval} {limits}).")
+            not_shown = _not_shown(row["runs"], "change")
+            sentences.append(f"{pairs}, {not_shown} ({change}{per}, {interval} {limits}).")
     return sentences
+
+
+def _not_shown(runs: float, change: str) -> str:
+    return f"{plural(int(runs), 'run')} {'does' if runs == 1 else 'do'} not show a {change}"
 
 
 def _reason(whole: pd.Series) -> str:
@@ -142,11 +145,10 @@ def _by_direction(phenomena: pd.DataFrame, up: str, down: str, interval: str) ->
         return []
     rising, falling = known[known["low"] > 0], known[known["high"] < 0]
     flat = known.drop(rising.index).drop(falling.index)
-    parts = [f"{up} in {_counted(rising, len(known))}", *([f"{down} in {_counted(falling)}"] if len(falling) else [])]
-    if len(flat):
-        runs = plural(int(flat["runs"].max()), "run")
-        parts.append(f"shows no change that {runs} can show in {_counted(flat)}")
-    return [f"Accuracy {'; it '.join(parts)} (by {interval}s, {UNCORRECTED})."]
+    parts = [f"Accuracy {up} in {_counted(rising, len(known))}"]
+    parts += [f"it {down} in {_counted(falling)}"] if len(falling) else []
+    parts += [f"{_not_shown(flat['runs'].max(), 'change')} in {_counted(flat)}"] if len(flat) else []
+    return [f"{'; '.join(parts)} (by {interval}s, {UNCORRECTED})."]
 
 
 def _counted(rows: pd.DataFrame, of: int | None = None) -> str:
