@@ -1,6 +1,10 @@
-"""A study that analysis/results/ keeps as accuracies of runs, analysed as the report analyses one.
+"""Studies in analysis/results/, analysed as far as the accuracies of their runs allow.
 
-python -m tests.support.committed_results  writes slopes.csv, slope-differences.csv and curves.png anew from points.csv
+    python -m tests.support.committed_results   rewrites slopes.csv, slope-differences.csv and curves.png of blimp_cpu
+
+The tables of blimp_small are those that `python -m analysis` made of its score files. Its points.csv gives the same
+slopes and intervals; judgements of single pairs give intervals over new pairs and a part of the lack-of-fit test, and
+manifests show which runs share a sample, which pairs the runs of two models when their slopes are compared.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from tests.support import ROOT
 
 RESULTS = ROOT / "analysis" / "results"
 STUDY = "blimp_cpu"
+SMALL = "blimp_small"
 DEMO = "demo"  # points.csv and runs.csv alone: what `make demo` prints is made of them
 
 
@@ -69,17 +74,17 @@ def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
     return Curves(*known[:3]), known[3]
 
 
-def write(study: str = STUDY) -> None:
-    """Write the study's tables and its figure."""
-    curves, differences = analysed(study)
-    made_by = {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of(study).digest}
-    write_csv(RESULTS / study / "slopes.csv", slope_table(curves).assign(**made_by))
-    write_csv(RESULTS / study / "slope-differences.csv", differences.assign(**made_by))
+def write() -> None:
+    """Write the tables and the figure of blimp_cpu."""
+    curves, differences = analysed()
+    folder, made_by = RESULTS / STUDY, {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of().digest}
+    write_csv(folder / "slopes.csv", slope_table(curves).assign(**made_by))
+    write_csv(folder / "slope-differences.csv", differences.assign(**made_by))
     published = read_published("blimp")
     (people,) = published.query("model == 'people' and level == 'overall'")["accuracy"]
     panels = [learning_curves(curves, group, people=people) for group in curves.slopes["group"].unique()]
-    write_figure(RESULTS / study, "curves", side_by_side(panels))
-    (RESULTS / study / "curves.svg").unlink()
+    write_figure(folder, "curves", side_by_side(panels))
+    (folder / "curves.svg").unlink()
 
 
 if __name__ == "__main__":
