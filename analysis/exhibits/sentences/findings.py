@@ -80,9 +80,8 @@ def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
     if verb:
         text = f"overall accuracy {verb} over {span}: {rate} ({interval} {limits}); {ends}."
     else:
-        text = (
-            f"overall accuracy: {_not_shown(whole['runs'], 'change')} over {span} ({rate}, {interval} {limits}); {ends}."
-        )
+        not_shown = _not_shown(whole["runs"], "change")
+        text = f"overall accuracy: {not_shown} over {span} ({rate}, {interval} {limits}); {ends}."
     p = whole["lack_of_fit"]
     if p < ALPHA:
         text += (
