@@ -42,9 +42,9 @@ class TrainState:
         self._earlier_s = 0.0
         self._started = time.monotonic()
 
-    def start_clock(self) -> None:
-        """Count wall time from now on, added to that of earlier attempts up to their last checkpoints."""
-        self._earlier_s = self.folder.read_manifest().get("wall_s", 0)
+    def start_clock(self, earlier_s: float) -> None:
+        """Count wall time from now on, added to the seconds of earlier attempts up to their last checkpoints."""
+        self._earlier_s = earlier_s
         self._started = time.monotonic()
 
     @property

@@ -55,10 +55,11 @@ class Training:
         self.config = config
         self.folder = folder
         self.ranks = ranks
+        self.earlier = folder.read_manifest()  # of the attempts before this one
         device = device_of(config.trainer, ranks.size)
         self.data = TrainingData.prepare(config, ranks)
         self.parameters = parameter_count(config.model, self.data.vocabulary)
-        recorded = folder.read_manifest().get("machine", {}) if folder.checkpoints else {}
+        recorded = self.earlier.get("machine", {}) if folder.checkpoints else {}
         set_up_cpu(config.trainer, self.parameters, recorded.get("threads"), ranks.size)
         set_up_gpu(config.precision == "bf16")
         torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
@@ -90,8 +91,7 @@ class Training:
     def checkpoint(self) -> Path | None:
         """Return the newest whole checkpoint, None for a run that starts; RunError if it is of another sample."""
         path = newest_checkpoint(self.folder, tell=self.ranks.first)
-        sample = self.folder.read_manifest().get("sample_digest")
-        if path and sample not in (None, self.data.sample.digest):
+        if path and self.earlier.get("sample_digest") not in (None, self.data.sample.digest):
             raise RunError(f"{path}: of a run on another sample of text; remove the run's folder to start again")
         return path
 
@@ -113,7 +113,7 @@ class Training:
         """Train from `checkpoint`, or from the start, to the end of the budget; a budget of 0 is only validated."""
         if self.config.trainer.compile:
             self.model.compile()
-        self.state.start_clock()
+        self.state.start_clock(self.earlier.get("wall_s", 0))
         try:
             with enough_memory("give trainer.devices=2, which divides each step, or a smaller recipe.batch"):
                 if len(self.data.batches):

@@ -40,7 +40,7 @@ class Attempt:
         before = folder.read_manifest()
         earlier = before.get("git")
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(self.config)))
-        folder.update_manifest(
+        self._begun = folder.update_manifest(
             status=UNFINISHED,
             config_digest=config_digest(self.config),
             started=before.get("started", _now()),
@@ -51,7 +51,6 @@ class Attempt:
             versions=versions(),
             reason=None,
         )
-        self._begun = folder.read_manifest()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

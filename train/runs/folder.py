@@ -131,9 +131,11 @@ class RunFolder:
         """Return the digest of the weights in model.json; None if there is none. Raises RunError."""
         return read_json(self.model, Weights, RunError, AGAIN)["digest"] if self.model.exists() else None
 
-    def update_manifest(self, **values: Any) -> None:
-        """Add `values` to manifest.json."""
-        write_json(self.manifest, {"version": MANIFEST_VERSION, **self.read_manifest(), **values})
+    def update_manifest(self, **values: Any) -> dict[str, Any]:
+        """Add `values` to manifest.json, and return its contents. Raises RunError and WriteError."""
+        manifest = {"version": MANIFEST_VERSION, **self.read_manifest(), **values}
+        write_json(self.manifest, manifest)
+        return manifest
 
     def read_progress(self) -> TrainingState:
         """Return the progress of training, empty in its first seconds. Raises RunError."""
