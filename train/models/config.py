@@ -98,7 +98,8 @@ class TxlConfig(ModelConfig):
     same_length: bool = MISSING  # every position attends to the same number of positions
     clamp_len: int | None = None  # longer distances are encoded as this one
     tied: bool = MISSING
-    initial_sd: float = MISSING  # of weights, drawn from N(0, sd), and of gains of layer norms, from N(1, sd)
+    # Of weights, drawn from N(0, sd), and of gains of layer norms, drawn from N(1, sd); 0.02 as published.
+    initial_sd: float = MISSING
     pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # normalise inputs of blocks instead of outputs
     # Width of embeddings, projected to d_model; null: d_model.
     embedding: int | None = field(default=None, metadata=ADDED_LATER)
