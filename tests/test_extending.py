@@ -33,6 +33,9 @@ def plugin(tmp_path):
     ):
         (tmp_path / "my_pairscale-1.dist-info" / name).write_text(text)
     (tmp_path / "pairs.txt").write_text("The cats sleep . / The cats sleeps .\nThe boy sleeps . / The boy sleep .\n")
+    (tmp_path / "questions").mkdir()
+    questions = "item\tcontext\ttrue\tfalse\n1\tThe cats\tsleep\tsleeps\n2\tThe boy\tsleeps\tsleep\n"
+    (tmp_path / "questions" / "verbs.tsv").write_text(questions)
     return tmp_path
 
 
@@ -53,16 +56,19 @@ def test_the_plugin_of_the_page_works(plugin):
     (block,) = re.findall(r"## Together\n\n```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     for line in block.replace("\\\n", " ").splitlines():
         _, command, *words = shlex.split(line)
-        run(plugin, command, *words, *(TINY if command == "eval" else []), "analysis.resamples=20")
+        run(plugin, command, *words, *(TINY if "-m" in words else []), "analysis.resamples=20")
     folders = sorted(path.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("gru*"))
     assert folders == ["gru_tiny", "gru_tiny"]
     scores = list(plugin.glob("runs/mine/gru*/scores/slashes/*.parquet"))
     assert {path.stem for path in scores} >= {"lp", "per_token_squared"}
+    assert len(list(plugin.glob("runs/mine/gru*/scores/verbs/cloze.parquet"))) == 2
     points, _ = plugin.glob("runs/mine/gru*/points.jsonl")
     assert "valid_ppl" in points.read_text()
     code = f"from eval import load_scorer; load_scorer({str(scores[0].parents[2])!r}).score(['The cats sleep .'])"
     subprocess.run([sys.executable, "-c", code], cwd=plugin, env=variables(plugin), check=True, timeout=200)
-    assert "Runs of each size" in (plugin / "reports" / "mine" / "report.html").read_text()
+    report = (plugin / "reports" / "mine" / "report.html").read_text()
+    assert "Runs of each size" in report
+    assert "verbs has no published results to compare with." in report
 
 
 @pytest.mark.slow

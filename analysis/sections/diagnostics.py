@@ -110,10 +110,15 @@ def diagnostic_section(study: Study, label: str, confidence: float) -> TableSect
 
 
 def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
-    """Return the exhibits of one diagnostic, in the paper's order; each appears where its data exist."""
+    """Return the exhibits of one diagnostic, in the paper's order; each appears where its data exist.
+
+    A plug-in's diagnostic, of no paper, has the general ones alone.
+    """
     means = over_sizes(answers, confidence)
     ours = at_largest(means).rename(columns={"group": "model"})
     theirs = _published(answers.benchmark, ours)
+    if answers.benchmark not in _PAPER:
+        return [_everything(means, theirs, folded=False), _probabilities(answers), _all_words(answers)]
     return existing([
         _prediction(answers, ours, theirs),
         _by_cloze(answers, ours, theirs),
@@ -333,11 +338,11 @@ def _all_words(answers: Diagnosed) -> Exhibit:
     table = table.assign(
         condition=table["condition"].str.replace("_", " "), context=table["context"].str.rstrip() + " ____"
     )
-    about = "The same in every context that is not drawn at random, from one run of each curve."
+    about = "The most probable whole words in every context that is not drawn at random, from one run of each curve."
     return Exhibit("words", "All contexts", about, table, folded=True)
 
 
-def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
+def _everything(means: pd.DataFrame, theirs: pd.DataFrame, folded: bool = True) -> Exhibit:
     wide = theirs.pivot(index=KEYS, columns="model", values="accuracy").rename_axis(None, axis=1).reset_index()
     rows = means.merge(wide, on=KEYS, how="left")
     rows["name"] = rows["name"].map(_spelled)
@@ -354,4 +359,4 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
         "many independent answers; (items): Wilson's 95% intervals over new items, at the mean over runs. Not "
         "expressible: items with a word that the model cannot express, which counts as wrong."
     )
-    return Exhibit("measures", "All measures", about, table, cells=cells, folded=True)
+    return Exhibit("measures", "All measures", about, table, cells=cells, folded=folded)

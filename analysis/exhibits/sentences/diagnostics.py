@@ -4,11 +4,10 @@ from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.curves import joined, plural
 from analysis.measures.diagnostics import CONSTRAINTS, Diagnosed
 
-_NAMES = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
 _ASKS = {
-    "cprag": "for the last noun of the second of two sentences, which people infer from the first",
-    "role": "for the verb that fits who did what to whom, which word order alone shows",
-    "neg": "if a model heeds a negation",
+    "cprag": "CPRAG-102 asks for the last noun of the second of two sentences, which people infer from the first",
+    "role": "ROLE-88 asks for the verb that fits who did what to whom, which word order alone shows",
+    "neg": "NEG-136 asks if a model heeds a negation",
 }
 
 
@@ -18,7 +17,9 @@ def extent(answers: Diagnosed) -> str:
     beside = len(answers.runs) - len(placed)
     parts = [sentences.extent(placed)] if len(placed) else []
     parts += [f"{plural(beside, 'pretrained model')} trained on text of unknown size"] if beside else []
-    return f"{_NAMES[answers.benchmark]} asks {_ASKS[answers.benchmark]} (Ettinger 2020). {'; '.join(parts)}."
+    asks = _ASKS.get(answers.benchmark)
+    about = f"{asks} (Ettinger 2020)" if asks else f"{answers.benchmark} has no published results to compare with"
+    return f"{about}. {'; '.join(parts)}."
 
 
 def warnings(answers: Diagnosed) -> list[str]:
