@@ -1,4 +1,4 @@
-"""Bands of accuracies at a size, and onsets, which rest on them."""
+"""Confidence bands of accuracies at a size, and the onsets that rest on them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def wilson(mean, variance, quantile):
     return proportion_confint(mean * (n := mean * (1 - mean) / variance), n, 2 * norm.sf(quantile), "wilson")
 
 
-def test_bands_are_wilsons_of_as_many_trials_as_the_runs_show():
+def test_bands_are_wilson_intervals_with_the_trials_that_the_spread_between_runs_implies():
     """Two runs a size: each size's own spread, one degree of freedom; statsmodels' interval."""
     y = np.array([[0.5], [0.7], [0.6], [0.7]])
     means, low, high = spread_limits(y, np.array([0, 0, 1, 1]), 0.95)
@@ -32,8 +32,8 @@ def test_bands_are_wilsons_of_as_many_trials_as_the_runs_show():
 
 
 @pytest.mark.parametrize(("counts", "ratio"), [((2, 2, 2, 2), 5), ((5, 5, 5, 2), 3), ((3, 3, 3, 2), 5)])
-def test_bands_of_two_runs_hold_where_spreads_differ(counts, ratio):
-    """20,000 normal studies whose largest size has a spread of its own: 95% held, 2.5% of lower bounds too high."""
+def test_bands_of_two_runs_cover_the_truth_where_spreads_differ_by_size(counts, ratio):
+    """In 20,000 normal studies with another spread at the largest size, bands cover 95% and 2.5% start too high."""
     size = np.repeat(np.arange(4), counts)
     spread = np.where(size == 3, 0.01 * ratio, 0.01)
     y = 0.7 + np.random.default_rng(0).normal(size=(len(size), 20_000)) * spread[:, None]
@@ -42,7 +42,7 @@ def test_bands_of_two_runs_hold_where_spreads_differ(counts, ratio):
     np.testing.assert_allclose((low > 0.7).mean(axis=1), 0.025, atol=0.006)
 
 
-def test_three_runs_at_a_size_have_a_spread_of_their_own():
+def test_with_three_runs_a_size_each_size_uses_its_own_spread():
     y = np.array([[0.4, 0.5, 0.6, 0.5, 0.5, 0.7, 0.7, 0.71, 0.7, 0.7]]).T
     means, low, high = spread_limits(y, np.repeat([0, 1], 5), 0.95)
     np.testing.assert_allclose(means[:, 0], [0.5, 0.702])
@@ -51,7 +51,7 @@ def test_three_runs_at_a_size_have_a_spread_of_their_own():
         np.testing.assert_allclose([low[s, 0], high[s, 0]], expected, rtol=1e-6)
 
 
-def test_no_band_has_no_width():
+def test_bands_at_the_ceiling_have_a_width():
     """All of 2 x 10 judgements are right: Wilson's limits of 20 trials (statsmodels)."""
     sizes = np.repeat([1000, 2000, 4000], 2)
     curves = fit_curves(judged_from([0.8, 0.9, 0.9, 1, 1, 1], sizes, [1, 2] * 3, pairs=10), CONFIG)
@@ -62,14 +62,14 @@ def test_no_band_has_no_width():
     assert whole["low"] < 0 < whole["high"]  # nor a slope at the ceiling
 
 
-def test_onset():
+def test_onset_is_the_smallest_size_from_which_all_lower_bounds_exceed_the_baseline():
     words = np.array([1.0, 2, 4, 8])
     low = np.array([[0.4, 0.6, 0.6, np.nan], [0.6, 0.6, 0.4, 0.6], [0.6, 0.6, 0.5, 0.6], [0.7, 0.6, 0.4, np.nan]])
     np.testing.assert_array_equal(onset(words, low, np.full(4, 0.5)), [2, 1, np.nan, np.nan])
     np.testing.assert_array_equal(onset(words, low, np.full(4, 0.65)), [8, np.nan, np.nan, np.nan])
 
 
-def test_an_onset_is_above_the_baseline_of_a_curve_that_rises():
+def test_an_onset_needs_a_rising_curve_above_its_baseline():
     sizes = np.repeat([1000, 2000, 4000], 3)
     rising = judged_from(np.repeat([0.6, 0.7, 0.9], 3), sizes, [1, 2, 3] * 3, pairs=1000)
     falling = judged_from(np.repeat([0.9, 0.7, 0.6], 3), sizes, [1, 2, 3] * 3, pairs=1000)

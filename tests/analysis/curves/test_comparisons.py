@@ -1,4 +1,4 @@
-"""Slopes of groups compared: Holm against statsmodels, tests against scipy, the shared pairs against resampling."""
+"""Comparisons of slopes: Holm against statsmodels, tests against scipy, the variance over pairs against resampling."""
 
 from dataclasses import replace
 
@@ -24,18 +24,18 @@ from tests.support.simulated_judgements import SimulatedJudgements
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
 
 
-def test_holm():
+def test_holm_equals_statsmodels_and_skips_missing_p_values():
     p = np.array([0.01, np.nan, 0.04, 0.03, 0.005, 0.9])
-    found = holm(p)
+    adjusted = holm(p)
     tests = ~np.isnan(p)
-    np.testing.assert_allclose(found[tests], multipletests(p[tests], method="holm")[1])
-    assert np.isnan(found[1])
+    np.testing.assert_allclose(adjusted[tests], multipletests(p[tests], method="holm")[1])
+    assert np.isnan(adjusted[1])
     # By hand: 5 x .005; 4 x .01; 3 x .03; 2 x .04 is less than that; .9.
-    np.testing.assert_allclose(found, [0.04, np.nan, 0.09, 0.09, 0.025, 0.9])
+    np.testing.assert_allclose(adjusted, [0.04, np.nan, 0.09, 0.09, 0.025, 0.9])
     assert len(holm(np.array([np.nan]))) == 1
 
 
-def test_two_sizes_by_seeds_are_welchs_test():
+def test_two_nested_sizes_give_welchs_test_of_the_seeds_differences():
     """Two sizes a doubling apart, seeds nested in them: a group's slope is the mean of its seeds' differences."""
     cell = SimulatedJudgements(seeds=5, sizes=2, nested=True, pairs=40)
     fits, slopes, outcomes = [], [], []
@@ -45,11 +45,11 @@ def test_two_sizes_by_seeds_are_welchs_test():
         order = np.argsort(cell.design.seed[:5])
         slopes.append((fits[-1].y[5:, 0][order] - fits[-1].y[:5, 0][order]) / 9)
         outcomes.append(outcome)
-    found = slope_difference(*fits, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
+    difference = slope_difference(*fits, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
     reference = ttest_ind(*slopes, equal_var=False)
-    np.testing.assert_allclose(found["p"][0], reference.pvalue)
+    np.testing.assert_allclose(difference["p"][0], reference.pvalue)
     interval = reference.confidence_interval(0.95)
-    np.testing.assert_allclose([found["low"][0], found["high"][0]], [interval.low, interval.high])
+    np.testing.assert_allclose([difference["low"][0], difference["high"][0]], [interval.low, interval.high])
 
 
 def test_two_lines_are_compared_with_robust_errors():
@@ -80,8 +80,8 @@ def test_two_lines_are_compared_with_robust_errors():
     assert row["p_new_pairs"] >= row["p"]
 
 
-def test_only_sizes_of_both_are_compared():
-    """A curve that flattens from 4000 words on, and the same one at two sizes fewer: no difference where both are."""
+def test_slopes_are_compared_over_the_sizes_that_both_groups_have():
+    """A curve that flattens from 4000 words on does not differ from the same one without the two largest sizes."""
     sizes = np.repeat([1000, 2000, 4000, 8000, 16000], 3)
     accuracies = np.repeat([0.5, 0.6, 0.7, 0.7, 0.7], 3)
     groups = {"long": (accuracies, sizes), "short": (accuracies[:9], sizes[:9])}
@@ -98,7 +98,7 @@ def test_only_sizes_of_both_are_compared():
 
 
 def with_samples(judged, digest):
-    """The same runs with the digest of each one's sample in its manifest: `digest` of group, size and seed."""
+    """Return the runs with the digest of each run's sample in its manifest: `digest(group, size, seed)`."""
     manifests = [
         {"corpus": {"sample": {"digest": digest(row.group, row.size, row.seed)}}} for row in judged.runs.itertuples()
     ]
@@ -127,7 +127,7 @@ def test_runs_on_the_same_text_are_paired(runs):
     assert alone["high"] - alone["low"] > 2 * (row["high"] - row["low"])  # the texts' part is gone
 
 
-def test_alike_is_a_finding_of_its_own():
+def test_no_difference_needs_an_equivalence_test():
     sizes = np.repeat([1000, 2000, 4000, 8000], 3)
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     alike = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=20_000)
@@ -141,7 +141,7 @@ def test_alike_is_a_finding_of_its_own():
 
 
 def test_pairs_are_shared_as_in_a_crossed_bootstrap():
-    """The variance over pairs of the difference, against resampling them in one draw for both groups."""
+    """The variance of the difference over pairs agrees with one resample of pairs shared by both groups."""
     cell = SimulatedJudgements(seeds=5, sizes=4, pairs=50, pair_slope_sd=0.4, run_sd=(0.05, 0.05))
     rng = np.random.default_rng(0)
     pairs = cell.draw_pairs(rng)
@@ -152,8 +152,8 @@ def test_pairs_are_shared_as_in_a_crossed_bootstrap():
     c = [slope_weights(cell.design.x, resampled_runs(cell.design.stratum, 4000, rng)) for _ in range(2)]
     slopes = [np.einsum("br,brk->bk", c[i], drawn[:, 20 * i : 20 * i + 20]) @ cell.units.weights for i in (0, 1)]
     shared = (slopes[0] - slopes[1]).std(axis=0)
-    found = slope_difference(*fits, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
-    ours = (found["high_new_pairs"] - found["low_new_pairs"]) / 2 / 2.0  # Student's quantile is about 2
+    difference = slope_difference(*fits, CONFIG, np.full(fits[1].design.cluster.max() + 1, -1))
+    ours = (difference["high_new_pairs"] - difference["low_new_pairs"]) / 2 / 2.0  # Student's quantile is about 2
     # Pairs' own slopes cancel, as they are the same for both: were they drawn apart, it would be twice as wide.
     apart = np.hypot(*(errors.both[0] for errors in (fits[0].errors, fits[1].errors)))
     assert apart > 1.8 * ours[0]
@@ -161,7 +161,7 @@ def test_pairs_are_shared_as_in_a_crossed_bootstrap():
     assert ours[0] < shared[0] < 1.9 * ours[0]
 
 
-def test_families():
+def test_holm_corrects_within_a_level_of_comparisons():
     sizes = np.repeat([1000, 2000, 4000], 2)
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     judged = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes), "c": (accuracies, sizes)})
@@ -177,7 +177,7 @@ def test_families():
     ]  # fmt: skip
 
 
-def test_a_group_without_a_slope_is_named():
+def test_a_comparison_without_a_slope_names_the_group():
     sizes = np.repeat([1000, 2000, 4000], 2)
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     table = compare_slopes(judged_groups({"a": (accuracies, sizes), "b": (accuracies[:2], sizes[:2])}), CONFIG)
@@ -187,7 +187,7 @@ def test_a_group_without_a_slope_is_named():
     assert compare_slopes(judged_groups({"a": (accuracies, sizes)}), CONFIG).empty
 
 
-def test_policies_are_a_paired_test_over_runs():
+def test_two_policies_are_compared_by_a_paired_test_over_runs():
     sizes = np.repeat([1000, 2000, 4000], 2)
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     first = judged_groups({"a": (accuracies, sizes)})
@@ -208,8 +208,8 @@ def test_policies_are_a_paired_test_over_runs():
         compare_policies(first, other, 0.95)
 
 
-def test_nested_seeds_are_paired_whichever_group_lacks_a_run():
-    """Seeds are draws of text: one that misses a size in one group is still the draw of the other group's seed."""
+def test_nested_seeds_are_paired_if_one_group_has_a_missing_run():
+    """A seed is a draw of text, so a seed without one of the sizes still pairs with the other group's seed."""
     sizes = np.repeat([1000, 2000, 4000], 3)
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     judged = judged_groups({"a": (accuracies, sizes), "b": (accuracies[:-1], sizes[:-1])})
@@ -251,7 +251,7 @@ def test_a_change_of_nested_runs_is_a_test_over_seeds():
     np.testing.assert_allclose([row["low"], row["high"]], reference.confidence_interval(0.95))
 
 
-def test_no_change_in_any_run_is_no_interval_of_zero_width():
+def test_an_interval_has_a_width_where_no_run_changes():
     sizes = np.repeat([1000, 2000], 3)
     judged = judged_groups({"a": (np.full(6, 0.7), sizes)})
     rows = compare_policies(judged, judged, 0.95)

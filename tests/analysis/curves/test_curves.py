@@ -45,7 +45,7 @@ def test_lines_equal_statsmodels():
 
 
 def robust_error(x, y, weights, method):
-    """Standard error of a slope by HC2 or HC3 and its degrees of freedom, the quadratic form written out.
+    """Return the standard error of a slope by HC2 or HC3 and its degrees of freedom, as a quadratic form.
 
     HC2 divides each squared residual by its variance if runs have one spread, which weighted leverages do not give;
     degrees of freedom are those of Bell and McCaffrey (2002).
@@ -91,8 +91,8 @@ def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
     assert row["low_new_pairs"] <= row["low"] < row["slope"] < row["high"] <= row["high_new_pairs"]
 
 
-def test_three_runs_a_size_have_a_spread_of_each_size():
-    """HC2 of a regression on the sizes (statsmodels), whose squares are those of Welch's test; by Satterthwaite."""
+def test_with_three_runs_a_size_slopes_use_each_sizes_spread():
+    """The variance is HC2 of a regression on the sizes (statsmodels), the degrees of freedom are Satterthwaite's."""
     sizes, seeds = np.repeat([125_000, 250_000, 500_000], 3), [1, 2, 3] * 3
     accuracies = np.array([0.3, 0.5, 0.8, 0.57, 0.63, 0.6, 0.69, 0.66, 0.7])
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
@@ -135,7 +135,7 @@ def test_runs_are_drawn_within_their_size_with_the_variance_of_a_mean():
     np.testing.assert_allclose((weights[:, :5] @ y / 5).var(), y.var(ddof=1) / 5, rtol=0.05)
 
 
-def test_one_draw_of_pairs_is_shared_by_all_runs():
+def test_a_resample_of_pairs_is_shared_by_all_runs():
     """Two runs that judge alike stay alike in every resample; a run that judges the other way is their complement."""
     one = np.array([1, 0, 0, 1, 1, 0, 1], dtype=np.float32)
     means = resampled_accuracies(np.stack([one, one, 1 - one]), np.array([0, 3, 7]), 500, np.random.default_rng(0))
@@ -147,7 +147,7 @@ def test_one_draw_of_pairs_is_shared_by_all_runs():
     np.testing.assert_allclose(means[:, 0].var(axis=0), [1 / 3 * 2 / 3 / 3, 3 / 4 / 4 / 4], rtol=0.2)
 
 
-def test_crossed_by_hand():
+def test_pair_difficulty_that_is_the_same_at_each_size_adds_no_variance_to_the_slope():
     """Pairs whose difficulty is the same at each size move no slope, however much they differ: crossed, not nested."""
     sizes = np.repeat([1024, 2048], 5)
     judged = judged_from([0.5] * 5 + [0.7] * 5, sizes, list(range(5)) * 2, pairs=10)
@@ -193,19 +193,19 @@ def test_units_are_means_over_paradigms_not_pairs():
     assert units.bounds.tolist() == [0, 2, 3, 4]
 
 
-def test_slopes_are_recovered(tmp_path):
+def test_slopes_of_a_simulated_study_are_recovered(tmp_path):
     simulated = SimulatedStudy(models=("lstm_tiny",), seeds=(1, 2, 3, 4, 5), pairs=400, run_sd=0.005, unk_share=0.3)
     simulated.write(tmp_path)
     judged = judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, CONFIG)
     for pairs in (ALL_PAIRS, UNK_FREE):
-        found = curves.slopes[(curves.slopes["pairs"] == pairs)].set_index("name")
+        slopes = curves.slopes[(curves.slopes["pairs"] == pairs)].set_index("name")
         for name, (_, _, gain) in simulated.phenomena.items():
-            row = found.loc[name]
+            row = slopes.loc[name]
             assert row["slope"] == pytest.approx(gain, abs=0.01), name
             assert row["low"] < row["slope"] < row["high"]
             assert row["method"] == Interval.BOOTSTRAP
-        assert found.loc[list(simulated.phenomena), "rank"].tolist() == [1, 3, 2]
+        assert slopes.loc[list(simulated.phenomena), "rank"].tolist() == [1, 3, 2]
     fewer = curves.slopes.groupby("pairs")["n_pairs"].max()
     assert fewer[UNK_FREE] == judged.unk_free.sum() < fewer[ALL_PAIRS] == judged.outcome.shape[1]
     assert len(curves.points) == 20 * 10 * 2
@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same_numbers():
         ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_HC3, ""),
     ],
 )
-def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
+def test_few_runs_limit_the_interval_method_and_get_a_note(sizes, seeds, method, note):
     accuracies = np.linspace(0.5, 0.8, len(sizes))
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
     assert row["method"] == method
@@ -240,7 +240,7 @@ def test_few_runs_say_what_they_cannot_give(sizes, seeds, method, note):
     assert np.isnan(row["slope"]) == (len(set(sizes)) == 1)
 
 
-def test_which_interval():
+def test_the_interval_method_depends_on_the_runs_of_each_size():
     size, seed = np.repeat([0, 1], 5), np.tile(np.arange(5), 2)
     every, fewer, three = (Design(1.0 * size[i:], size[i:], seed[i:], False) for i in (0, 1, 7))
     assert interval_method(every, "auto")[0] == Interval.BOOTSTRAP
@@ -290,14 +290,14 @@ def test_lack_of_fit_is_an_f_test_where_spreads_are_equal():
     )
 
 
-def test_two_sizes_are_a_difference():
+def test_two_sizes_have_a_difference_and_no_fit():
     sizes = np.repeat([1000, 2000], 3)
     row = overall(fit_curves(judged_from([0.5, 0.52, 0.54, 0.6, 0.62, 0.64], sizes, [1, 2, 3] * 2), CONFIG))
     assert np.isfinite(row["low"])
     assert row[["r2", "lack_of_fit", "rank", "rank_low", "rank_high"]].isna().all()
 
 
-def test_perplexity_halves():
+def test_a_perplexity_that_halves_with_each_doubling_has_a_factor_of_one_half():
     sizes = np.repeat([1000, 2000, 4000], 2)
     columns = {"sample_words": sizes, "size": sizes, "seed": [1, 2] * 3, "nested": False}
     runs = pd.DataFrame({"group": "g", **columns, "valid_ppl": 1e6 / sizes})
@@ -353,8 +353,8 @@ def test_nested_seeds_that_hardly_share_sizes_have_no_interval(cells):
     assert np.isnan([row["low"], row["high"], row["low_new_pairs"], row["high_new_pairs"]]).all()
 
 
-def test_runs_on_one_sample_show_nothing_of_new_text():
-    """A fixed sample.seed: the digests of a size are equal, though two samples drawn apart would share 2%."""
+def test_runs_on_one_sample_have_no_interval_over_new_text():
+    """With a fixed sample.seed the digests of a size are equal, though independent samples would share 2%."""
     cells = [(words, seed) for words in (1000, 2000, 4000) for seed in (1, 2, 3)]
     for digests, method in (
         ([str(words) for words, _ in cells], Interval.NONE),
@@ -367,8 +367,8 @@ def test_runs_on_one_sample_show_nothing_of_new_text():
     assert design_of(runs_of(cells, manifest=[None] * 9)).overlap is None
 
 
-def test_a_line_is_not_rejected_for_text_in_common():
-    """Texts whose effects differ by size bend a true line; samples that overlap show but a part of their spread."""
+def test_overlapping_samples_do_not_reject_a_true_line():
+    """Text effects that differ by size bend a true line, and overlapping samples show only part of their spread."""
     rng = np.random.default_rng(0)
     size, shares, studies = np.repeat(np.arange(4), 5), np.array([0.1, 0.2, 0.4, 0.77]), 4000
     f = shares[size, None]
@@ -383,7 +383,7 @@ def test_a_line_is_not_rejected_for_text_in_common():
     assert np.isnan(none).all()  # nothing varies
 
 
-def test_factors_of_perplexity_are_widened_for_text_in_common():
+def test_intervals_of_perplexity_factors_widen_with_overlapping_samples():
     """Two sizes with half of their text in common: variances of means are (1 / 3 + .5 / .5) s^2, not s^2 / 3."""
     cells = [(words, seed) for words in (1000, 2000) for seed in (1, 2, 3)]
     ppl = [300.0, 310.0, 330.0, 210.0, 200.0, 190.0]

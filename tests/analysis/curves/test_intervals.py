@@ -1,4 +1,4 @@
-"""Variances of slopes against scipy, statsmodels and resampling; and coverage in 300 simulated studies a cell."""
+"""Variances of slopes against scipy, statsmodels and resampling, and coverage in simulated studies."""
 
 from dataclasses import replace
 from functools import cache
@@ -41,13 +41,13 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=4
 
 
 @cache
-def made(**cell):
+def simulated_judgements(**cell):
     return SimulatedJudgements(**cell)
 
 
 def studied(seed=0, **cell):
-    """A simulated study, its outcomes, and its line in every unit."""
-    simulated = made(**cell)
+    """Return a simulated study, its outcomes, and the fit of its line in every unit."""
+    simulated = simulated_judgements(**cell)
     outcome, _ = simulated.draw(np.random.default_rng(seed))
     return simulated, outcome, fit_group("g", outcome, simulated.design, simulated.units, "auto")
 
@@ -68,20 +68,20 @@ def test_two_sizes_are_welchs_t_test():
     size = np.repeat([0, 1], 5)
     c = slope_weights(1.0 * size, np.ones((1, 10)))[0]
     terms = cluster_weights(c, size, np.arange(10)) @ y[:, None]
-    found = stratum_products(terms, terms, size)
+    products = stratum_products(terms, terms, size)
     reference = ttest_ind(y[5:], y[:5], equal_var=False)
-    np.testing.assert_allclose(np.sqrt(found.sum()), (y[5:].mean() - y[:5].mean()) / reference.statistic)
-    np.testing.assert_allclose(satterthwaite(found, np.array([[4.0], [4.0]])), reference.df)
+    np.testing.assert_allclose(np.sqrt(products.sum()), (y[5:].mean() - y[:5].mean()) / reference.statistic)
+    np.testing.assert_allclose(satterthwaite(products, np.array([[4.0], [4.0]])), reference.df)
 
 
 def test_chance_in_judgements_is_the_residual_of_two_way_anova():
-    """One size apart from the other: runs x pairs of each, residual mean squares by statsmodels."""
+    """Each size has its own two-way table of runs and pairs, whose residual mean square statsmodels gives."""
     rng = np.random.default_rng(2)
     outcome = rng.integers(0, 2, size=(6, 9)).astype(np.float32)
     size = np.repeat([0, 1], 3)
     c = slope_weights(1.0 * size, np.ones((1, 6)))[0]
     weights = cluster_weights(c, size, np.arange(6))
-    found = judgement_variance(outcome, weights, size, np.array([0, 9]), np.ones((1, 1)))
+    variance = judgement_variance(outcome, weights, size, np.array([0, 9]), np.ones((1, 1)))
     expected = 0.0
     for s in (0, 1):
         long = pd.DataFrame(
@@ -89,11 +89,11 @@ def test_chance_in_judgements_is_the_residual_of_two_way_anova():
         )
         anova = anova_lm(smf.ols("y ~ C(run) + C(pair)", long).fit())
         expected += anova.loc["Residual", "mean_sq"] / (3 * 9)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(variance, expected, rtol=1e-6)
 
 
 def test_variance_over_runs_and_pairs_is_counted_once():
-    """What the slopes of many studies vary by is what the components add up to; both as they are would be too much."""
+    """The variance of slopes over many studies is the sum of the components with the chance in judgements once."""
     slopes, once, twice = [], [], []
     for seed in range(400):
         cell, outcome, fit = studied(seed, seeds=3, sizes=4, pairs=40, run_sd=(0.1, 0.1))
@@ -139,17 +139,17 @@ def test_intervals_over_new_pairs_hold_those_for_these_pairs():
         assert (high <= high_new).all()
 
 
-def test_a_size_with_one_run_leaves_its_chance_in():
-    """Where nothing says how much chance there is, none is taken off: the interval is wider, not narrower."""
+def test_the_chance_in_judgements_is_not_subtracted_where_a_size_has_one_run():
+    """Where runs do not show how much chance there is, none is subtracted: the interval is wider, not narrower."""
     cell, outcome, _ = studied(seeds=2)
-    kept = np.ones(8, dtype=bool)
-    kept[-1] = False
-    design = Design(cell.design.x[kept], cell.design.size[kept], cell.design.seed[kept], False)
-    fit = fit_group("g", outcome[kept], design, cell.units, "auto")
+    runs = np.ones(8, dtype=bool)
+    runs[-1] = False
+    design = Design(cell.design.x[runs], cell.design.size[runs], cell.design.seed[runs], False)
+    fit = fit_group("g", outcome[runs], design, cell.units, "auto")
     assert fit.method == Interval.T_HC2
     assert np.isfinite(fit.errors.both).all()
     one_each = Design(design.x[::2], design.size[::2], design.seed[::2], False)
-    alone = fit_group("g", outcome[kept][::2], one_each, cell.units, "auto")
+    alone = fit_group("g", outcome[runs][::2], one_each, cell.units, "auto")
     np.testing.assert_array_equal(alone.errors.chance, 0)
 
 
@@ -164,8 +164,8 @@ def test_robust_terms_are_statsmodels_hc2_and_hc3():
         for u in range(3):
             x = sm.add_constant(design.x - (sizes - 1) / 2)
             reference = sm.WLS(y[:, u], x, weights=design.weights).fit(cov_type=cov_type).cov_params()
-            found = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.covariance(of_slope, y, y)[u]
-            np.testing.assert_allclose(found, [reference[0, 0], reference[1, 1], reference[0, 1]])
+            variances = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.covariance(of_slope, y, y)[u]
+            np.testing.assert_allclose(variances, [reference[0, 0], reference[1, 1], reference[0, 1]])
 
 
 def club_sandwich(x, y, weights, cluster):
@@ -222,7 +222,7 @@ def false_alarms(first, second, spread=1.0, studies=20_000):
     [((5, 5, 1), (5, 5, 1)), ((3, 3, 1), (3, 3, 1)), ((3, 3, 3, 1), (3, 3, 3, 1)), ((5, 5, 5, 5), (5, 5, 5, 1)),
      ((5, 5, 5, 5), (1, 1, 1, 1)), ((5, 5, 5), (1, 1, 1))],
 )  # fmt: skip
-def test_groups_alike_seldom_differ_where_sizes_have_one_run(first, second):
+def test_equal_groups_seldom_differ_where_sizes_have_one_run(first, second):
     assert false_alarms(first, second) < 0.05
     assert false_alarms(first, second, spread=2.0) < 0.055
 
@@ -249,24 +249,24 @@ def test_clusters_are_seeds_and_their_correction_is_cr2():
     np.testing.assert_allclose(terms.degrees(y[:8]), np.trace(products) ** 2 / (products**2).sum())
 
 
-def test_text_in_common_is_what_no_difference_between_runs_shows():
-    """Samples of 60 of 100 units: the variance of a mean over new texts is that within, and that of all the text."""
+def test_the_variance_over_new_texts_includes_the_text_that_samples_share():
+    """The variance of a mean over new texts is the variance within sizes plus that of the text that samples share."""
     rng = np.random.default_rng(2)
     size, share = np.repeat([0, 1], 4), np.repeat([0.3, 0.6], 4)
     c = slope_weights(1.0 * size, np.ones((1, 8)))[0]
-    found, slopes = [], []
+    variances, slopes = [], []
     for _ in range(3000):
         units = rng.normal(0, [[3.0], [1.0]], (2, 100))  # effects at the sizes have spreads of their own
         y = np.array([units[s][rng.permutation(100)[: int(100 * f)]].mean() for s, f in zip(size, share, strict=True)])
         slopes.append(c @ y)
         terms = run_terms(Interval.T_SIZES, Design(1.0 * size, size, np.tile(np.arange(4), 2), False), c)
         within = terms.variance(y[:, None])
-        found.append((within + shared_text_variance(c, y[:, None], size, share))[0])
-    assert np.mean(found) == pytest.approx(np.var(slopes), rel=0.1)
+        variances.append((within + shared_text_variance(c, y[:, None], size, share))[0])
+    assert np.mean(variances) == pytest.approx(np.var(slopes), rel=0.1)
 
 
-def test_ranks_have_limits():
-    """Slopes that are far apart have their rank; those that are alike share theirs (pairwise tests, Holm)."""
+def test_ranks_of_equal_slopes_have_wide_limits():
+    """Slopes that are far apart have one possible rank; equal slopes share theirs (pairwise tests, Holm)."""
     size = np.repeat(np.arange(4), 5)
     design = Design(1.0 * size, size, np.tile(np.arange(5), 4), False)
     noise = np.random.default_rng(3).normal(0, 0.01, (20, 4))
@@ -288,7 +288,7 @@ def test_simulated_studies_cover_the_truth():
         assert (used["covered"] * 100 >= binom.ppf(0.0005, 100, 0.95)).all(), used[["quantity", "covered"]]
 
 
-def test_designs_of_the_bench_have_random_numbers_of_their_own(monkeypatch):
+def test_each_design_of_the_bench_has_its_own_random_numbers(monkeypatch):
     """A design gives the same rows each time, and the same design by another name other studies."""
     config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=20, seed=1)
     monkeypatch.setitem(DESIGNS, "another", DESIGNS["4x1 line, spread falls"])
@@ -300,10 +300,10 @@ def test_designs_of_the_bench_have_random_numbers_of_their_own(monkeypatch):
     assert (first != other).all()
 
 
-def test_the_committed_table_covers():
-    """What is used covers 93% or more (less two standard errors) or gives no interval, in every design.
+def test_the_committed_coverage_is_near_95_percent_in_every_design():
+    """Every interval in use covers 93% or more, less two standard errors, or gives no limits.
 
-    Whatever the standard error of a share of .93 in as many studies; rows of few studies with limits are no evidence.
+    The standard error is that of a share of .93 in the studies with limits; rows with few such studies are left out.
     """
     table = pd.read_csv(FILE, dtype={"runs": str})
     assert list(table) == [*KEYS, "studies", "covered", "none", "standard_error", "width"]
@@ -313,14 +313,14 @@ def test_the_committed_table_covers():
     error = np.sqrt(0.93 * 0.07 / (used["studies"] * (1 - used["none"])))
     short = used[used["covered"] < 0.93 - 2 * error]
     assert short.empty, short[["design", "quantity", "question", "level", "covered"]]
-    # What was used before, and is not: the regression with one spread falls where spreads differ.
+    # The rejected regression with one spread undercovers where spreads differ.
     rejected = table[~table["used"] & (table["interval"] == "t interval, one spread")]
     assert rejected["covered"].min() < 0.9
 
 
-def test_differences_are_told_apart_from_accuracies():
-    """No change in any run: beside n differences of 0 one of -1 and one of 1 (Agresti and Caffo 2000), of any sign."""
-    units = made(pairs=10).units
+def test_single_judgements_of_differences_add_one_loss_and_one_gain():
+    """Where no run changes, one difference of -1 and one of 1 join the n of 0 (Agresti and Caffo 2000)."""
+    units = simulated_judgements(pairs=10).units
     outcome = np.zeros((2, 40))
     added = 1 / (2 * 10 + 2)
     variance, mean = single_judgements(outcome, replace(units, differences=True))
@@ -332,8 +332,8 @@ def test_differences_are_told_apart_from_accuracies():
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_limits_are_no_closer_than_chance_in_judgements_gives(confidence):
-    """Two runs a size that do not vary at all near a ceiling: the normal limits of the variance of judgements."""
-    cell = made(seeds=2, pairs=10)
+    """Two equal runs a size at the ceiling have at least the normal limits of the variance of judgements."""
+    cell = simulated_judgements(seeds=2, pairs=10)
     outcome = np.ones((8, 40), np.float32)
     fit = fit_group("g", outcome, cell.design, cell.units, "auto")
     config = CurvesConfig("lp", "auto", confidence, 100, 1)

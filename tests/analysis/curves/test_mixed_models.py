@@ -1,4 +1,4 @@
-"""The binomial model against a likelihood written out, explicit refits, and simulated studies near the ceiling."""
+"""The binomial mixed model against its likelihood, explicit refits, and simulated studies near the ceiling."""
 
 import numpy as np
 import pandas as pd
@@ -69,38 +69,38 @@ def test_the_error_is_that_of_leaving_out_runs_and_paradigms(nested):
     one = [clusters == cluster for cluster in np.unique(clusters)]
     other = [paradigm == k for k in range(4)]
     cells = [a & b for a in one for b in other]
-    found = fitted(of, right)
+    fit = fitted(of, right)
     variances = [jackknife(of, right, masks) for masks in (one, other, cells)]
     expected = max(variances[0] + variances[1] - variances[2], *variances[:2])
-    assert found["error"] == pytest.approx(np.sqrt(expected), rel=0.05)  # a step of scoring is not a whole refit
-    assert found["degrees"] == (2 if nested else 3)
-    assert found["over"] == ("seeds and paradigms" if nested else "runs and paradigms")
+    assert fit["error"] == pytest.approx(np.sqrt(expected), rel=0.05)  # one scoring step is not a whole refit
+    assert fit["degrees"] == (2 if nested else 3)
+    assert fit["over"] == ("seeds and paradigms" if nested else "runs and paradigms")
 
 
-def test_near_the_ceiling_estimate_and_interval_hold():
-    """Linear mixed models of empirical logits gave .53 for a slope of .8 here, and held it in 47% of studies."""
+def test_near_the_ceiling_the_slope_is_unbiased_and_its_interval_covers_the_truth():
+    """Linear mixed models of empirical logits gave .53 for this slope of .8 and covered it in 47% of studies."""
     of, rng = design(), np.random.default_rng(2)
-    found = []
+    fits = []
     for _ in range(150):
         right = drawn(rng, of, paradigms=8, level=4.5, slope=0.8, slope_sd=0.1, run_sd=0.2)
-        found.append(fitted(of, right))
-    table = pd.DataFrame(found)
+        fits.append(fitted(of, right))
+    table = pd.DataFrame(fits)
     assert table["slope"].mean() == pytest.approx(0.8, abs=0.05)
-    held = ((table["low"] < 0.8) & (table["high"] > 0.8)).mean()
-    assert 0.91 <= held <= 1.0
+    covered = ((table["low"] < 0.8) & (table["high"] > 0.8)).mean()
+    assert 0.91 <= covered <= 1.0
 
 
-def test_two_paradigms_are_fixed():
+def test_two_paradigms_are_fixed_effects():
     of = design(seeds=5)
     right = drawn(np.random.default_rng(3), of, paradigms=2)
-    found = fitted(of, right)
-    assert (found["over"], found["degrees"]) == ("runs", 18)
+    fit = fitted(of, right)
+    assert (fit["over"], fit["degrees"]) == ("runs", 18)
     run, _ = np.indices(right.shape)
     expected = jackknife(of, right, [run == r for r in range(20)])
-    assert found["error"] == pytest.approx(np.sqrt(expected), rel=0.05)
+    assert fit["error"] == pytest.approx(np.sqrt(expected), rel=0.05)
 
 
-def test_paradigms_without_an_error_say_nothing():
+def test_paradigms_without_an_error_carry_no_information():
     of = design()
     right = drawn(np.random.default_rng(4), of, paradigms=4)
     known = fitted(of, right)
@@ -117,18 +117,18 @@ def test_paradigms_without_an_error_say_nothing():
         (design(trajectory=True), "checkpoints of one training"),
     ],
 )
-def test_no_model(of, note):
-    found = fitted(of, drawn(np.random.default_rng(5), of))
-    assert found["note"].startswith(note)
-    assert "slope" not in found
+def test_a_note_says_why_there_is_no_model(of, note):
+    fit = fitted(of, drawn(np.random.default_rng(5), of))
+    assert fit["note"].startswith(note)
+    assert "slope" not in fit
 
 
-def test_a_slope_without_a_maximum_is_none():
+def test_a_likelihood_without_a_maximum_gives_no_slope():
     right = np.repeat([[90.0], [100.0], [100.0], [100.0]], 2, axis=0)
     assert "the log-odds have no slope" in fitted(design(), right)["note"]
 
 
-def test_the_table():
+def test_the_table_has_a_row_for_each_group():
     sizes = np.repeat([1000, 2000, 4000], 2)
     accuracies = 0.5 + 0.1 * np.log2(sizes / 1000)
     judged = judged_groups({"a": (accuracies, sizes), "b": (accuracies[:2], sizes[:2])})

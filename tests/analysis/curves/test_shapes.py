@@ -44,7 +44,7 @@ def test_a_power_law_equals_another_optimiser():
 
 
 @pytest.mark.parametrize("shape", [sigmoid(X), sigmoid(X, 0.5, 1.0), power_law(X), line(X)], ids=lambda s: s.kind)
-def test_gradients(shape):
+def test_gradients_equal_numeric_derivatives(shape):
     free = {"sigmoid": [0.4, 0.9, 0.8, 20.0], "power law": [0.9, 0.3, 0.4], "line": [0.5, 0.03]}[shape.kind]
     free = np.array(free[-len(shape.free) :])
     for i, x in enumerate(X[::5]):
@@ -63,7 +63,7 @@ def test_aicc_is_the_likelihoods():
 
 
 @pytest.mark.parametrize(("kind", "best"), [("line", LINE), ("sigmoid", "sigmoid"), ("power law", "power law")])
-def test_the_truth_is_preferred(kind, best):
+def test_the_true_shape_is_preferred(kind, best):
     rng = np.random.default_rng(2)
     doublings = X - X[0]
     true = {
@@ -75,7 +75,7 @@ def test_the_truth_is_preferred(kind, best):
     assert preferred(fits).shape.name == best
 
 
-def test_reaches_is_the_inverse():
+def test_reaches_is_the_inverse_of_the_shape():
     for shape, free in ((sigmoid(X), [0.4, 0.95, 0.8, 20.0]), (power_law(X), [0.95, 0.4, 0.3]), (line(X), [0.5, 0.03])):
         at = shape.reaches(0.8, np.array(free))
         np.testing.assert_allclose(shape.at(np.array([at]), np.array(free)), 0.8)
@@ -85,7 +85,7 @@ def test_reaches_is_the_inverse():
     assert math.isinf(line(X).reaches(0.8, np.array([0.5, -0.03])))
 
 
-def test_a_fit_at_its_bound_says_so():
+def test_a_note_says_that_a_fit_is_at_its_bound():
     step = np.where(X - X[0] < 3.5, 0.5, 0.9)
     fit = fit_shape(sigmoid(X), X, step)
     assert "rate" in fit.note or fit.squares < 1e-6
@@ -93,7 +93,7 @@ def test_a_fit_at_its_bound_says_so():
     assert "at the bound of its ceiling" in straight.note
 
 
-def test_what_does_not_converge_is_said(monkeypatch):
+def test_a_note_says_that_a_fit_did_not_converge(monkeypatch):
     monkeypatch.setattr("analysis.curves.shapes.MOST_EVALUATIONS", 1)
     y = 0.5 + 0.3 * expit(1.3 * (X - 20.3)) + np.random.default_rng(0).normal(0, 0.05, len(X))
     fit = fit_shape(sigmoid(X), X, y)
@@ -102,7 +102,7 @@ def test_what_does_not_converge_is_said(monkeypatch):
     assert fit.note.startswith("did not converge: The maximum number of function evaluations")
 
 
-def test_shapes_of_a_study():
+def test_a_study_has_a_row_for_each_shape_that_its_sizes_allow():
     words = (125_000 * 2.0 ** np.arange(8)).astype(int)
     accuracies = 0.5 + 0.4 * expit(1.5 * (np.arange(8) - 3)) + np.tile([0.004, -0.004], 4)
     people = pd.DataFrame({"level": ["overall"], "name": ["overall"], "accuracy": [0.95]})
@@ -139,7 +139,7 @@ def test_weights_are_those_of_statsmodels_and_scipy():
     np.testing.assert_allclose(fit_shape(power_law(X), X, y, weights).free, curved, rtol=1e-4)
 
 
-def test_lines_among_shapes_are_the_curves():
+def test_the_line_among_the_shapes_is_that_of_the_table_of_slopes():
     """Five runs of some sizes and one of others: the slope is that of the table of slopes, sizes weighing equally."""
     size = np.repeat(np.arange(6), [5, 5, 5, 3, 3, 1])
     y = 0.5 + 0.03 * size + np.random.default_rng(0).normal(0, 0.02, len(size))

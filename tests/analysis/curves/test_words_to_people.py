@@ -156,19 +156,19 @@ def test_limits_where_a_second_start_leads_to_a_lower_minimum():
 
 
 def test_mean_and_slope_vary_as_runs_within_sizes_do():
-    """Many studies: variances and covariance of the two, whose spread between runs depends on the size."""
+    """Variances and covariance agree with those over 400 studies whose spread between runs depends on the size."""
     cell = SimulatedJudgements(seeds=5, sizes=4, pairs=60, pair_sd=0.0, pair_slope_sd=0.0, run_sd=(0.6, 0.1))
     rng = np.random.default_rng(0)
-    found, both = [], []
+    estimates, simulated = [], []
     for _ in range(400):
         outcome, _ = cell.draw(rng)
         fit = fit_group("g", outcome, cell.design, cell.units, "auto")
-        found.append([value[0] for value in mean_and_slope(fit)])
-        both.append([fit.y[:, 0].mean(), fit.line.slope[0]])
-    true = np.cov(np.transpose(both))
-    np.testing.assert_allclose(np.mean(found, axis=0)[:2], [true[0, 0], true[1, 1]], rtol=0.2)
+        estimates.append([value[0] for value in mean_and_slope(fit)])
+        simulated.append([fit.y[:, 0].mean(), fit.line.slope[0]])
+    true = np.cov(np.transpose(simulated))
+    np.testing.assert_allclose(np.mean(estimates, axis=0)[:2], [true[0, 0], true[1, 1]], rtol=0.2)
     # More spread at the smallest size: a high mean goes with a shallow slope.
-    assert np.mean(found, axis=0)[2] == pytest.approx(true[0, 1], rel=0.35)
+    assert np.mean(estimates, axis=0)[2] == pytest.approx(true[0, 1], rel=0.35)
     assert true[0, 1] < 0
 
 
@@ -186,7 +186,7 @@ RISING = 0.5 + 0.05 * np.repeat(np.arange(4), 2) + np.tile([0.01, -0.01], 4)
         (0.5 + (RISING - 0.5) / 1e2 + np.tile([0.02, -0.02], 4), 0.9, UNBOUNDED, "unbounded, at least"),
     ],
 )
-def test_each_status(accuracies, people, status, text):
+def test_each_kind_of_curve_has_its_status_and_text(accuracies, people, status, text):
     row = words_to_people(judged_once(accuracies, WORDS), CONFIG, people_at(people)).iloc[0]
     assert row["status"] == status
     assert row["text"].startswith(text)
@@ -205,14 +205,14 @@ def test_each_status(accuracies, people, status, text):
         assert row["high"] < wider["high"]
 
 
-def test_slow_gains_lie_beyond():
+def test_very_slow_gains_are_beyond_1e20_words():
     steady = 0.5 + (RISING - 0.5) / 20
     row = words_to_people(judged_once(steady, WORDS), CONFIG, people_at(0.95)).iloc[0]
     assert row["words"] > 1e20
     assert row["text"].startswith("beyond 1e20")
 
 
-def test_without_a_slope_or_an_interval():
+def test_one_size_gives_no_estimate_and_two_runs_no_interval():
     one = words_to_people(judged_once(RISING[:2], WORDS[:2]), CONFIG, people_at(0.9)).iloc[0]
     assert (one["status"], one["text"], one["note"]) == (NO_ESTIMATE, "no estimate", "one size only: no slope")
     two = words_to_people(judged_once(RISING[::6], WORDS[::6]), CONFIG, people_at(0.9)).iloc[0]
@@ -220,7 +220,7 @@ def test_without_a_slope_or_an_interval():
     assert two["words"] > WORDS[-1]
 
 
-def test_another_shape_says_never_where_its_ceiling_is_too_low():
+def test_a_shape_with_a_ceiling_below_people_gives_never():
     words = (125_000 * 2.0 ** np.repeat(np.arange(9), 2)).astype(int)
     doublings = np.log2(words / 125_000)
     accuracies = 0.5 + 0.3 * expit(1.6 * (doublings - 3.5)) + np.tile([0.003, -0.003], 9)
@@ -231,7 +231,7 @@ def test_another_shape_says_never_where_its_ceiling_is_too_low():
     assert table["status"]["line"] == ESTIMATED
 
 
-def test_a_shape_that_cannot_reach_people_is_not_asked():
+def test_a_shape_that_cannot_reach_people_gives_no_row():
     """A sigmoid from .5 to people's accuracy fits best here, and reaches it never, whatever its midpoint."""
     words = (125_000 * 2.0 ** np.repeat(np.arange(9), 2)).astype(int)
     doublings = np.log2(words / 125_000)
@@ -245,7 +245,7 @@ def test_a_shape_that_cannot_reach_people_is_not_asked():
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "power law"])
-def test_never_is_seldom_false(kind):
+def test_never_is_seldom_given_to_curves_that_reach_people(kind):
     """Simulated studies whose true curves reach people, with ceilings just above their accuracy."""
     words = (125_000 * 2.0 ** np.repeat(np.arange(8), 2)).astype(int)
     doublings, rng = np.log2(words / 125_000), np.random.default_rng(0)
@@ -267,7 +267,7 @@ def test_reached_only_where_level_or_slope_is_known():
     assert (row["status"], row["text"]) == (UNBOUNDED, "unbounded")
 
 
-def test_errors_of_people():
+def test_errors_of_people_are_agresti_and_coulls():
     """One paradigm: half of Agresti and Coull's interval (statsmodels) over its quantile; then means over paradigms."""
     pairs = pd.DataFrame({"phenomenon": list("aab"), "paradigm": ["x", "y", "z"], "pair_id": list("000")})
     rows = [("paradigm", "x", 0.9), ("paradigm", "y", 1.0), ("paradigm", "z", 0.8), ("phenomenon", "a", 0.95)]
@@ -284,7 +284,7 @@ def test_errors_of_people():
     three = table.loc[["x", "y", "z"], "error"]
     assert table["error"]["overall"] == pytest.approx(math.sqrt((three**2).sum()) / 3)
     assert people_accuracy(published, units_of(pairs).table, None)["error"].isna().all()
-    # Of part of a benchmark the whole is a mean over that part; a paradigm that nobody was asked about has no row, and
+    # Of part of a benchmark the whole is a mean over that part; a paradigm without people's judgements has no row, and
     # the share of its phenomenon for an error.
     part = people_accuracy(published, units_of(pairs.iloc[:2]).table, alone).set_index("name")
     assert part["accuracy"]["overall"] == pytest.approx(0.95)
@@ -296,18 +296,18 @@ def test_errors_of_people():
     assert unknown["error"]["a"] == pytest.approx(expected)
 
 
-def test_judgements_of_one_pair_go_together():
+def test_the_error_of_people_allows_for_correlated_judgements_of_a_pair():
     """The variance of shares of simulated answers: 20 people on the same five pairs, beta-binomial with rho = .12."""
     published = pd.DataFrame([("paradigm", "x", "people", 0.9)], columns=["level", "name", "model", "accuracy"])
     units = units_of(pd.DataFrame({"phenomenon": ["a"], "paradigm": ["x"], "pair_id": ["0"]})).table
-    asked = PublishedPeople(pairs=5, judgements=20, correlation=0.12)
-    error = people_accuracy(published, units, asked).set_index("name")["error"]["x"]
+    people = PublishedPeople(pairs=5, judgements=20, correlation=0.12)
+    error = people_accuracy(published, units, people).set_index("name")["error"]["x"]
     total = (1 - 0.12) / 0.12
     agreement = np.random.default_rng(0).beta(0.9 * total, 0.1 * total, (20_000, 5))
     shares = np.random.default_rng(1).binomial(20, agreement).sum(axis=1) / 100
     # Agresti and Coull's share is drawn to the middle: sqrt(.8846 * .1154 / 104) for sqrt(.9 * .1 / 100)
     assert error == pytest.approx(shares.std() * math.sqrt(0.8846 * 0.1154 / 104) / 0.03, rel=0.02)
-    assert asked.design_effect == pytest.approx(3.28)
+    assert people.design_effect == pytest.approx(3.28)
 
 
 def test_people_are_known_for_the_published_benchmarks():
@@ -351,7 +351,7 @@ def test_words_text(words, text):
     assert words_text(words) == text
 
 
-def test_a_limit_beyond_is_told_as_such():
+def test_a_limit_beyond_1e20_words_is_written_as_such():
     row = {"words": math.inf, "low": 3e20, "high": math.inf, "status": UNBOUNDED}
     assert described(row) == "unbounded, beyond 1e20"
     assert described({**row, "words": 1e9, "low": 1e8, "status": ESTIMATED}) == "1B (100M to beyond 1e20)"

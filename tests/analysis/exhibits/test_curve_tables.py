@@ -1,4 +1,4 @@
-"""The tables that the command writes beside the slopes, from a study of six sizes scored in two ways."""
+"""The tables beside the slopes, from a study of six sizes scored by two methods."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=5
 SIX = ("125k", "250k", "500k", "1M", "2M", "4M")
 
 
-def test_tables_are_written(tmp_path):
+def test_the_command_writes_its_tables(tmp_path):
     simulated = SimulatedStudy(sizes=SIX, pairs=30)
     simulated.write(tmp_path)
     judged = judgements(collect(tmp_path, simulated.name), "blimp", "lp", "wrong")
@@ -66,7 +66,7 @@ def test_tables_become_sections_of_the_report(tmp_path):
     assert curve_exhibits(one_size, 0.95) == []
 
 
-def test_what_context_changes_is_a_section_too():
+def test_the_effect_of_context_is_a_section():
     rows = pd.DataFrame(
         {"group": "g", "level": ["overall", "paradigm", "overall", "overall"], "name": ["overall", "p", "overall",
          "overall"], "size": ["all", "all", "125k", "1M"], "runs": [4, 4, 2, 2], "first": 0.5, "second": 0.6,
@@ -80,7 +80,7 @@ def test_what_context_changes_is_a_section_too():
     assert p_text(0.034) == ".034"
 
 
-def test_coverage_is_shown_for_what_was_simulated_alone():
+def test_coverage_is_shown_only_for_simulated_designs():
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [1, 2] * 4, "nested": False})
     slopes = pd.DataFrame({"group": ["g"], "method": [Interval.T_HC3]})
@@ -94,7 +94,7 @@ def test_coverage_is_shown_for_what_was_simulated_alone():
 
 
 def test_coverage_is_that_of_the_intervals_shown():
-    """Five runs a size with interval=t or another confidence: what was simulated is a crossed bootstrap at 95%."""
+    """Coverage was simulated for the crossed bootstrap at 95%, not for interval=t or another confidence."""
     sizes = np.repeat([1000, 2000, 4000, 8000], 5)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [*range(5)] * 4, "nested": False})
     slopes = pd.DataFrame({"group": ["g"], "method": [Interval.BOOTSTRAP]})
@@ -106,7 +106,7 @@ def test_coverage_is_that_of_the_intervals_shown():
     assert {Interval.BOOTSTRAP, Interval.T_HC3} <= set(coverage_exhibit(both, 0.95).table["interval"])
 
 
-def test_only_what_differs_by_context_is_compared(tmp_path):
+def test_only_policies_that_differ_in_context_are_compared(tmp_path):
     simulated = SimulatedStudy(models=("lstm_tiny",), pairs=20)
     simulated.write(tmp_path)
     judged = judgements(collect(tmp_path, simulated.name), "blimp", "lp", "wrong")

@@ -1,4 +1,4 @@
-"""Figures: what they show, that names do not overlap, and that they can be drawn."""
+"""Figures: their contents, the places of their labels, and their files."""
 
 import colorsys
 import struct
@@ -45,14 +45,14 @@ def test_twelve_names_look_different():
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0.001, 0.2))
-def test_names_at_the_ends_of_lines_do_not_overlap(wanted, gap):
-    placed = spread_apart(wanted, gap)
-    order = np.argsort(wanted, kind="stable")
+def test_names_at_the_ends_of_lines_do_not_overlap(ends, gap):
+    placed = spread_apart(ends, gap)
+    order = np.argsort(ends, kind="stable")
     assert all(placed[b] - placed[a] >= gap - 1e-9 for a, b in pairwise(order))
-    assert np.mean(placed) == pytest.approx(np.mean(wanted), abs=1e-6)  # least squares moves no block as a whole
+    assert np.mean(placed) == pytest.approx(np.mean(ends), abs=1e-6)  # least squares moves no block as a whole
 
 
-def test_names_that_have_room_stay():
+def test_names_with_enough_room_stay_in_their_place():
     assert spread_apart([0.9, 0.1, 0.5], 0.1) == pytest.approx([0.9, 0.1, 0.5])
 
 

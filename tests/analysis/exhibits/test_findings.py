@@ -1,6 +1,4 @@
-"""Sentences say no more than their intervals: each rule of analysis/exhibits/sentences/findings.py on tables made by
-hand.
-"""
+"""Findings say no more than their intervals: the rules of analysis/exhibits/sentences/findings.py on small tables."""
 
 import numpy as np
 import pandas as pd
@@ -16,50 +14,51 @@ from tests.support.slopes_by_hand import NAN, curve
 EIGHT = {"overall": (0.02, 0.01, 0.03)}
 
 
-def told(*curves_of, unit="words"):
+def sentences(*curves_of, unit="words"):
+    """Return the findings about curves of `curve` by group."""
     slopes, at = (pd.concat(parts, ignore_index=True) for parts in zip(*curves_of, strict=True))
     return dict(findings(Curves(slopes, at, pd.DataFrame()), unit, 0.95))
 
 
 def test_a_curve_rises_where_its_interval_lies_above_0():
-    text = told(curve(EIGHT))["lstm"]
+    text = sentences(curve(EIGHT))["lstm"]
     assert text.startswith(
         "overall accuracy rises over 16k to 128k words: +.020 per doubling of the text (95% interval [+.010, +.030]); "
         ".500 at 16k words, .560 at 128k words."
     )
     assert "tokens (95%" not in text
-    assert "over 16k to 128k tokens" in told(curve(EIGHT), unit="tokens")["lstm"]
+    assert "over 16k to 128k tokens" in sentences(curve(EIGHT), unit="tokens")["lstm"]
 
 
 def test_an_interval_that_holds_0_shows_no_change():
     """The review's example: "falls" for [-.0081, +.0010]."""
-    text = told(curve({"overall": (-0.0036, -0.0081, 0.0010)}, ends=(0.56, 0.5)))["lstm"]
+    text = sentences(curve({"overall": (-0.0036, -0.0081, 0.0010)}, ends=(0.56, 0.5)))["lstm"]
     assert "falls" not in text
     assert "overall accuracy: 8 runs do not show a change over 16k to 128k words (-.004 per doubling" in text
     assert "95% interval [-.008, +.001]" in text
 
 
 def test_a_curve_falls_where_its_interval_lies_below_0():
-    assert "overall accuracy falls over" in told(curve({"overall": (-0.02, -0.03, -0.01)}))["lstm"]
+    assert "overall accuracy falls over" in sentences(curve({"overall": (-0.02, -0.03, -0.01)}))["lstm"]
 
 
-def test_without_an_interval_nothing_is_said_to_change():
-    text = told(curve({"overall": (0.02, NAN, NAN)}, runs=3, note="one run a size"))["lstm"]
+def test_without_an_interval_no_change_is_claimed():
+    text = sentences(curve({"overall": (0.02, NAN, NAN)}, runs=3, note="one run a size"))["lstm"]
     assert "rises" not in text
     assert "without an interval (one run a size), so that nothing shows whether it changes" in text
 
 
-def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
+def test_falling_phenomena_are_named_apart_from_those_without_a_change():
     slopes = {f"up_{i}": (0.1, 0.05, 0.15) for i in range(8)}
     slopes |= {"island_effects": (-0.02, -0.03, -0.01), "npi_licensing": (0.0, -0.01, 0.01)}
-    text = told(curve(EIGHT | slopes))["lstm"]
+    text = sentences(curve(EIGHT | slopes))["lstm"]
     assert (
         "Accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); 8 runs do not show a change in 1 (NPI "
         "licensing) (by 95% intervals, not corrected for multiple comparisons)."
     ) in text
     assert "each for itself" not in text
     many = {f"down_{i}": (-0.02, -0.03, -0.01) for i in range(8)}
-    assert all(f"down {i}" in told(curve(EIGHT | many))["lstm"] for i in range(8))
+    assert all(f"down {i}" in sentences(curve(EIGHT | many))["lstm"] for i in range(8))
 
 
 @pytest.mark.parametrize(
@@ -80,27 +79,27 @@ def test_falls_are_named_and_not_hidden_under_what_does_not_rise():
         ),
     ],
 )
-def test_steepest_needs_intervals_and_ranks_that_part(second, ranks, expected):
+def test_the_steepest_phenomenon_needs_separate_intervals_and_ranks(second, ranks, expected):
     rest = {"c": (0.01, -0.02, 0.045), "d": (0.0, -0.01, 0.01), "e": (0.0, -0.01, 0.01)}
-    text = told(curve(EIGHT | {"first": (0.10, 0.06, 0.14), "second": second} | rest, ranks=ranks))["lstm"]
+    text = sentences(curve(EIGHT | {"first": (0.10, 0.06, 0.14), "second": second} | rest, ranks=ranks))["lstm"]
     assert ("Steepest" in text) == (expected is not None)
     assert (expected or "") in text
     assert "hallowest" not in text
 
 
-def test_two_sizes_are_a_difference():
+def test_two_sizes_give_a_difference_and_no_slope():
     slopes = {"overall": (0.03, 0.01, 0.05)} | {
         f"p_{i}": (0.03 * i, 0.03 * i - 0.01, 0.03 * i + 0.01) for i in range(5)
     }
     two = [curve(slopes, group=group, sizes=("16k", "64k"), runs=4) for group in ("lstm", "txl")]
-    texts = told(*two)
+    texts = sentences(*two)
     assert set(texts) == {"lstm", "txl"}  # no correlation of slopes
     # two doublings apart
     assert ": .500 at 16k words, .560 at 64k words: a difference of +.06 (95% interval [+.02, +.10])." in texts["lstm"]
     assert "is higher at 64k words in 4 of 5 phenomena" in texts["lstm"]
     for word in ("slope", "teepest", "per doubling", "rises", "line"):
         assert word not in texts["lstm"], word
-    none = told(curve({"overall": (0.01, -0.01, 0.03)}, sizes=("16k", "32k"), runs=4))["lstm"]
+    none = sentences(curve({"overall": (0.01, -0.01, 0.03)}, sizes=("16k", "32k"), runs=4))["lstm"]
     assert "at 32k words: 4 runs do not show a difference (+.010, 95% interval [-.010, +.030])." in none
     slopes, at = two[0]
     points = at.assign(name="p_1", level="phenomenon")
@@ -114,7 +113,7 @@ def test_the_slope_without_unknown_words_stands_beside_that_of_all_pairs():
     free = slopes.assign(pairs="without <unk>", n_pairs=1204)
 
     def without_unk(slope, low, high):
-        return told((pd.concat([slopes, free.assign(slope=slope, low=low, high=high)]), at))["lstm"]
+        return sentences((pd.concat([slopes, free.assign(slope=slope, low=low, high=high)]), at))["lstm"]
 
     assert (
         "On the 1,204 pairs without <unk>, 8 runs do not show a change (+.003 per doubling, 95% interval "
@@ -126,20 +125,20 @@ def test_the_slope_without_unknown_words_stands_beside_that_of_all_pairs():
     )
     assert "it falls by .020 per doubling (95% interval [-.030, -.010])." in without_unk(-0.02, -0.03, -0.01)
     assert "On the 1,204 pairs without <unk>: +.020 per doubling, without an interval." in without_unk(0.02, NAN, NAN)
-    assert "<unk>" not in told((slopes, at))["lstm"]
+    assert "<unk>" not in sentences((slopes, at))["lstm"]
     two, at = curve(EIGHT, sizes=("16k", "64k"))
-    text = told((pd.concat([two, two.assign(pairs="without <unk>", n_pairs=1204)]), at))["lstm"]
+    text = sentences((pd.concat([two, two.assign(pairs="without <unk>", n_pairs=1204)]), at))["lstm"]
     assert "On the 1,204 pairs without <unk> it is higher by .040 (95% interval [+.020, +.060])." in text
 
 
 def test_one_size_has_no_slope():
-    text = told(curve({"overall": (NAN, NAN, NAN)}, sizes=("16k",), note="one size only: no slope"))["lstm"]
+    text = sentences(curve({"overall": (NAN, NAN, NAN)}, sizes=("16k",), note="one size only: no slope"))["lstm"]
     assert text == "overall accuracy .500 at 16k words; one size only: no slope."
 
 
-def test_a_rejected_line_is_said_so_with_its_range_of_sizes():
+def test_a_rejected_line_is_reported_with_its_range_of_sizes():
     slopes = EIGHT | {"island_effects": (-0.02, -0.03, -0.01), "binding": (0.02, 0.01, 0.03)}
-    text = told(curve(slopes, bent={"overall": 0.0004, "island_effects": 0.005, "binding": 0.2}))["lstm"]
+    text = sentences(curve(slopes, bent={"overall": 0.0004, "island_effects": 0.005, "binding": 0.2}))["lstm"]
     assert (
         "A straight line is rejected (lack of fit, p < .001), so that +.020 is an average over 16k to 128k words"
         in text
@@ -148,7 +147,7 @@ def test_a_rejected_line_is_said_so_with_its_range_of_sizes():
         "A straight line is rejected (lack of fit, p < .05, not corrected for multiple comparisons) in island effects: "
         "its slope is an average over 16k to 128k words." in text
     )
-    assert "rejected" not in told(curve(slopes, bent={"overall": 0.3}))["lstm"]
+    assert "rejected" not in sentences(curve(slopes, bent={"overall": 0.3}))["lstm"]
 
 
 def test_a_correlation_of_slopes_has_an_interval():
@@ -161,9 +160,9 @@ def test_a_correlation_of_slopes_has_an_interval():
     low, high = np.tanh(np.arctanh(r) + np.array([-1, 1]) * norm.ppf(0.975) / np.sqrt(5 - 3))  # Fisher's z, by hand
     shown = [f"{value:.2f}".replace("0.", ".", 1) for value in (r, low, high)]
     expected = "over 5 phenomena their slopes correlate (r = {}, 95% interval [{}, {}]).".format(*shown)
-    assert told(*both)["lstm and txl"] == expected
+    assert sentences(*both)["lstm and txl"] == expected
     one_training = [(slopes.assign(low=NAN, high=NAN), at) for slopes, at in both]
-    assert set(told(*one_training)) == {"lstm", "txl"}
+    assert set(sentences(*one_training)) == {"lstm", "txl"}
 
 
 def compared(bent=(), **values):
@@ -176,7 +175,7 @@ def compared(bent=(), **values):
     return text
 
 
-def test_differ_needs_holm_and_no_difference_an_equivalence_test():
+def test_a_difference_needs_holms_p_value_and_equality_an_equivalence_test():
     assert compared() == (
         "their overall differences differ over the 2 sizes that both have, 16k to 32k words (-.007 per doubling, 95% "
         "interval [-.012, -.002]; p = .010 after Holm's correction for 1 comparison)."

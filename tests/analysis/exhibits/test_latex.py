@@ -1,4 +1,4 @@
-"""Every table of a report goes through LaTeX, whatever the names in it hold, and fits the page."""
+"""Tables of reports in LaTeX: they compile whatever names they hold, and fit the page."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ NAMES = (
 
 
 def set_in_latex(pdflatex, folder, tables):
-    """The text of a document that holds the tables; fails where LaTeX stops."""
+    """Return the text of a document with the tables, compiled by LaTeX."""
     inputs = "\n".join(f"\\input{{{path}}}\\clearpage" for path in tables)
     source = "\\documentclass{article}\n\\usepackage{array,booktabs,graphicx,longtable,pdflscape}\n\\begin{document}\n"
     (folder / "paper.tex").write_text(f"{source}{inputs}\n\\end{{document}}\n")
@@ -92,6 +92,6 @@ def test_many_columns_turn_their_headings_and_then_the_page(pdflatex, tmp_path, 
     set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
 
 
-def test_a_group_s_name_is_text(pdflatex, tmp_path):
+def test_a_groups_name_is_escaped(pdflatex, tmp_path):
     (tmp_path / "t.tex").write_text(latex_table(["a", "b"], [(r"100% \x_{y}", [["1", "2"]])], "50% & more", "tab:x"))
     assert "100%" in set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])

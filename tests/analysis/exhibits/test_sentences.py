@@ -1,4 +1,4 @@
-"""What could carry a result stands first: shares of <unk> and of ties, unequal ranges of sizes, missing runs."""
+"""Warnings about what could cause a result (<unk>, ties, sizes, missing runs), and the methods paragraph."""
 
 import io
 
@@ -20,7 +20,7 @@ PAIRS = 100
 
 
 def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), problems=(), reference="treebank"):
-    """Two runs a cell; shares of pairs with <unk> and of ties are numbers, or one a cell."""
+    """Return judgements of two runs a cell; the shares of pairs with <unk> and of ties are one number or one a cell."""
     rows = [
         {"group": group, "size": size, "seed": seed, "sample_words": float(size.removesuffix("k")), "overlap": 0.0,
          "reference": reference, "manifest": {}, "study": "s", "nested": False}
@@ -40,7 +40,7 @@ def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), probl
     )  # fmt: skip
 
 
-def test_unknown_words_and_ties_of_the_reviews_example_are_said_first():
+def test_many_unknown_words_and_ties_are_warned_of():
     """99% of generated pairs held <unk> and 25% tied, counted as wrong; the findings warned of nothing."""
     problems = [("gone", "missing", ""), ("broken", "failed", "loss")]
     texts = warnings(judged(0.99, (0.25, 0.11), problems=problems), "wrong")
@@ -54,12 +54,12 @@ def test_unknown_words_and_ties_of_the_reviews_example_are_said_first():
     assert "up to .125 lower" in warnings(judged(tie=0.25), "right")[0]
 
 
-def test_few_unknown_words_and_ties_are_no_warning():
+def test_few_unknown_words_and_ties_cause_no_warning():
     assert warnings(judged(0.04, 0.0), "wrong") == []
     assert len(warnings(judged(0.05, 0.01), "wrong")) == 2
 
 
-def test_curves_over_different_sizes_are_said():
+def test_curves_over_different_sizes_are_warned_of():
     cells = (("lstm", "16k"), ("lstm", "32k"), ("lstm", "128k"), ("txl", "16k"), ("txl", "32k"), ("ngram", "16k"))
     assert warnings(judged(cells=cells), "wrong") == [
         "Curves cover different sizes, so their slopes do not compare as they are: lstm has 3 sizes, 16k to 128k "
@@ -68,13 +68,13 @@ def test_curves_over_different_sizes_are_said():
     assert warnings(judged(cells=cells[:2]), "wrong") == []
 
 
-def test_sizes_have_a_unit():
+def test_warnings_name_sizes_with_their_unit():
     assert extent(judged().runs) == "4 runs: 1 curve, 2 sizes from 16k to 128k words, seeds 1 and 2"
     assert "16k to 128k characters" in extent(judged(reference="characters").runs)
     assert (sized("16k", "words"), sized("4k sentences", "words")) == ("16k words", "4k sentences")
 
 
-def test_names_and_lists_within_a_sentence():
+def test_lists_of_names_within_a_sentence():
     assert joined(["a", "b", "c"]) == "a, b and c"
     assert (in_text("npi_licensing"), in_text("island_effects")) == ("NPI licensing", "island effects")
 
@@ -82,7 +82,7 @@ def test_names_and_lists_within_a_sentence():
 @pytest.mark.parametrize(
     ("limits", "code"), [((0.01, 0.03), "32"), ((-0.03, -0.01), "31"), ((-0.01, 0.02), "2"), ((np.nan, np.nan), "2")]
 )
-def test_the_terminal_marks_what_rises_and_what_falls(limits, code):
+def test_the_terminal_colours_rising_and_falling_slopes(limits, code):
     slopes, at = curve({"overall": (float(np.nanmean([0.015, *limits])), *limits)})
     console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system="standard")
     table = slope_table(type("C", (), {"slopes": slopes, "accuracies": at}))
@@ -94,7 +94,7 @@ def test_the_terminal_marks_what_rises_and_what_falls(limits, code):
 
 
 def study(counts, *, nested=False, overlap=0.0, training=None, reference="treebank"):
-    """Judgements of groups with `counts` runs at each size; `overlap` is that of the largest size."""
+    """Return judgements of groups with `counts` runs at each size; `overlap` is that of the largest size."""
     rows = [
         {"study": "s", "group": group, "size": f"{2**s}k", "seed": seed, "sample_words": 1000.0 * 2**s,
          "nested": nested, "overlap": overlap * (s == len(of_group) - 1), "reference": reference, "manifest": {},
@@ -114,7 +114,7 @@ def study(counts, *, nested=False, overlap=0.0, training=None, reference="treeba
 
 
 def methods_of(judgements, interval="auto"):
-    """The methods paragraph; no sentence stands in it twice."""
+    """Return the methods paragraph, in which no sentence occurs twice."""
     config = CurvesConfig(method="lp", interval=interval, confidence=0.95, resamples=50, seed=1)
     text = " ".join(methods(judgements, fit_curves(judgements, config), config, "wrong"))
     sentences = text.split(". ")
@@ -147,21 +147,21 @@ BENT = "errors include the distance of a bent curve from its line"
         ([3, 3], {}, ["With two sizes, the slope is their difference per doubling."], ["lack of fit"]),
     ],
 )  # fmt: skip
-def test_methods_name_what_was_done_and_nothing_else(counts, more, there, not_there):
+def test_the_methods_paragraph_names_the_methods_that_were_used(counts, more, there, not_there):
     text = methods_of(study({"lstm": counts}, **more))
     assert not [part for part in there if part not in text], text
     assert not [part for part in [*not_there, "Curves are compared"] if part in text], text
 
 
-def test_methods_of_an_interval_that_was_asked_for():
-    """Five runs a size allow the bootstrap: it is not the number of runs that chose t intervals."""
+def test_the_methods_paragraph_says_that_the_configuration_chose_the_interval():
+    """Five runs a size would allow the bootstrap, so the number of runs is no reason for t intervals."""
     text = methods_of(study({"lstm": [5] * 4}), "t")
     assert "They were chosen over a bootstrap (analysis.interval=t)." in text
     assert WHY not in text
     assert BENT not in text
 
 
-def test_methods_name_the_curves_that_each_interval_is_of():
+def test_the_methods_paragraph_names_the_curves_of_each_interval():
     counts = {
         "lstm": [5] * 4,
         "txl": [5, 5, 3, 1],
@@ -181,7 +181,7 @@ def test_methods_name_the_curves_that_each_interval_is_of():
     assert "do not differ where both the interval and two one-sided tests" in text
 
 
-def test_runs_on_the_same_text_are_not_said_to_have_wider_intervals():
+def test_runs_on_the_same_text_get_no_sentence_about_wider_intervals():
     (text,) = warnings(study({"lstm": [3] * 4}, overlap=1.0), "wrong")
     assert text == (
         "Some runs of one size were trained on the same text (lstm at 8k words): nothing shows what new samples "

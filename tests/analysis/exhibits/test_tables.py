@@ -1,4 +1,4 @@
-"""Tables: what they hold, and that text from data cannot do harm in CSV or LaTeX."""
+"""Tables: their contents, and text from data escaped for CSV, LaTeX and the terminal."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ def curves(tmp_path_factory):
     return curves
 
 
-def test_published_numbers_are_the_papers():
+def test_published_numbers_equal_the_papers():
     slopes = published_file("slopes").set_index(["model", "phenomenon"])["slope"]
     assert slopes["LSTM", "anaphor_agreement"] == 0.0623
     assert slopes["Transformer-XL", "island_effects"] == 0.0039
@@ -75,7 +75,7 @@ def test_slope_table(curves):
     assert len(slope_table(curves, level="paradigm")) == 2 * 7
 
 
-def test_csv_holds_no_formula(tmp_path):
+def test_csv_cells_that_look_like_formulas_are_escaped(tmp_path):
     table = pd.DataFrame({"name": ["=1+1", "@x", "+2", "-3", "plain", "a,b"], "slope": [-0.5, 1, 2, 3, 4, NAN]})
     write_csv(tmp_path / "t.csv", table)
     with (tmp_path / "t.csv").open(newline="") as file:
@@ -120,7 +120,7 @@ def test_latex_escape_leaves_nothing_active(text):
     assert not re.search(r"\\(?![&%$#_{}])", escaped)
 
 
-def test_names_as_people_read_them():
+def test_names_in_titles():
     assert title("npi_licensing") == "NPI licensing"
     assert title("determiner_noun_agreement") == "Determiner-noun agreement"
     assert title("control_raising") == "Control/raising"
@@ -128,7 +128,7 @@ def test_names_as_people_read_them():
     assert title("complex_NP_island") == "Complex NP island"
 
 
-def test_numbers_as_papers_write_them():
+def test_numbers_are_written_as_in_papers():
     assert [accuracy_text(value) for value in (0.7134, 1.0, NAN)] == [".713", "1.000", "–"]
     assert [slope_text(value) for value in (0.0426, -0.0036, 0.0)] == ["+.0426", "-.0036", "+.0000"]
     assert slope_text(-0.001, digits=2) == "-.00"  # below 0, as its interval is said to be
@@ -137,7 +137,7 @@ def test_numbers_as_papers_write_them():
     assert interval_text(NAN, NAN) == "–"
 
 
-def test_a_long_name_of_a_group_takes_lines_and_no_numbers(curves):
+def test_a_long_name_of_a_group_wraps_without_cutting_numbers(curves):
     group = r"lstm_tiny, corpus.filter=(?i)\b(any|ever)[a-z]*\[s]\b, tokenizer.vocab_size=10000"
     table = slope_table(curves)
     table = table[table["group"] == table["group"].iloc[0]].assign(group=group)
@@ -159,8 +159,8 @@ def test_terminal_table_fits_80_columns(curves):
 
 
 @pytest.mark.parametrize("name", ["[/x]", "[bold]x[/bold]", ":cat:"])
-def test_a_users_names_are_no_markup(name, tmp_path):
-    """A paradigm, its phenomenon, a group and a title, in every table of a terminal, as they are written."""
+def test_names_from_a_user_are_not_read_as_markup(name, tmp_path):
+    """Paradigms, phenomena, groups and titles appear in the terminal's tables as they are written."""
     folder, *_ = SimulatedStudy(models=("lstm_tiny",), seeds=(1,), pairs=20, phenomena={name: (1, 0.6, 0.05)}).write(
         tmp_path
     )

@@ -1,4 +1,4 @@
-"""What the paper reports, from simulated answers whose measures are known by hand; cloze files and their tables."""
+"""The diagnostics paper's measures from small hand-computed answers; cloze files and their tables."""
 
 import io
 
@@ -33,12 +33,12 @@ def frame(rows):
     return pd.DataFrame(rows, columns=CLOZE.names).astype({"prob": float, "rank": float, "trial": float})
 
 
-def shares(found):
-    return {(row["level"], row["name"]): row["accuracy"] for row in found.to_dict("records")}
+def shares(measured):
+    return {(row["level"], row["name"]): row["accuracy"] for row in measured.to_dict("records")}
 
 
 def cprag():
-    """Item 0: first and clear; 1: third, by less than .01; 2: sixth, less probable; 3: no such word."""
+    """Return four items, whose expected word is first, third by less than .01, sixth, and not expressible."""
     words = [
         ("0", [(0.5, 1), (0.1, 2), (0.05, 3)]),
         ("1", [(0.105, 3), (0.1, 4), (0.02, 9)]),
@@ -56,9 +56,9 @@ def cprag():
     return frame(rows)
 
 
-def test_cprag():
-    found = measures("cprag", cprag())
-    assert shares(found) == {
+def test_measures_of_cprag():
+    measured = measures("cprag", cprag())
+    assert shares(measured) == {
         ("accuracy@1", "original"): 1 / 4,
         ("accuracy@1", "shuffled"): pytest.approx((1 / 4 + 1 / 4 + 1 / 4) / 3),
         ("accuracy@5", "original"): 2 / 4,
@@ -66,11 +66,11 @@ def test_cprag():
         ("sensitivity", "original"): 2 / 4,  # the fitting word above both others
         ("sensitivity>.01", "original"): 1 / 4,
     }
-    rows = found.set_index(["level", "name"])
+    rows = measured.set_index(["level", "name"])
     assert rows.loc[("accuracy@5", "original"), ["low", "high"]].tolist() == list(wilson(0.5, 4))
-    drawn = rows.loc[("accuracy@5", "shuffled")]
-    assert (drawn["items"], drawn["trials"]) == (4, 3)
-    assert drawn["sd"] == pytest.approx(np.std([0.5, 0.25, 0.25]))
+    shuffled = rows.loc[("accuracy@5", "shuffled")]
+    assert (shuffled["items"], shuffled["trials"]) == (4, 3)
+    assert shuffled["sd"] == pytest.approx(np.std([0.5, 0.25, 0.25]))
     assert rows.loc[("accuracy@1", "shuffled"), "sd"] == 0
     whole = rows.loc[("sensitivity", "original")]
     assert (whole["unknown"], whole["known_items"], whole["known"]) == (1, 3, pytest.approx(2 / 3))
@@ -78,21 +78,21 @@ def test_cprag():
     assert inexpressible(cprag()).to_numpy().tolist() == [["3", "expected", "expected"], ["3", "expected", "word"]]
 
 
-def test_a_difference_must_be_above_the_threshold():
+def test_sensitivity_needs_a_difference_above_the_threshold():
     roles = ("expected", "within_category", "between_category")
     for better, right in ((0.2601, 1.0), (0.2599, 0.0)):
         probs = (better, 0.25, 0.1)
         rows = [row("0", "original", role, role, prob, 1) for role, prob in zip(roles, probs, strict=True)]
-        found = shares(measures("cprag", frame(rows)))
-        assert found["sensitivity", "original"] == 1.0
-        assert found["sensitivity>.01", "original"] == right
-    found = measures("cprag", frame([row("0", "original", role, role, 0.1, 1) for role in roles]))
-    assert shares(found)["sensitivity", "original"] == 0.0  # a tie is no preference
-    assert found["ties"].tolist() == [0, 0, 1, 1]
+        accuracies = shares(measures("cprag", frame(rows)))
+        assert accuracies["sensitivity", "original"] == 1.0
+        assert accuracies["sensitivity>.01", "original"] == right
+    measured = measures("cprag", frame([row("0", "original", role, role, 0.1, 1) for role in roles]))
+    assert shares(measured)["sensitivity", "original"] == 0.0  # a tie is no preference
+    assert measured["ties"].tolist() == [0, 0, 1, 1]
 
 
 def role():
-    """Four pairs; cloze of the contexts .1 to .8; the target is more probable after -a in pairs 1, 2 and 3."""
+    """Return four pairs: cloze of the contexts .1 to .8, the target more probable after -a in pairs 1, 2 and 3."""
     rows = []
     for number, (a, b) in enumerate([(0.5, 0.1), (0.4, 0.395), (0.3, 0.2), (0.1, 0.2)], start=1):
         for side, prob, cloze in (("a", a, number / 10), ("b", b, (number + 4) / 10)):
@@ -105,10 +105,10 @@ def role():
     return frame(rows)
 
 
-def test_role():
-    found = measures("role", role())
+def test_measures_of_role():
+    measured = measures("role", role())
     # Quarters of .1 ... .8 end at .275, .45, .625 and .8.
-    assert shares(found) == {
+    assert shares(measured) == {
         ("accuracy@1", "original"): 4 / 8,
         ("accuracy@1", "generic_both"): 0,
         ("accuracy@1", "cloze ≤ 0.28"): 2 / 2,
@@ -124,12 +124,12 @@ def test_role():
         ("sensitivity", "original"): 3 / 4,
         ("sensitivity>.01", "original"): 2 / 4,
     }
-    assert list(shares(found))[:3] == [
+    assert list(shares(measured))[:3] == [
         ("accuracy@1", "original"), ("accuracy@1", "generic_both"), ("accuracy@1", "cloze ≤ 0.28"),
     ]  # fmt: skip
-    rows = found.set_index(["level", "name"])
+    rows = measured.set_index(["level", "name"])
     assert rows.loc[("sensitivity", "original"), "items"] == 4
-    assert (found["unknown"] == 0).all()  # 1-a has another word that can be expressed
+    assert (measured["unknown"] == 0).all()  # 1-a has another word that can be expressed
     assert len(inexpressible(role())) == 1
 
 
@@ -152,19 +152,19 @@ def neg():
     return frame(rows)
 
 
-def test_neg():
-    found = measures("neg", neg())
+def test_measures_of_neg():
+    measured = measures("neg", neg())
     sensitivity = {
         "simp affirmative": 1.0, "simp negative": 0.0, "natural affirmative": 1.0, "natural negative": 1.0,
         "less natural affirmative": 1.0, "less natural negative": 0.0, "natural both": 1.0, "less natural both": 0.5,
     }  # fmt: skip
-    assert shares(found) == {
+    assert shares(measured) == {
         ("accuracy@1", "simp affirmative"): 1 / 2,
         ("accuracy@5", "simp affirmative"): 1.0,
         **{("sensitivity", name): share for name, share in sensitivity.items()},
         **{("sensitivity>.01", name): share for name, share in sensitivity.items()},
     }
-    assert found.set_index(["level", "name"]).loc[("sensitivity", "less natural both"), "items"] == 2
+    assert measured.set_index(["level", "name"]).loc[("sensitivity", "less natural both"), "items"] == 2
 
 
 def metadata(**values):
@@ -186,21 +186,21 @@ def topk(cloze):
 
 
 def test_files_come_back_as_they_were_written(tmp_path):
-    for made in (cprag(), role(), neg()):
-        write_cloze(tmp_path, made, topk(made), metadata())
-        found, told = read_cloze(tmp_path)
-        assert told == metadata()
-        assert found["expressible"].tolist() == made["expressible"].tolist()
+    for answers in (cprag(), role(), neg()):
+        write_cloze(tmp_path, answers, topk(answers), metadata())
+        cloze, stored = read_cloze(tmp_path)
+        assert stored == metadata()
+        assert cloze["expressible"].tolist() == answers["expressible"].tolist()
         for column in ("prob", "rank", "trial", "cloze"):
-            expected = made[column].to_numpy(dtype=float)
-            assert np.array_equal(found[column].to_numpy(dtype=float), expected, equal_nan=True)
-        assert read_topk(tmp_path)["word"].tolist() == topk(made)["word"].tolist()
-    for name, made in (("cprag", cprag()), ("role", role()), ("neg", neg())):
-        write_cloze(tmp_path, made, topk(made), metadata())
-        assert measures(name, read_cloze(tmp_path)[0]).equals(measures(name, made))
+            expected = answers[column].to_numpy(dtype=float)
+            assert np.array_equal(cloze[column].to_numpy(dtype=float), expected, equal_nan=True)
+        assert read_topk(tmp_path)["word"].tolist() == topk(answers)["word"].tolist()
+    for name, answers in (("cprag", cprag()), ("role", role()), ("neg", neg())):
+        write_cloze(tmp_path, answers, topk(answers), metadata())
+        assert measures(name, read_cloze(tmp_path)[0]).equals(measures(name, answers))
 
 
-def test_both_files_must_be_of_one_writing(tmp_path):
+def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
     assert cloze_metadata(tmp_path) is None
     write_cloze(tmp_path, neg(), topk(neg()), metadata())
     assert cloze_metadata(tmp_path) == metadata()
@@ -215,24 +215,24 @@ def test_both_files_must_be_of_one_writing(tmp_path):
         write_cloze(tmp_path, neg(), topk(neg()), {key: "x" for key in METADATA if key != "torch"})
 
 
-def printed(name, made, show, width=120):
+def printed(name, answers, show, width=120):
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    for part in cloze_tables("a run · x", name, made, topk(made), show, width):
+    for part in cloze_tables("a run · x", name, answers, topk(answers), show, width):
         console.print(part)
     return console.file.getvalue()
 
 
-def test_tables():
-    told = printed("cprag", cprag(), 1)
-    lines = {tuple(line.split()[:2]): line.split() for line in told.splitlines() if line.strip()}
+def test_tables_fit_the_terminal_and_name_inexpressible_words():
+    text = printed("cprag", cprag(), 1)
+    lines = {tuple(line.split()[:2]): line.split() for line in text.splitlines() if line.strip()}
     assert lines["accuracy@5", "original"] == [
         "accuracy@5", "original", "4", "50.0", "15.0–85.0", "66.7", "3", "52.9", "52.9",
     ]  # fmt: skip
     assert lines["accuracy@5", "shuffled"][2:6] == ["4", "33.3", "±", "11.8"]
     assert lines["accuracy@5", "shuffled"][-6:] == ["36.1", "±", "2.8", "39.2", "±", "3.9"]
-    assert "not expressible, 2 words of 1 items: expected (3), word (3)" in told
-    assert "car 50.0, house 25.0" in told
-    assert "of 1 of 4 items" in told
+    assert "not expressible, 2 words of 1 items: expected (3), word (3)" in text
+    assert "car 50.0, house 25.0" in text
+    assert "of 1 of 4 items" in text
     assert "most probable" not in printed("cprag", cprag(), 0)
     assert "BERT" not in printed("role", role(), 2, width=100)
     assert "not expressible, 1 words" in printed("role", role(), 2)

@@ -1,4 +1,4 @@
-"""Pairs one by one, against hand-made outcomes."""
+"""Measures of single pairs: the hardest, learned and lost, flipping, disputed."""
 
 import itertools
 
@@ -37,26 +37,28 @@ def judged(outcome, sizes=("1k", "1k", "2k", "2k")):
     return Judgements("l", "lp", "d", {}, runs, PAIRS, outcome, none, none > 0, pd.DataFrame())
 
 
-def test_hardest_pairs_are_those_of_the_largest_size_and_go_by_margin_where_they_are_equal():
-    found = hardest_pairs(judged([[1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]), np.array([0, 0, 1, -1]), 1)
-    assert list(found["paradigm"]) == ["a", "b"]
-    assert list(found["pair_id"]) == ["0", "1"]
-    assert list(found["accuracy"]) == [0, 0]
+def test_the_hardest_pairs_are_those_at_the_largest_size_equal_ones_by_margin():
+    hardest = hardest_pairs(
+        judged([[1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]), np.array([0, 0, 1, -1]), 1
+    )
+    assert list(hardest["paradigm"]) == ["a", "b"]
+    assert list(hardest["pair_id"]) == ["0", "1"]
+    assert list(hardest["accuracy"]) == [0, 0]
 
 
-def test_pairs_that_are_learned_and_lost():
-    found = learned_and_lost(judged([[0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]])).set_index("paradigm")
-    assert tuple(found.loc["a", ["learned", "lost"]]) == (0.5, 0.5)
-    assert tuple(found.loc["b", ["learned", "lost"]]) == (0, 0)  # a mean of .5 is on neither side
-    assert tuple(found.loc["a", ["smallest", "largest"]]) == ("1k", "2k")
+def test_shares_of_pairs_learned_and_lost_between_the_smallest_and_largest_size():
+    shares = learned_and_lost(judged([[0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]])).set_index("paradigm")
+    assert tuple(shares.loc["a", ["learned", "lost"]]) == (0.5, 0.5)
+    assert tuple(shares.loc["b", ["learned", "lost"]]) == (0, 0)  # a mean of .5 is on neither side
+    assert tuple(shares.loc["a", ["smallest", "largest"]]) == ("1k", "2k")
     assert learned_and_lost(judged([[1, 1, 1, 1]] * 2, ("1k", "1k"))).empty
 
 
-def test_pairs_that_flip_by_hand():
+def test_flips_count_changes_of_the_majority_between_sizes():
     """Three sizes: pair a/0 turns right and wrong again, a/1 is split at the second, b/0 never changes."""
     outcome = [[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 1, 0], [1, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
-    found = flipping_pairs(judged(outcome, ("1k", "1k", "2k", "2k", "4k", "4k")), each=2)
-    rows = found.set_index(["paradigm", "pair_id"])
+    flips = flipping_pairs(judged(outcome, ("1k", "1k", "2k", "2k", "4k", "4k")), each=2)
+    rows = flips.set_index(["paradigm", "pair_id"])
     assert rows["flips"].to_dict() == {("a", "0"): 2, ("a", "1"): 1, ("b", "0"): 0, ("b", "1"): 1}
     assert rows["split"].tolist() == pytest.approx([0, 1 / 3, 1 / 3, 0])  # a/0, a/1, b/1, b/0: most flips first
     assert rows.loc[("a", "1"), "shares"] == {"1k": 0, "2k": 0.5, "4k": 1}
@@ -65,12 +67,12 @@ def test_pairs_that_flip_by_hand():
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=4, max_size=4), min_size=2, max_size=5))
 def test_disagreement_equals_the_mean_over_pairs_of_runs(outcome):
-    found = seed_disagreement(judged(outcome, ("1k",) * len(outcome))).set_index("name")["disagreement"]
-    apart = [np.abs(np.subtract(one, other)) for one, other in itertools.combinations(outcome, 2)]
-    of_pairs = np.mean(apart, axis=0)
-    assert found["x"] == pytest.approx(of_pairs[:2].mean())
-    assert found["y"] == pytest.approx(of_pairs[2:].mean())
-    assert found["overall"] == pytest.approx(of_pairs.mean())
+    disagreement = seed_disagreement(judged(outcome, ("1k",) * len(outcome))).set_index("name")["disagreement"]
+    differences = [np.abs(np.subtract(one, other)) for one, other in itertools.combinations(outcome, 2)]
+    of_pairs = np.mean(differences, axis=0)
+    assert disagreement["x"] == pytest.approx(of_pairs[:2].mean())
+    assert disagreement["y"] == pytest.approx(of_pairs[2:].mean())
+    assert disagreement["overall"] == pytest.approx(of_pairs.mean())
 
 
 def test_one_run_cannot_disagree():
@@ -90,13 +92,13 @@ def test_one_run_cannot_disagree():
         ("same", "same", "", ""),
     ],
 )
-def test_what_differs_is_whole_words(good, bad, first, second):
+def test_differing_spans_are_whole_words(good, bad, first, second):
     (a, b), (c, d) = differing_spans(good, bad)
     assert (good[a:b], bad[c:d]) == (first, second)
 
 
 @given(st.text("ab .", max_size=12), st.text("ab .", max_size=12))
-def test_around_what_differs_sentences_are_the_same(good, bad):
+def test_sentences_are_equal_around_their_differing_spans(good, bad):
     (a, b), (c, d) = differing_spans(good, bad)
     assert (good[:a], good[b:]) == (bad[:c], bad[d:])
     assert 0 <= a <= b <= len(good)
@@ -105,7 +107,7 @@ def test_around_what_differs_sentences_are_the_same(good, bad):
 
 @pytest.fixture
 def tokens(tmp_path):
-    """One pair, "A cat sleeps." against "A cat sleep.", token by token; pair 1 has no tokens."""
+    """Return the items and token scores of "A cat sleeps." against "A cat sleep."; pair 1 has no tokens."""
     rows = [
         ("good", 0, 0, 1, -1.0), ("good", 1, 1, 5, -2.0), ("good", 2, 5, 12, -3.0), ("good", 3, 12, 13, -0.5),
         ("good", 4, 13, 13, -0.25), ("bad", 0, 0, 1, -1.0), ("bad", 1, 1, 5, -2.0), ("bad", 2, 5, 11, -3.5),
@@ -118,13 +120,13 @@ def tokens(tmp_path):
     return tmp_path, items
 
 
-def test_the_difference_of_a_pair_is_told_by_where_it_arises(tokens):
-    found = token_differences(*tokens)
-    assert len(found) == 1
-    assert tuple(found[["before", "differing", "after"]].iloc[0]) == pytest.approx((0, 0.5, 1.25))
+def test_the_difference_of_a_pair_is_split_into_before_differing_and_after(tokens):
+    differences = token_differences(*tokens)
+    assert len(differences) == 1
+    assert tuple(differences[["before", "differing", "after"]].iloc[0]) == pytest.approx((0, 0.5, 1.25))
 
 
-def test_errors_are_drawn_with_their_tokens(tokens):
+def test_sampled_errors_carry_their_tokens(tokens):
     folder, items = tokens
     (entry,) = error_sample(folder, items, PAIRS, each=5, seed=1)
     assert [token["text"] for token in entry["good"]] == ["A", " cat", " sleeps", ".", "<eos>"]

@@ -1,4 +1,4 @@
-"""Counts of judgements and what is made of them, against pandas and scipy on the same rows, and the papers' numbers."""
+"""Comparisons of methods against pandas and scipy on the same rows, and against the papers' numbers."""
 
 import numpy as np
 import pandas as pd
@@ -36,10 +36,10 @@ from tests.support.simulated_study import SimulatedStudy
 
 @pytest.fixture
 def study(tmp_path):
-    """Two runs with lp, an A/B method of two templates with ties and NaN, and a vote in three trials."""
-    made = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), pairs=40)
+    """Return a study of two runs with lp, an A/B method (two templates, ties, NaN), and a vote in three trials."""
+    simulated = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1,), pairs=40)
     rng = np.random.default_rng(1)
-    for folder in made.write(tmp_path):
+    for folder in simulated.write(tmp_path):
         scores = folder.scores("blimp")
         lp, metadata = read_scores(score_path(scores, "lp"))
         lp[["good_tokens", "bad_tokens"]] = rng.integers(4, 9, size=(len(lp), 2))
@@ -84,11 +84,11 @@ def test_counts_and_accuracies_equal_pandas_on_the_same_rows(study, method):
     pd.testing.assert_frame_equal(ours[expected.columns], expected, check_dtype=False)
     assert ours["ties"].sum() == tied(rows["good"], rows["bad"]).sum()
     overall = rows.groupby(["repeat", "paradigm"])["right"].mean().groupby("repeat").mean()
-    found = method_accuracies(by_paradigm).set_index(["run", "method"]).loc[(run, method)]
-    assert found["accuracy"] == pytest.approx(overall.mean())
-    assert (found["best"], found["best_accuracy"]) == (overall.idxmax(), pytest.approx(overall.max()))
-    assert found["repeats"] == len(overall) == {"lp": 1, "ab_prompt": 2, "vote_p": 3}[method]
-    assert found["sd"] == pytest.approx(overall.std(), nan_ok=True)
+    accuracies = method_accuracies(by_paradigm).set_index(["run", "method"]).loc[(run, method)]
+    assert accuracies["accuracy"] == pytest.approx(overall.mean())
+    assert (accuracies["best"], accuracies["best_accuracy"]) == (overall.idxmax(), pytest.approx(overall.max()))
+    assert accuracies["repeats"] == len(overall) == {"lp": 1, "ab_prompt": 2, "vote_p": 3}[method]
+    assert accuracies["sd"] == pytest.approx(overall.std(), nan_ok=True)
     r = [stats.pointbiserialr(part["right"], part["difference"]).statistic for _, part in rows.groupby("repeat")]
     bias = length_bias(by_difference).set_index(["run", "method"]).loc[(run, method)]
     assert bias["r"] == pytest.approx(np.mean(r))
@@ -100,7 +100,7 @@ def test_counts_and_accuracies_equal_pandas_on_the_same_rows(study, method):
         assert bias["low"] < bias["r"] < bias["high"]
 
 
-def test_ties_and_the_share_of_a_are_of_judgements(study):
+def test_ties_and_the_share_of_a_are_counted_over_judgements(study):
     files = score_files(study, "blimp")
     run = study.runs.index[0]
     rows = rows_of(study, run, "ab_prompt")
@@ -120,26 +120,28 @@ def test_ties_and_the_share_of_a_are_of_judgements(study):
 def test_accuracy_over_the_difference_of_lengths_joins_the_ends(study):
     _, by_difference = count_judgements(score_files(study, "blimp"), "wrong")
     rows = pd.concat([rows_of(study, run, "lp") for run in study.runs.index])
-    found = accuracy_by_difference(by_difference[by_difference["method"] == "lp"], largest=2).set_index("difference")
-    assert list(found.index) == [-2, -1, 0, 1, 2]
-    at = rows["difference"] <= -2
-    assert found.loc[-2, "judgements"] == at.sum()
-    assert found.loc[-2, "accuracy"] == pytest.approx(rows.loc[at, "right"].mean())
+    accuracies = accuracy_by_difference(by_difference[by_difference["method"] == "lp"], largest=2).set_index(
+        "difference"
+    )
+    assert list(accuracies.index) == [-2, -1, 0, 1, 2]
+    ends = rows["difference"] <= -2
+    assert accuracies.loc[-2, "judgements"] == ends.sum()
+    assert accuracies.loc[-2, "accuracy"] == pytest.approx(rows.loc[ends, "right"].mean())
     # The two runs judge the same pairs: the interval is over the pairs of one of them.
-    low, high = stats.binomtest(round(at.sum() / 2 * found.loc[-2, "accuracy"]), at.sum() // 2).proportion_ci(
+    low, high = stats.binomtest(round(ends.sum() / 2 * accuracies.loc[-2, "accuracy"]), ends.sum() // 2).proportion_ci(
         method="wilson"
     )
-    assert (found.loc[-2, "low"], found.loc[-2, "high"]) == pytest.approx((low, high), abs=0.02)
+    assert (accuracies.loc[-2, "low"], accuracies.loc[-2, "high"]) == pytest.approx((low, high), abs=0.02)
 
 
-def test_difference_of_two_methods_is_by_paradigm_over_what_both_judge(study):
+def test_the_difference_of_two_methods_is_by_paradigm_over_the_pairs_of_both(study):
     by_paradigm, _ = count_judgements(score_files(study, "blimp"), "wrong")
-    found = difference_of_methods(by_paradigm, "ab_prompt", "lp").set_index(["run", "paradigm"])
-    run, paradigm = found.index[0]
+    differences = difference_of_methods(by_paradigm, "ab_prompt", "lp").set_index(["run", "paradigm"])
+    run, paradigm = differences.index[0]
     rows = (rows_of(study, run, method) for method in ("ab_prompt", "lp"))
     prompts, lp = (of[of["paradigm"] == paradigm] for of in rows)
     expected = (prompts["right"].mean() - lp["right"].mean(), lp["difference"].mean())
-    assert tuple(found.loc[(run, paradigm)]) == pytest.approx(expected)
+    assert tuple(differences.loc[(run, paradigm)]) == pytest.approx(expected)
     assert difference_of_methods(by_paradigm, "yes_no", "lp").empty
 
 
@@ -150,11 +152,11 @@ def test_prefix_methods_stand_beside_full_sentences_on_their_own_paradigms():
         columns=["run", "method", "repeat", "paradigm", "pairs", "right"],
     )  # fmt: skip
     phenomena = pd.Series({"a": "x", "b": "x", "c": "y"})
-    found = beside_prefix_methods(counts, phenomena).set_index(["method", "level", "name"])[["accuracy", "full"]]
-    assert tuple(found.loc[("one_prefix", "overall", "overall")]) == (0.8, 0.9)
-    assert tuple(found.loc[("two_prefix", "overall", "overall")]) == pytest.approx((0.65, 0.4))
-    assert tuple(found.loc[("two_prefix", "phenomenon", "y")]) == (0.7, 0.5)
-    assert ("one_prefix", "phenomenon", "y") not in found.index
+    accuracies = beside_prefix_methods(counts, phenomena).set_index(["method", "level", "name"])[["accuracy", "full"]]
+    assert tuple(accuracies.loc[("one_prefix", "overall", "overall")]) == (0.8, 0.9)
+    assert tuple(accuracies.loc[("two_prefix", "overall", "overall")]) == pytest.approx((0.65, 0.4))
+    assert tuple(accuracies.loc[("two_prefix", "phenomenon", "y")]) == (0.7, 0.5)
+    assert ("one_prefix", "phenomenon", "y") not in accuracies.index
     assert beside_prefix_methods(counts[counts["method"] == "lp"], phenomena).empty
 
 
@@ -168,7 +170,7 @@ def test_word_shuffling_paradigms_are_those_of_the_paper(real_data):
     assert people[shuffled[~shuffled].index].mean() == pytest.approx(0.897, abs=5e-4)
 
 
-def test_a_damaged_file_is_one_line(study):
+def test_a_damaged_file_is_a_message_of_one_line(study):
     path = score_path(study.folders[study.runs.index[0]].scores("blimp"), "lp")
     whole = path.read_bytes()
     path.write_bytes(whole[:200] + bytes(200) + whole[400:])
@@ -176,7 +178,7 @@ def test_a_damaged_file_is_one_line(study):
         count_judgements(score_files(study, "blimp"), "wrong")
 
 
-def testattractors_are_of_the_best_template_and_of_all_three_kinds():
+def test_attractors_use_the_best_template_and_need_all_three_conditions():
     """Figure 4 of Ide et al. 2024: conditions of Warstadt et al. 2020, each a paradigm here."""
     paradigms = {
         "regular_plural_subject_verb_agreement_1": 0.9,
@@ -192,9 +194,11 @@ def testattractors_are_of_the_best_template_and_of_all_three_kinds():
     ]
     columns = ["run", "method", "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
     counted = pd.DataFrame(rows, columns=columns)
-    found = accuracy_by_attractor(counted).set_index(["method", "condition"])["accuracy"]
-    assert found["lp"].to_dict() == pytest.approx({"no attractor": 0.9, "relational noun": 0.8, "relative clause": 0.4})
-    assert found["in_template_lp", "relative clause"] == pytest.approx(0.35)
+    accuracies = accuracy_by_attractor(counted).set_index(["method", "condition"])["accuracy"]
+    assert accuracies["lp"].to_dict() == pytest.approx(
+        {"no attractor": 0.9, "relational noun": 0.8, "relative clause": 0.4}
+    )
+    assert accuracies["in_template_lp", "relative clause"] == pytest.approx(0.35)
     exhibit = attractors(counted, pd.Series({"r": "lstm_tiny"}))
     table = exhibit.table.set_index(["method", "curve"])
     assert table.loc[("lp", "lstm_tiny"), "loss"] == pytest.approx(0.3)
@@ -289,14 +293,14 @@ def test_accuracies_near_the_ceiling_have_limits_that_hold():
     assert (row["low"], row["high"]) == pytest.approx(proportion_confint(100, 100, method="wilson"))
 
 
-def test_equal_judgements_show_no_difference_and_no_certainty_of_none():
+def test_equal_judgements_give_a_difference_of_0_without_an_interval():
     outcomes, groups = as_outcomes({"lp": np.ones((3, 100)), "pen_lp": np.ones((3, 100))}, np.repeat("a", 100))
     row = compare_methods(outcomes, groups).iloc[0]
     assert row["difference"] == 0
     assert row[["low", "high", "p", "p_holm"]].isna().all()
 
 
-def test_runs_that_share_text_hide_what_new_text_would_change():
+def test_overlapping_samples_add_the_variance_of_new_text():
     """The variance of a mean of n runs over new samples is s^2 (1 / n + f / (1 - f)): Cochran 1977, section 2.6."""
     change = np.repeat(np.random.default_rng(1).normal(0.1, 0.05, (5, 1)), 40, axis=1)
     variance = change[:, 0].var(ddof=1)
@@ -323,14 +327,14 @@ def test_outcomes_of_pairs_are_means_over_templates(study):
     assert ((limits["low"] < limits["accuracy"]) & (limits["accuracy"] < limits["high"])).all()
 
 
-def test_a_side_without_a_score_is_a_tie_as_everywhere(study):
-    """As in eval.scores.accuracy.outcome."""
+def test_a_pair_with_an_unscored_side_counts_as_a_tie(study):
+    """`eval.scores.accuracy.outcome` does the same."""
     run = study.runs.index[0]
     path = score_path(study.folders[run].scores("blimp"), "ab_prompt")
     rows, metadata = read_scores(path)
-    lacking = rows.index[:4]
-    rows.loc[lacking, ["good", "good_tokens"]] = [np.nan, 0]
-    rows.loc[lacking[:2], ["bad", "bad_tokens"]] = [np.nan, 0]
+    unscored = rows.index[:4]
+    rows.loc[unscored, ["good", "good_tokens"]] = [np.nan, 0]
+    rows.loc[unscored[:2], ["bad", "bad_tokens"]] = [np.nan, 0]
     write_scores(path, rows, metadata)
     files = score_files(study, "blimp")
     by_paradigm, _ = count_judgements(files[files["method"] == "ab_prompt"], "half")

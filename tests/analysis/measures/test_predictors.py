@@ -1,4 +1,4 @@
-"""Accuracy by shallow predictors, against hand-made scores."""
+"""Accuracy by shallow predictors, from small tables of scores."""
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,10 @@ def scores(count=200, seed=0):
     return rows.reindex(columns=SCORES.names)
 
 
-def test_predictors_are_what_they_are_called():
+def test_predictors_are_computed_from_the_scores():
     rows = pd.DataFrame({"good_words": [4], "good_lp": [-8.0], "bad_lp": [-9.5]})
-    found = shallow_predictors(rows).iloc[0]
-    assert tuple(found[list(PREDICTORS)]) == pytest.approx((4, np.exp(2), -8, 1.5))
+    predictors = shallow_predictors(rows).iloc[0]
+    assert tuple(predictors[list(PREDICTORS)]) == pytest.approx((4, np.exp(2), -8, 1.5))
 
 
 def test_accuracy_in_bins_equals_a_group_by(tmp_path):
@@ -37,24 +37,24 @@ def test_accuracy_in_bins_equals_a_group_by(tmp_path):
     for number, table in enumerate(tables):
         write_scores(tmp_path / f"{number}.parquet", table, SimulatedStudy().metadata("m"))
     files = pd.DataFrame({"group": "g", "path": [tmp_path / "0.parquet", tmp_path / "1.parquet"]})
-    found = accuracy_by_predictor(files, "wrong", bins=4)
+    accuracies = accuracy_by_predictor(files, "wrong", bins=4)
     joined = pd.concat(tables, ignore_index=True)
     right = joined["good"] > joined["bad"]
     expected = right.groupby(pd.qcut(joined["good_lp"], 4, labels=False)).mean()
-    by_lp = found[found["predictor"] == "log_probability"]
+    by_lp = accuracies[accuracies["predictor"] == "log_probability"]
     assert by_lp["accuracy"].to_numpy() == pytest.approx(expected.to_numpy())
     assert set(by_lp["judgements"]) == {100}
     assert set(by_lp["runs"]) == {2}
     assert ((by_lp["low"] < by_lp["accuracy"]) & (by_lp["accuracy"] < by_lp["high"])).all()
-    assert found.groupby("predictor")["judgements"].sum().eq(400).all()
+    assert accuracies.groupby("predictor")["judgements"].sum().eq(400).all()
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.integers(1, 10))
-def test_bins_part_no_equal_values(values, bins):
-    found = quantile_bins(pd.Series(values), pd.Series("p", index=range(len(values))), bins)
-    assert found.between(0, bins - 1).all()
-    assert (found.groupby(pd.Series(values)).nunique() == 1).all()
-    assert (np.diff(found.to_numpy()[np.argsort(values, kind="stable")]) >= 0).all()
+def test_equal_values_fall_into_one_bin(values, bins):
+    numbers = quantile_bins(pd.Series(values), pd.Series("p", index=range(len(values))), bins)
+    assert numbers.between(0, bins - 1).all()
+    assert (numbers.groupby(pd.Series(values)).nunique() == 1).all()
+    assert (np.diff(numbers.to_numpy()[np.argsort(values, kind="stable")]) >= 0).all()
 
 
 def two_paradigms(rng, count, accuracy, within):
@@ -87,7 +87,7 @@ def test_a_paradigm_of_one_length_is_in_no_bin():
     assert rows == accuracy_in_bins(judged, ["length"], "g", 1)
 
 
-def test_bands_hold_the_accuracy_of_a_bin():
+def test_the_interval_of_a_bin_covers_its_true_accuracy():
     rng = np.random.default_rng(2)
     held = []
     for _ in range(200):

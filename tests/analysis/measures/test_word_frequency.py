@@ -1,4 +1,4 @@
-"""Words of a benchmark in the text that a run was trained on: counted again by hand, and what goes wrong is said."""
+"""Frequencies of a benchmark's words in the text that a run was trained on."""
 
 import dataclasses
 from collections import Counter
@@ -51,23 +51,23 @@ def test_counts_are_those_of_the_runs_own_sample(store, overrides):
     config, manifest, corpus = run_of(store, "sample.size=1003", "seed=3", *overrides)
     tokens = corpus.sample().tokens
     tokenizer = corpus.tokenizer
-    theirs = Counter(tokenizer.token(int(token)) for token in tokens)
-    found = sample_counts(config, manifest, store, "treebank")
-    assert found.words == 1003 == sum(found.of.values())
-    assert found.sentences == found.of_sentences == corpus.drawn.sentences
+    expected = Counter(tokenizer.token(int(token)) for token in tokens)
+    counts = sample_counts(config, manifest, store, "treebank")
+    assert counts.words == 1003 == sum(counts.of.values())
+    assert counts.sentences == counts.of_sentences == corpus.drawn.sentences
     for word in ("the", "cat", "gnu", "."):
-        assert found.of[word] == theirs[word], word
-    assert (found.of["gnu"] == 0) == (overrides == ["corpus.filter=gnu"])
+        assert counts.of[word] == expected[word], word
+    assert (counts.of["gnu"] == 0) == (overrides == ["corpus.filter=gnu"])
 
 
 def test_a_large_sample_is_counted_in_part(store):
     config, manifest, corpus = run_of(store, "sample.size=2000", "seed=1")
-    found = sample_counts(config, manifest, store, "treebank", most=10)
-    hand = Counter()
+    counts = sample_counts(config, manifest, store, "treebank", most=10)
+    expected = Counter()
     for index in corpus.drawn.indices[:10]:
-        hand.update(words(corpus.text.sentence(int(index)), "treebank"))
-    assert found.of == hand
-    assert (found.sentences, found.of_sentences) == (10, corpus.drawn.sentences)
+        expected.update(words(corpus.text.sentence(int(index)), "treebank"))
+    assert counts.of == expected
+    assert (counts.sentences, counts.of_sentences) == (10, corpus.drawn.sentences)
 
 
 def test_another_text_is_refused(store):
@@ -78,16 +78,16 @@ def test_another_text_is_refused(store):
         sample_counts(config, manifest, store.parent / "nowhere", "treebank")
 
 
-def test_frequencies_of_pairs_by_hand():
+def test_frequencies_of_pairs_are_per_million_words():
     items = pd.DataFrame(
         [("p", "0", "a cat sleeps", "a dog sleeps"), ("p", "1", "sleeps a cat", "a cat sleeps")],
         columns=["paradigm", "pair_id", "good", "bad"],
     )
     counts = Counts(Counter({"a": 6, "sleeps": 3, "dog": 1}), 10, 1, 1)
-    found = pair_frequencies(pair_words(items, "whitespace"), counts)
-    assert found["rarest"].tolist() == [0.5e5, 0.5e5]  # the cat, which does not occur: half of one in ten
-    assert found.loc[0, ["differing", "ratio"]].tolist() == pytest.approx([0.5e5, 0.5 / 1.5])
-    assert found.loc[1, ["differing", "ratio"]].isna().all()  # another order of the same words
+    frequencies = pair_frequencies(pair_words(items, "whitespace"), counts)
+    assert frequencies["rarest"].tolist() == [0.5e5, 0.5e5]  # the cat, which does not occur: half of one in ten
+    assert frequencies.loc[0, ["differing", "ratio"]].tolist() == pytest.approx([0.5e5, 0.5 / 1.5])
+    assert frequencies.loc[1, ["differing", "ratio"]].isna().all()  # another order of the same words
 
 
 def test_accuracy_in_bins_is_a_mean_of_outcomes():
@@ -96,26 +96,26 @@ def test_accuracy_in_bins_is_a_mean_of_outcomes():
     frequencies = pd.DataFrame({"paradigm": "p", "rarest": rarest, "differing": np.nan, "ratio": 1.0})
     outcomes = {run: rng.random(1000).round() for run in ("a", "b")}
     judged = {run: (frequencies, outcome) for run, outcome in outcomes.items()}
-    found = accuracy_by_frequency(pd.DataFrame({"group": ["g", "g"]}, index=["a", "b"]), judged)
-    # one of the others is not known for any pair, and one does not vary
-    assert found["predictor"].tolist() == ["rarest"] * 10
-    assert found["judgements"].tolist() == [200] * 10
+    accuracies = accuracy_by_frequency(pd.DataFrame({"group": ["g", "g"]}, index=["a", "b"]), judged)
+    # `differing` is unknown for all pairs, and `ratio` does not vary
+    assert accuracies["predictor"].tolist() == ["rarest"] * 10
+    assert accuracies["judgements"].tolist() == [200] * 10
     lowest = frequencies["rarest"].rank() <= 100
-    assert found["accuracy"].iloc[0] == pytest.approx(np.mean([outcome[lowest] for outcome in outcomes.values()]))
+    assert accuracies["accuracy"].iloc[0] == pytest.approx(np.mean([outcome[lowest] for outcome in outcomes.values()]))
 
 
-def test_words_among_the_most_frequent():
+def test_shares_of_words_among_the_most_frequent():
     counts = Counts(Counter({f"w{i}": 2000 - i for i in range(1500)}), 10**6, 1, 1)
-    found = among_most_frequent(["w0", "w99", "w100", "w1200", "none"], counts)
-    assert found["rank"].tolist() == [100, 200, 500, 1000, 1500]
-    assert found["words"].tolist() == [2, 3, 3, 3, 4]
-    assert found["share"].iloc[-1] == 4 / 5
+    shares = among_most_frequent(["w0", "w99", "w100", "w1200", "none"], counts)
+    assert shares["rank"].tolist() == [100, 200, 500, 1000, 1500]
+    assert shares["words"].tolist() == [2, 3, 3, 3, 4]
+    assert shares["share"].iloc[-1] == 4 / 5
     tied = Counts(Counter({"a": 1, "b": 1, "c": 1, "d": 5}), 8, 1, 1)
     assert tied.ranks == {"d": 1, "a": 3, "b": 3, "c": 3}
 
 
 def climp(tmp_path, store, monkeypatch):
-    """A simulated study that has CLiMP's name, words of English, and samples of the store."""
+    """Return a simulated study of CLiMP with English words, trained on samples of the store."""
     monkeypatch.setitem(WORDS, "climp", "treebank")
     simulated = SimulatedStudy(pairs=40, benchmark="climp", models=("lstm_tiny",), sizes=("1k", "2k"))
     folders = simulated.write(tmp_path / "runs")
@@ -124,8 +124,8 @@ def climp(tmp_path, store, monkeypatch):
         size, seed = config["sample"]["size"], config["seed"]
         written, manifest, _ = run_of(store, f"sample.size={size}", f"seed={seed}")
         folder.config.write_text(yaml.safe_dump(config | {name: written[name] for name in ("corpus", "sample")}))
-        told = folder.read_manifest()["corpus"]
-        folder.update_manifest(corpus=told | {"sample": manifest["corpus"]["sample"]})
+        corpus = folder.read_manifest()["corpus"]
+        folder.update_manifest(corpus=corpus | {"sample": manifest["corpus"]["sample"]})
         items, metadata = read_items(folder.scores("climp"))
         goods = [SENTENCES[i % 4] for i in range(len(items))]
         bads = [good.replace("cat", "gnu") if "cat" in good else good.replace("gnu", "cat") for good in goods]
@@ -149,7 +149,7 @@ def test_sections_of_a_study(tmp_path, store, monkeypatch):
     assert not any(sentence in accuracy.about + vocabulary.about for sentence in SENTENCES)
 
 
-def test_without_the_text_a_sentence_says_so(tmp_path, store, monkeypatch):
+def test_a_sentence_says_that_the_text_is_missing(tmp_path, store, monkeypatch):
     study, judged = climp(tmp_path, store, monkeypatch)
     (only,) = frequency_exhibits(study, judged, str(tmp_path / "nowhere"))
     assert only.table is None

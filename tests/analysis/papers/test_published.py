@@ -1,4 +1,4 @@
-"""The papers' numbers, typed in from the papers here, against what we make of the published accuracies."""
+"""The papers' tables and statements, typed in here, against those computed from the published accuracies."""
 
 import re
 from itertools import combinations, pairwise
@@ -77,12 +77,12 @@ def papers():
 
 def test_phenomena_are_means_over_their_paradigms_as_in_table_3(blimp):
     known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"].to_dict()
-    made = phenomenon_table(means_of_paradigms(blimp, known)).set_index("phenomenon")[MODELS]
+    computed = phenomenon_table(means_of_paradigms(blimp, known)).set_index("phenomenon")[MODELS]
     for name, row in TABLE_3.items():
-        assert list(made.loc[name] * 100) == pytest.approx(row, abs=0.0501), name
-    # The one cell that is not: printed as 48.4.
-    assert made.at["island_effects", "TXL"] * 100 == pytest.approx(48.34, abs=0.005)
-    pd.testing.assert_frame_equal(made, phenomenon_table(blimp).set_index("phenomenon")[MODELS], atol=1e-6)
+        assert list(computed.loc[name] * 100) == pytest.approx(row, abs=0.0501), name
+    # The one cell that differs: printed as 48.4.
+    assert computed.at["island_effects", "TXL"] * 100 == pytest.approx(48.34, abs=0.005)
+    pd.testing.assert_frame_equal(computed, phenomenon_table(blimp).set_index("phenomenon")[MODELS], atol=1e-6)
 
 
 def test_table_4_has_every_paradigm_with_field_and_methods(blimp):
@@ -150,22 +150,22 @@ def test_no_other_paradigms_without_an_attractor_give_the_stated_losses(blimp):
 
 
 def test_a_model_that_lacks_a_paradigm_of_a_panel_is_left_out_of_it(blimp):
-    lacking = blimp[~((blimp["model"] == "TXL") & (blimp["name"] == "distractor_agreement_relative_clause"))]
-    assert set(by_condition(lacking, ATTRACTOR)["model"]) == set(MODELS) - {"TXL"}
-    assert set(by_condition(lacking, ADJECTIVE)["model"]) == set(MODELS)
+    accuracies = blimp[~((blimp["model"] == "TXL") & (blimp["name"] == "distractor_agreement_relative_clause"))]
+    assert set(by_condition(accuracies, ATTRACTOR)["model"]) == set(MODELS) - {"TXL"}
+    assert set(by_condition(accuracies, ADJECTIVE)["model"]) == set(MODELS)
     assert by_condition(blimp[blimp["level"] != "paradigm"], ADJECTIVE).empty
 
 
 def test_gaps_to_people(blimp):
-    found = gaps(blimp).set_index(["name", "model"])["gap"]
-    assert found["island_effects", "GPT-2"] == pytest.approx(-0.12, abs=0.005)  # section 5.1
-    above = {name for name, model in found.index if model == "GPT-2" and found[name, "GPT-2"] > 0}
+    gap = gaps(blimp).set_index(["name", "model"])["gap"]
+    assert gap["island_effects", "GPT-2"] == pytest.approx(-0.12, abs=0.005)  # section 5.1
+    above = {name for name, model in gap.index if model == "GPT-2" and gap[name, "GPT-2"] > 0}
     assert above == {"anaphor_agreement", "determiner_noun_agreement", "ellipsis"}
-    assert "people" not in set(found.index.get_level_values("model"))
+    assert "people" not in set(gap.index.get_level_values("model"))
 
 
-def test_what_does_not_come_out_is_known(papers):
-    """A paper's number that stops to come out, or one that starts to, is a change of our code or of the data."""
+def test_the_statements_that_cannot_be_reproduced_are_known(papers):
+    """A statement that changes sides shows a change of our code or of the data."""
     differing = {
         (name, row["place"], row["statement"])
         for name, paper in papers.items()
@@ -177,15 +177,15 @@ def test_what_does_not_come_out_is_known(papers):
         ("blimp", "table 3"), ("blimp", "table 4"), ("climp", "section 1"), ("climp", "section 5"),
         ("methods", "section 5"),
     }  # fmt: skip
-    told = [statement for name, place, statement in differing if name == "blimp" and place.startswith("section")]
-    assert len(told) == 4
-    assert all("GPT-2" in statement for statement in told)
+    statements = [statement for name, place, statement in differing if name == "blimp" and place.startswith("section")]
+    assert len(statements) == 4
+    assert all("GPT-2" in statement for statement in statements)
     assert {name: len(paper.checks) for name, paper in papers.items()} == {
         "blimp": 34, "climp": 20, "methods": 11, "diagnostics": 0,
     }  # fmt: skip
 
 
-def test_a_changed_accuracy_is_noticed(blimp):
+def test_a_changed_accuracy_fails_its_checks(blimp):
     swapped = blimp.assign(model=blimp["model"].replace({"LSTM": "GPT-2", "GPT-2": "LSTM"}))
     before, after = (check("blimp", blimp_measures(table))["agrees"].sum() for table in (blimp, swapped))
     assert before - after > 10
@@ -204,7 +204,7 @@ def test_climps_overall_accuracy_is_a_mean_over_sixteen_paradigms(papers):
     assert table.loc["LSTM-2M-word", "overall"] == 0.66
 
 
-def test_words_against_characters(papers):
+def test_words_are_compared_with_characters_in_climps_numbers(papers):
     table = next(item for item in papers["climp"].exhibits if item.name == "climp-units").table
     gain = table.set_index(["kind", "size"])["gain"]
     assert gain["LSTM", "0.4M"] == pytest.approx(0.632 - 0.606)
@@ -256,14 +256,14 @@ def test_wide_tables_are_cut_into_columns_that_fit(papers):
     assert ".930" in text
 
 
-def test_numbers_of_statements():
-    given = ((0.35, 2), (0.0522, 4), (64.0, 3), (0.0, 2), (-0.055, 3), (9.74e21, 3))
-    assert [number_text(*args) for args in given] == [".35", ".0522", "64", "0", "\N{MINUS SIGN}.055", "9.7e+21"]
+def test_numbers_in_statements_are_rounded_as_in_the_paper():
+    numbers = ((0.35, 2), (0.0522, 4), (64.0, 3), (0.0, 2), (-0.055, 3), (9.74e21, 3))
+    assert [number_text(*args) for args in numbers] == [".35", ".0522", "64", "0", "\N{MINUS SIGN}.055", "9.7e+21"]
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """What the command printed, and the folder that it wrote; there are no runs."""
+    """Return what the command printed without any runs, and the folder that it wrote."""
     folder = tmp_path_factory.mktemp("reports")
     done = run_command("analysis", "published=true", f"paths.reports={folder}", f"paths.runs={folder}/none")
     assert done.returncode == 0, done.stderr
@@ -293,7 +293,7 @@ def test_the_command_needs_no_runs(written):
     assert {line.count("&") for line in rows} == {9}
 
 
-def test_the_page_is_whole_and_opens_without_complaint(written, browser):
+def test_the_page_is_complete_and_opens_without_errors(written, browser):
     _, folder = written
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert "src=" not in html.partition("<script")[0]
@@ -318,7 +318,7 @@ def test_the_page_is_whole_and_opens_without_complaint(written, browser):
         (("analysis.method=mean_lp",), "analysis.method=mean_lp"),
     ],
 )
-def test_the_papers_are_not_analysed_by_a_study_s_keys(tmp_path, overrides, named):
+def test_keys_of_a_study_are_refused_for_papers(tmp_path, overrides, named):
     done = run_command("analysis", "published=true", *overrides, f"paths.reports={tmp_path}")
     assert done.returncode == 2
     assert done.stderr.strip() == f"pairscale analysis: published=true: takes paths.reports only; leave out {named}"

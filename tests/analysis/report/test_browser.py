@@ -1,4 +1,4 @@
-"""The report as its readers use it, in a real browser: legends, sorting, downloads, print, and no complaint."""
+"""The report in a real browser: legends, sorting, search, downloads and print, without console errors."""
 
 import csv
 import io
@@ -86,7 +86,7 @@ def opened(browser, report):
 
 
 def opacities(page, chart):
-    """Of the lines of a chart, by their colour."""
+    """Return the opacities of a chart's lines by colour."""
     return page.evaluate(
         """(chart) => Object.fromEntries(
             [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
@@ -158,7 +158,7 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme):
+def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, scheme):
     opened = OpenPage(browser, report, width, scheme)
     page = opened.page
     page.context.set_offline(True)
@@ -169,11 +169,11 @@ def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme)
     def shown():
         return [row.split(" ")[0] for row in errors.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()]
 
-    def told():
+    def count():
         return errors.locator("output").inner_text()
 
     assert shown() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
-    assert told() == "3 of 3 rows"
+    assert count() == "3 of 3 rows"
     page.keyboard.press("Tab")
     page.keyboard.type("TXL_tiny hid")
     assert shown() == ["txl_tiny", "txl_tiny"]
@@ -184,18 +184,18 @@ def test_a_table_is_searched_and_cut_by_keyboard(browser, report, width, scheme)
     assert phenomenon.locator("option").all_inner_texts() == ["all", "Anaphor agreement", "Island effects"]
     page.keyboard.type("Isl")
     assert shown() == ["txl_tiny"]
-    assert told() == "1 of 3 rows"
+    assert count() == "1 of 3 rows"
     assert errors.locator("tbody tr:visible").inner_text().count("<b>that</b>") == 1
     assert errors.locator("select").first.locator("option").all_inner_texts() == ["all", "Wh island"]
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Control+A")
     page.keyboard.type("nowhere")
-    assert (shown(), told()) == ([], "0 of 3 rows")
+    assert (shown(), count()) == ([], "0 of 3 rows")
     page.keyboard.press("Control+A")
     page.keyboard.press("Delete")
     phenomenon.select_option("all")
-    assert told() == "3 of 3 rows"
+    assert count() == "3 of 3 rows"
     field = errors.locator("input").bounding_box()
     assert field["height"] >= 40  # a finger's width
     assert field["x"] + field["width"] <= width
@@ -245,7 +245,7 @@ def test_a_download_arrives(opened, report, tmp_path, kind):
         assert content.startswith({"LaTeX": b"% needs", "SVG": b"<svg"}[kind])
 
 
-def test_a_chart_s_own_menu_saves_it(opened, tmp_path):
+def test_a_chart_is_saved_by_its_own_menu(opened, tmp_path):
     figure = opened.page.locator('[data-chart="blimp-slopes"]')
     figure.hover()
     figure.locator("summary").click()
@@ -255,8 +255,8 @@ def test_a_chart_s_own_menu_saves_it(opened, tmp_path):
     assert "Anaphor agreement" in (tmp_path / "chart.svg").read_text()
 
 
-def test_it_prints_whole(opened, report, tmp_path):
-    """On paper nothing lies beyond the edge."""
+def test_the_printed_report_is_complete(opened, report, tmp_path):
+    """Nothing on paper lies beyond the edge."""
     page = opened.page
     page.evaluate("for (const folded of document.querySelectorAll('main > article details')) folded.open = true")
     page.emulate_media(media="print")
@@ -277,7 +277,7 @@ def test_it_prints_whole(opened, report, tmp_path):
 
 
 def test_studies_compared_in_one_page(browser, tmp_path):
-    """Two studies of one configuration, told apart by their names, with their panels, legend and links."""
+    """Two studies of one configuration are distinguished by name and share panels, a legend and links."""
     for number, name in enumerate(("first", EVIL.replace("/", "") + "second")):
         SimulatedStudy(pairs=20, name=name, models=("lstm_tiny",), seeds=(2 * number + 1, 2 * number + 2)).write(
             tmp_path / "runs", seed=number

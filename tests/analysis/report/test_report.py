@@ -1,4 +1,4 @@
-"""The report and the command that writes it: complete, self-contained, and safe whatever the data hold."""
+"""The report and its command: complete, self-contained, and safe whatever the data hold."""
 
 import json
 import re
@@ -52,12 +52,12 @@ def page_of(folder, *sections):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A report of the usual simulated study, and its folder."""
+    """Return the page of the usual simulated study's report, and its folder."""
     folder = tmp_path_factory.mktemp("study")
     return page_of(folder / "report", section_of(folder / "runs", unk_share=0.3)), folder / "report"
 
 
-def test_the_report_has_all_that_it_promises(written):
+def test_the_report_has_its_sections_figures_and_downloads(written):
     page, folder = written
     for text in (
         "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2", "overall accuracy rises over",
@@ -93,7 +93,7 @@ def test_the_report_needs_no_network(written):
     assert "vegaEmbed" in page.scripts[2]
 
 
-def test_text_from_data_stays_text(tmp_path):
+def test_text_from_data_is_escaped(tmp_path):
     phenomena = {EVIL: (2, 0.6, 0.05), "=cmd|' /C calc'!A0": (1, 0.5, 0.0)}
     section = section_of(tmp_path / "runs", phenomena=phenomena, models=("lstm_tiny",))
     section.judged.problems.loc[0] = [EVIL, "failed", EVIL]
@@ -105,30 +105,30 @@ def test_text_from_data_stays_text(tmp_path):
     assert "\n=cmd" not in (tmp_path / "report" / "blimp-paradigms.csv").read_text()
 
 
-def test_missing_runs_and_overlap_are_said_first(tmp_path):
+def test_missing_runs_and_overlapping_samples_are_warned_of(tmp_path):
     study = SimulatedStudy(pairs=10, overlap=0.7)
     folders = study.write(tmp_path)
     score_path(folders[0].scores("blimp"), "lp").unlink()
-    wanted = {folder.path.name: "" for folder in folders} | {"a-4M": "sample.size=4M", "b-4M": "sample.size=4M"}
-    collected = collect(tmp_path, "simulated", wanted)
-    told = " ".join(warnings(judgements(collected, "blimp", "lp", "wrong"), "wrong"))
-    assert "3 runs not in these curves: 2 missing and 1 unscored" in told
-    assert "70% at 125k words" in told
-    assert "no scored run at 125k words with seed 1" in told
+    expected = {folder.path.name: "" for folder in folders} | {"a-4M": "sample.size=4M", "b-4M": "sample.size=4M"}
+    collected = collect(tmp_path, "simulated", expected)
+    text = " ".join(warnings(judgements(collected, "blimp", "lp", "wrong"), "wrong"))
+    assert "3 runs not in these curves: 2 missing and 1 unscored" in text
+    assert "70% at 125k words" in text
+    assert "no scored run at 125k words with seed 1" in text
 
 
-def test_runs_on_the_very_same_text_are_said(tmp_path):
+def test_runs_on_the_same_text_are_warned_of(tmp_path):
     folders = SimulatedStudy(pairs=10, models=("lstm_tiny",)).write(tmp_path)
-    told = " ".join(warnings(judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong"), "wrong"))
-    assert "very same text" not in told
+    text = " ".join(warnings(judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong"), "wrong"))
+    assert "very same text" not in text
     manifests = [folder.read_manifest()["corpus"] for folder in folders[:2]]
     for folder, corpus in zip(folders[:2], manifests, strict=True):
         folder.update_manifest(corpus=corpus | {"sample": manifests[0]["sample"]})
-    told = " ".join(warnings(judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong"), "wrong"))
-    assert "trained on the same text (lstm_tiny at 125k words)" in told
+    text = " ".join(warnings(judgements(collect(tmp_path, "simulated"), "blimp", "lp", "wrong"), "wrong"))
+    assert "trained on the same text (lstm_tiny at 125k words)" in text
 
 
-def test_few_runs_make_a_report_that_says_so(tmp_path):
+def test_a_report_says_that_it_has_few_runs(tmp_path):
     one = section_of(tmp_path / "one", models=("lstm_tiny",), sizes=("1M",), seeds=(1,))
     page = page_of(tmp_path / "report", one)
     assert "one size only: no slope" in page.visible
@@ -145,7 +145,7 @@ def test_several_benchmarks_in_one_report(tmp_path):
 
 
 def test_the_command(tmp_path):
-    """The study has an experiment of its name, which declares other runs than those that are there."""
+    """The study's experiment declares other runs than the study has."""
     SimulatedStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")
     done = run_command("analysis", "study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 0, done.stderr
@@ -163,7 +163,7 @@ def test_the_command(tmp_path):
         (("study=simulated", "benchmark=climp"), "no run has scores of benchmark=climp; scores there: blimp"),
     ],
 )
-def test_what_a_user_can_mend_is_one_line(tmp_path, overrides, message):
+def test_a_mistake_of_the_user_gives_a_message_of_one_line(tmp_path, overrides, message):
     SimulatedStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
     done = run_command("analysis", *overrides, f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")
     assert done.returncode == 2

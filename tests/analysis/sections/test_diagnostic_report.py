@@ -1,4 +1,4 @@
-"""Diagnostics in the report: shares counted by hand from simulated answers, and the paper's numbers."""
+"""Diagnostics in the report: shares counted from simulated answers, and the paper's numbers."""
 
 import json
 import re
@@ -37,15 +37,15 @@ def config_of(name, folder):
 
 @pytest.fixture
 def study(tmp_path):
-    """One model at two sizes with two seeds that answered everything, and the answers by name and run."""
+    """Return a study of one model at two sizes with two seeds, and its answers by diagnostic and run."""
     folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M")).write(tmp_path / "runs")
     write_files(tmp_path / "lm_diagnostics")
-    told = {
+    answers = {
         (name, run.path.name): answer(run, config_of(name, tmp_path / "lm_diagnostics"), seed=10 * i + j)
         for i, run in enumerate(folders)
         for j, name in enumerate(NAMES)
     }
-    return collect(tmp_path / "runs", "simulated"), told
+    return collect(tmp_path / "runs", "simulated"), answers
 
 
 def cells(exhibits, name):
@@ -60,14 +60,14 @@ def test_labels_of_diagnostics_come_last(study):
         score_labels(study[0], "climp")
 
 
-def test_shares_are_counts_by_hand(study):
-    """Means over the two runs at 1M, of loops over their answers."""
-    collected, told = study
+def test_shares_are_counts_of_the_answers_at_the_largest_size(study):
+    """The shares are means over the two runs at 1M, counted in loops over their answers."""
+    collected, answers = study
     largest = [run for run in collected.runs.index if "-1M-" in run]
     hand = {"cprag": [], "role": [], "neg": []}
     top = []
     for run in largest:
-        rows = told["cprag", run]
+        rows = answers["cprag", run]
         rows = rows[rows["condition"] == "original"]
         items = list(dict.fromkeys(rows["item"]))
         better = 0
@@ -79,10 +79,10 @@ def test_shares_are_counts_by_hand(study):
         hand["cprag"].append(better / len(items))
         expected = rows[rows["role"] == "expected"]
         top.append(sum(rank <= 5 for rank in expected["rank"].fillna(99)) / len(items))
-        targets = told["role", run]
+        targets = answers["role", run]
         prob = {row.item: row.prob for row in targets[targets["role"] == "target"].itertuples()}
         hand["role"].append(float(prob["68-a"] > prob["68-b"]))
-        simple = told["neg", run]
+        simple = answers["neg", run]
         simple = simple[simple["condition"] == "simp_negative"]
         hand["neg"].append(
             np.mean([
@@ -102,11 +102,11 @@ def test_shares_are_counts_by_hand(study):
 
 
 def test_intervals_over_runs_are_of_the_spread_at_a_size(study):
-    found = diagnosed(study[0], "cprag")
-    means = over_sizes(found, 0.9)
+    results = diagnosed(study[0], "cprag")
+    means = over_sizes(results, 0.9)
     key = (means["level"] == "accuracy@5") & (means["name"] == "shuffled")
-    shares = found.measured[(found.measured["level"] == "accuracy@5") & (found.measured["name"] == "shuffled")]
-    by_size = shares.groupby(shares["run"].map(found.runs["size"]))["accuracy"].agg(list)
+    shares = results.measured[(results.measured["level"] == "accuracy@5") & (results.measured["name"] == "shuffled")]
+    by_size = shares.groupby(shares["run"].map(results.runs["size"]))["accuracy"].agg(list)
     for row in means[key].itertuples():
         mean, (a, b) = np.mean(by_size[row.size]), by_size[row.size]
         assert (row.accuracy, row.runs) == (pytest.approx(mean), 2)
@@ -120,10 +120,10 @@ def test_intervals_over_runs_are_of_the_spread_at_a_size(study):
 
 
 def test_runs_that_agree_have_limits_over_runs_of_some_width(study):
-    """Two runs that both get all items right, and two that both get the same share: Wilson's of all answers."""
-    found = diagnosed(study[0], "cprag")
+    """Two runs with the same share, 1 or less, have Wilson's limits of all answers."""
+    results = diagnosed(study[0], "cprag")
     for share in (1.0, 0.75):
-        means = over_sizes(replace(found, measured=found.measured.assign(accuracy=share)), 0.95)
+        means = over_sizes(replace(results, measured=results.measured.assign(accuracy=share)), 0.95)
         of_runs = means[means["runs"] == 2]
         assert len(of_runs)
         for row in of_runs.itertuples():
@@ -132,8 +132,8 @@ def test_runs_that_agree_have_limits_over_runs_of_some_width(study):
             assert (row.low, row.high) == pytest.approx(limits)
 
 
-def test_the_papers_numbers_stand_in_the_forms_of_its_tables(study):
-    """Cells typed from the paper: tables 4, 5, 7, 9, 11, 12 and 14."""
+def test_the_papers_numbers_stand_beside_ours_in_the_form_of_its_tables(study):
+    """The expected cells are typed from the paper's tables 4, 5, 7, 9, 11, 12 and 14."""
     tables = {name: diagnostic_exhibits(diagnosed(study[0], name), 0.95) for name in NAMES}
     prediction = {
         name: cells(tables[name], "prediction").loc["BERT large (paper)"].set_index("first") for name in NAMES
@@ -178,20 +178,20 @@ def test_all_published_numbers_are_shown(real_data, tmp_path):
     assert stated.loc[stated["name"] == "difference", "probability"].tolist() == [0.233]
 
 
-def test_parts_by_constraint_are_those_of_the_files(study):
-    collected, told = study
+def test_items_are_split_by_the_constraint_that_their_file_gives(study):
+    collected, answers = study
     exhibits = diagnostic_exhibits(diagnosed(collected, "cprag"), 0.95)
     table = next(exhibit for exhibit in exhibits if exhibit.name == "constraint").table.set_index("contexts")
     ranks = [
         rows.loc[(rows["condition"] == "original") & (rows["role"] == "expected") & (rows["group"] == "L"), "rank"]
-        for (name, run), rows in told.items()
+        for (name, run), rows in answers.items()
         if name == "cprag" and "-1M-" in run
     ]
     assert table.loc["low constraint", "items"] == 1
     assert table.loc["low constraint", "first 5"] == np.mean([(rank.fillna(99) <= 5).item() for rank in ranks])
 
 
-def test_curves_over_sizes_need_two(study, tmp_path):
+def test_a_curve_over_sizes_needs_two_sizes(study, tmp_path):
     exhibits = diagnostic_exhibits(diagnosed(study[0], "neg"), 0.95)
     sizes = next(exhibit for exhibit in exhibits if exhibit.name == "sizes")
     assert set(sizes.table["size"]) == {"125k", "1M"}
@@ -201,21 +201,21 @@ def test_curves_over_sizes_need_two(study, tmp_path):
     assert "sizes" not in {exhibit.name for exhibit in exhibits}
 
 
-def test_a_model_of_unknown_size_is_in_the_tables_and_on_no_curve(tmp_path):
+def test_a_model_of_unknown_size_is_in_the_tables_but_on_no_curve(tmp_path):
     folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M"), seeds=(1,)).write(tmp_path / "runs")
     write_files(tmp_path / "lm_diagnostics")
-    asked = config_of("role", tmp_path / "lm_diagnostics")
+    diagnostic = config_of("role", tmp_path / "lm_diagnostics")
     bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")[0]
     as_hub_model(bert)
     for seed, folder in enumerate([*folders, bert]):
-        answer(folder, asked, seed, {"pll": "within_word_l2r"} if folder is bert else None)
-    found = diagnosed(collect(tmp_path / "runs", "simulated"), "role")
-    exhibits = diagnostic_exhibits(found, 0.95)
+        answer(folder, diagnostic, seed, {"pll": "within_word_l2r"} if folder is bert else None)
+    results = diagnosed(collect(tmp_path / "runs", "simulated"), "role")
+    exhibits = diagnostic_exhibits(results, 0.95)
     assert set(cells(exhibits, "sensitivity").index) >= {"lstm_tiny", "bert", "people"}
     assert set(next(exhibit for exhibit in exhibits if exhibit.name == "sizes").table["curve"]) == {"lstm_tiny"}
-    assert not any("pll" in note for note in found.notes)
-    assert any(text.startswith("bert: a mask in the place") for text in methods(found))
-    assert found.problems.empty
+    assert not any("pll" in note for note in results.notes)
+    assert any(text.startswith("bert: a mask in the place") for text in methods(results))
+    assert results.problems.empty
     people = cells(exhibits, "sensitivity").loc["people"]
     assert people.tolist() == [1, 1]  # .36 against .03
 
@@ -230,13 +230,13 @@ def test_runs_that_answered_other_questions_are_refused(study, tmp_path):
         diagnosed(collected, "cprag")
 
 
-def test_half_written_scores_are_listed(study):
+def test_a_run_with_half_written_scores_is_listed_as_unscored(study):
     collected, _ = study
     folder = collected.folders[collected.runs.index[0]]
     (folder.scores("cprag") / "topk.parquet").unlink()
-    found = diagnosed(collected, "cprag")
-    assert found.problems["status"].tolist() == ["unscored"]
-    assert any("1 run not in these tables" in text for text in warnings(found))
+    results = diagnosed(collected, "cprag")
+    assert results.problems["status"].tolist() == ["unscored"]
+    assert any("1 run not in these tables" in text for text in warnings(results))
 
 
 def analysis(tmp_path, *overrides):

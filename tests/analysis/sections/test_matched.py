@@ -1,4 +1,4 @@
-"""Frozen and generated pairs of the same paradigms, judged by the same runs: matched in length, slopes compared."""
+"""Frozen and generated pairs of the same paradigms, matched in length, and the comparison of their slopes."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ KNOWN = "generated+en+study-k5"
 
 @pytest.fixture
 def both(tmp_path):
-    """A study scored on frozen pairs, and on generated ones that gain nothing with text, of other lengths."""
+    """Return a study scored on frozen pairs and on longer generated ones, whose accuracy does not grow with text."""
     simulated = SimulatedStudy(pairs=120, sizes=("125k", "250k", "500k", "1M"), seeds=(1, 2, 3), models=("lstm_tiny",))
     rng = np.random.default_rng(3)
     for folder in simulated.write(tmp_path):
@@ -40,21 +40,21 @@ def both(tmp_path):
         for label, accuracy in ((ANY, None), (KNOWN, 0.7)):
             there = folder.scores(label)
             there.mkdir(parents=True)
-            kept = items["paradigm"] != "npi_licensing_1"
-            write_items(there, items[kept], label, "ed" * 32)
-            of_pairs = table[kept.to_numpy()].reset_index(drop=True)
+            shared = items["paradigm"] != "npi_licensing_1"
+            write_items(there, items[shared], label, "ed" * 32)
+            of_pairs = table[shared.to_numpy()].reset_index(drop=True)
             longer = of_pairs.assign(good_words=np.resize([5, 6, 7], len(of_pairs)))
             longer = longer.assign(bad_words=longer["good_words"])
             if accuracy is not None:
                 right = rng.random(len(longer)) < accuracy
                 longer["good"] = longer["bad"] + np.where(right, 1.0, -1.0)
-            told = metadata | {"benchmark": {"name": "generated", "digest": "ed" * 32}}
-            write_scores(score_path(there, "lp"), longer.reindex(columns=SCORES.names), told)
+            generated = metadata | {"benchmark": {"name": "generated", "digest": "ed" * 32}}
+            write_scores(score_path(there, "lp"), longer.reindex(columns=SCORES.names), generated)
     study = collect(tmp_path, "simulated")
     return study, {label: judgements(study, label, "lp", "wrong") for label in ("blimp", ANY, KNOWN)}
 
 
-def test_which_scores_are_compared():
+def test_frozen_and_generated_pairs_are_companions():
     context = "blimp+context-eos-32"  # whose other policy `match` finds
     assert companions(["blimp", ANY, KNOWN, context, "toy"]) == [
         ("blimp", ANY), ("blimp", KNOWN), (context, ANY), (context, KNOWN), (ANY, KNOWN)
@@ -69,7 +69,7 @@ def test_another_policy_is_not_compared(both):
     assert match(study, judged["blimp"], replace(judged[ANY], policies=policies), 1) is None
 
 
-def test_as_many_pairs_of_each_length_in_each_paradigm(both):
+def test_matched_sets_have_as_many_pairs_of_each_length_in_each_paradigm(both):
     study, judged = both
     matched = match(study, judged["blimp"], judged[ANY], 1)
     table = matched.paradigms.set_index("paradigm")
@@ -115,7 +115,7 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
     assert row["high_new_pairs"] - row["low_new_pairs"] >= row["high"] - row["low"] - 1e-12
 
 
-def test_the_share_of_vocabulary_is_what_is_gone_over_the_smaller_sizes(both):
+def test_the_share_of_vocabulary_is_the_part_of_the_slope_that_known_words_remove(both):
     study, judged = both
     matched = match(study, judged[ANY], judged[KNOWN], 1)
     table = vocabulary_share(matched, CONFIG).set_index("name")
@@ -124,17 +124,17 @@ def test_the_share_of_vocabulary_is_what_is_gone_over_the_smaller_sizes(both):
     assert whole["share"] == pytest.approx(1 - whole["slope_known"] / whole["slope_any"])
     gained = table.loc["anaphor_agreement"]
     assert gained["slope_any"] > 0.03
-    assert not table.loc["island_effects", "bounded"]  # learns nothing: no share of nothing
+    assert not table.loc["island_effects", "bounded"]  # a slope of 0 has no share
     assert np.isnan(table.loc["island_effects", "low"])
 
 
-def test_where_nothing_differs_no_share_is_vocabulary(both):
+def test_equal_slopes_have_a_vocabulary_share_of_0(both):
     study, judged = both
     same = replace(judged[ANY], label=KNOWN)
     matched = match(study, judged[ANY], judged[ANY], 1)
     matched = replace(matched, second=replace(matched.first, label=same.label))
-    found = vocabulary_share(matched, CONFIG)
-    assert found["share"].dropna().to_numpy() == pytest.approx(0)
+    share = vocabulary_share(matched, CONFIG)
+    assert share["share"].dropna().to_numpy() == pytest.approx(0)
     assert slopes_of_both(matched, CONFIG)["difference"].to_numpy() == pytest.approx(0)
 
 
@@ -146,21 +146,21 @@ def test_too_few_pairs_of_one_length_are_not_compared(both):
     assert match(study, judged["blimp"], judged["blimp"].select(np.zeros(720, bool)), 1) is None
 
 
-def test_their_exhibits(both):
+def test_known_words_add_a_comparison_and_the_share_of_vocabulary(both):
     study, judged = both
-    found = {label: matched_exhibits(study, judged, label, CONFIG) for label in (ANY, KNOWN)}
-    assert [exhibit.name for exhibit in found[ANY]] == ["matched-blimp", "matched-blimp-slopes"]
-    names = [exhibit.name for exhibit in found[KNOWN]]
+    exhibits = {label: matched_exhibits(study, judged, label, CONFIG) for label in (ANY, KNOWN)}
+    assert [exhibit.name for exhibit in exhibits[ANY]] == ["matched-blimp", "matched-blimp-slopes"]
+    names = [exhibit.name for exhibit in exhibits[KNOWN]]
     assert names == ["matched-blimp", "matched-blimp-slopes", "matched-generated-en", "matched-generated-en-slopes",
                      "matched-generated-en-share"]  # fmt: skip
-    share = found[KNOWN][-1]
+    share = exhibits[KNOWN][-1]
     assert isinstance(share.table, pd.DataFrame)
     assert share.rows()[0][0] == "Overall"
-    for exhibit in found[KNOWN]:
+    for exhibit in exhibits[KNOWN]:
         assert all(specification["layer"] for specification in exhibit.specifications().values())
 
 
-def test_a_curve_has_one_colour_whatever_pairs_it_is_about():
+def test_a_curve_has_the_same_colour_for_all_kinds_of_pairs():
     names = [f"{curve}{OF_PAIRS}{pairs}" for pairs in ("blimp", KNOWN) for curve in ("lstm", "txl")]
     look = style(names).set_index("name")
     assert look["colour"].tolist() == [HUES[0], HUES[1]] * 2

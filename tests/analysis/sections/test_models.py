@@ -1,4 +1,4 @@
-"""Models of unknown size in the report: accuracies counted by hand, beside people and published models, on no curve."""
+"""Models of unknown size in the report: their accuracies beside people and published models, without curves."""
 
 from dataclasses import replace
 
@@ -27,11 +27,11 @@ PEOPLE = pd.DataFrame(
 
 @pytest.fixture
 def runs(tmp_path):
-    """A study: lstm_tiny at two sizes with mean_lp too, models big_bert (lp) and small_bert (lp and mean_lp)."""
+    """Write a study of lstm_tiny at two sizes, big_bert (lp only) and small_bert, the others with lp and mean_lp."""
     for folder in SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "1M"), pairs=20).write(tmp_path / "runs"):
         with_method(folder, "mean_lp")
-    made = SimulatedStudy(models=("big", "small"), sizes=("2M",), seeds=(1,), pairs=20, unk_share=4.0)
-    big, small = made.write(tmp_path / "runs", seed=1)
+    pretrained = SimulatedStudy(models=("big", "small"), sizes=("2M",), seeds=(1,), pairs=20, unk_share=4.0)
+    big, small = pretrained.write(tmp_path / "runs", seed=1)
     as_hub_model(big, path="models/big_bert")
     as_hub_model(small, path="models/small_bert")
     with_method(small, "mean_lp")
@@ -39,7 +39,7 @@ def runs(tmp_path):
 
 
 def with_method(folder, method):
-    """Scores by another method, which judges every third pair the other way."""
+    """Write scores of another method, which judges every third pair the other way."""
     rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
     other = np.arange(len(rows)) % 3 == 0
     rows.loc[other, ["good", "bad"]] = rows.loc[other, ["bad", "good"]].to_numpy()
@@ -51,16 +51,16 @@ def section(study, beside=PEOPLE, confidence=0.9):
     return models_section(study, "blimp", judgements, beside, config, "wrong")
 
 
-def tables(found):
-    return {exhibit.name: exhibit.table for exhibit in found.exhibits}
+def tables(models):
+    return {exhibit.name: exhibit.table for exhibit in models.exhibits}
 
 
-def test_accuracies_are_counts_by_hand_with_wilson_s_intervals(runs):
+def test_accuracies_are_shares_of_right_pairs_with_wilsons_intervals(runs):
     study = collect(runs, "simulated")
-    found = tables(section(study))
-    shown = found["intervals"].set_index(["model", "method", "phenomenon", "paradigm"]).sort_index()
+    shown_tables = tables(section(study))
+    shown = shown_tables["intervals"].set_index(["model", "method", "phenomenon", "paradigm"]).sort_index()
     assert set(shown.index.droplevel([2, 3])) == {("big_bert", "lp"), ("small_bert", "lp"), ("small_bert", "mean_lp")}
-    wide = found["accuracies"].set_index("phenomenon")
+    wide = shown_tables["accuracies"].set_index("phenomenon")
     free = None
     for run in study.unplaced.index:
         rows, _ = read_scores(score_path(study.folders[run].scores("blimp"), "lp"))
@@ -87,30 +87,30 @@ def test_accuracies_are_counts_by_hand_with_wilson_s_intervals(runs):
             limits = proportion_confint(islands * trials, trials, alpha=0.1, method="wilson")
             assert (row["low"], row["high"]) == pytest.approx(limits)
             assert wide.loc["overall", f"{model}, {metadata['method']}"] == pytest.approx(right.mean())
-            kept = rows[free] if metadata["method"] == "lp" else rows[rows["good_unk"] == 0]
-            by_paradigm = (kept["good"] > kept["bad"]).groupby(kept["paradigm"]).mean()
+            unk_free = rows[free] if metadata["method"] == "lp" else rows[rows["good_unk"] == 0]
+            by_paradigm = (unk_free["good"] > unk_free["bad"]).groupby(unk_free["paradigm"]).mean()
             row = shown.loc[(model, metadata["method"], "overall", "")]
             assert row["without <unk>"] == pytest.approx(by_paradigm.mean())
             assert row["with <unk>"] == pytest.approx((rows["good_unk"] > 0).groupby(rows["paradigm"]).mean().mean())
     assert wide.loc["island_effects", "people"] == 0.9
-    assert len(found["paradigms"]) == 6
+    assert len(shown_tables["paradigms"]) == 6
 
 
 def test_methods_and_unknown_words_are_stated(runs):
-    found = section(collect(runs, "simulated"))
-    text = " ".join(found.methods)
+    models = section(collect(runs, "simulated"))
+    text = " ".join(models.methods)
     assert "the lp and mean_lp score of its good sentence" in text
     assert "alone, after nothing but the begin symbol, with its end not scored and unknown words scored" in text
     assert "pairs hold no <unk> in any of the runs compared" in text
     assert "90% intervals are Wilson's" in text
-    assert dict(found.findings)["big_bert, lp"].startswith("overall accuracy .")
-    assert "people .800" in dict(found.findings)["big_bert, lp"]
-    assert {"methods", "hardest"} <= {exhibit.name for exhibit in found.exhibits}
-    assert set(tables(found)["methods"]["model"]) == {"big_bert", "small_bert"}
-    assert found.runs.columns.tolist() == ["group", "manifest"]
+    assert dict(models.findings)["big_bert, lp"].startswith("overall accuracy .")
+    assert "people .800" in dict(models.findings)["big_bert, lp"]
+    assert {"methods", "hardest"} <= {exhibit.name for exhibit in models.exhibits}
+    assert set(tables(models)["methods"]["model"]) == {"big_bert", "small_bert"}
+    assert models.runs.columns.tolist() == ["group", "manifest"]
 
 
-def test_published_means_are_over_the_paradigms_that_were_judged():
+def test_published_means_are_over_the_paradigms_of_the_study():
     published = published_beside(read_published("blimp"), "blimp")
     assert set(published["model"]) == {"people", "LSTM (paper)", "TXL (paper)", "5-gram (paper)", "GPT-2 (paper)"}
     chosen = ["wh_island", "adjunct_island"]
@@ -125,7 +125,7 @@ def test_published_means_are_over_the_paradigms_that_were_judged():
     assert set(comparable(climp, "climp+pairs-20", of)["level"]) == {"phenomenon", "overall"}
 
 
-def test_a_study_s_own_curves_stand_beside_at_their_largest_size(runs):
+def test_the_largest_size_of_the_studys_own_curves_stands_beside(runs):
     study = collect(runs, "simulated")
     curves = fit_curves(judgements(study, "blimp", "lp", "wrong"), CONFIG)
     table = tables(section(study, curves_beside(curves)))["accuracies"].set_index("phenomenon")
@@ -133,7 +133,7 @@ def test_a_study_s_own_curves_stand_beside_at_their_largest_size(runs):
     assert table.loc["overall", "lstm_tiny at 1M"] == pytest.approx(at["accuracy"].iloc[0])
 
 
-def test_models_of_one_name_are_told_apart(runs):
+def test_models_of_one_name_are_distinguished_by_their_folders(runs):
     (folder,) = SimulatedStudy(models=("big",), sizes=("2M",), seeds=(7,), pairs=20, name="other").write(runs)
     as_hub_model(folder, path="elsewhere/big_bert")
     both = combine([collect(runs, "simulated"), collect(runs, "other")])

@@ -1,4 +1,4 @@
-"""Sections of the report from score files: there where their files are, with numbers of the files."""
+"""Sections of the report that read score files."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from tests.support.simulated_study import SimulatedStudy
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two models at two sizes with two seeds; mean_lp and a method of two templates beside lp; tokens of some pairs."""
+    """Return a study of two models, sizes and seeds, scored by lp (with tokens), mean_lp and two templates."""
     runs = tmp_path_factory.mktemp("runs")
     rng = np.random.default_rng(3)
     for folder in SimulatedStudy(sizes=("125k", "1M"), pairs=30).write(runs):
@@ -41,13 +41,13 @@ def exhibits(study, method="lp"):
     return {one.name: one for one in score_exhibits(study, judgements(study, "blimp", method, "wrong"), "wrong")}
 
 
-def test_sections_are_there_where_their_files_are(study, tmp_path):
-    found = exhibits(study)
-    assert list(found) == [
+def test_each_section_appears_if_its_score_files_exist(study, tmp_path):
+    sections = exhibits(study)
+    assert list(sections) == [
         "methods", "methods-compared", "methods-by-size", "lengths", "method-differences", "predictors",
         "disagreement", "learned", "flips", "hardest", "where", "errors",
     ]  # fmt: skip
-    for one in found.values():
+    for one in sections.values():
         one.write(tmp_path, "blimp-")
         assert one.for_page("blimp-")["rows"]
         assert (tmp_path / f"blimp-{one.name}.csv").stat().st_size > 50

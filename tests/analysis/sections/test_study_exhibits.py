@@ -1,4 +1,4 @@
-"""Sections of a study's report that follow from accuracies alone: there where their data is, and only there."""
+"""Sections of a study's report that need only accuracies."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def names(section):
     return [exhibit.name for exhibit in section.exhibits]
 
 
-def test_conditions_appear_where_all_their_paradigms_are(tmp_path):
+def test_conditions_appear_if_the_study_has_all_their_paradigms(tmp_path):
     section = section_of(tmp_path, phenomena=DETERMINERS)
     assert names(section) == ["correlations", "adjective", "regularity", "vocabulary", "perplexity"]
     ours = at_largest_size(section.curves)
@@ -46,10 +46,10 @@ def test_conditions_appear_where_all_their_paradigms_are(tmp_path):
     assert list(table.index) == [
         "lstm_tiny", "txl_tiny", "5-gram (paper)", "LSTM (paper)", "TXL (paper)", "GPT-2 (paper)", "people",
     ]  # fmt: skip
-    assert "panel" not in section.exhibits[2].table  # there is but one: the study has no subject-verb agreement
+    assert "panel" not in section.exhibits[2].table  # only one panel: the study has no subject-verb agreement
 
 
-def test_paradigms_are_listed_when_they_are_blimps(tmp_path):
+def test_paradigms_are_listed_if_they_are_blimps(tmp_path):
     known = section_of(tmp_path / "known", phenomena={"passive": (2, 0.6, 0.05), "ellipsis_n_bar": (2, 0.6, 0.05)})
     assert names(known) == ["correlations", "table4", "vocabulary", "perplexity"]
     table = known.exhibits[1]
@@ -74,7 +74,7 @@ def test_correlations_are_over_paradigms_that_the_study_was_scored_on(tmp_path):
 
 
 def climp_study(runs, tokenizers):
-    """Runs of one model with each tokenizer, as a study scored on CLiMP."""
+    """Return the exhibits and curves of a study of CLiMP, one model with each tokenizer."""
     for tokenizer in tokenizers:
 
         class Study(SimulatedStudy):
@@ -92,20 +92,20 @@ def climp_study(runs, tokenizers):
     return {exhibit.name: exhibit for exhibit in study_exhibits(judged, curves, read_published("climp"))}, curves
 
 
-def test_words_against_characters(tmp_path):
-    found, curves = climp_study(tmp_path, ("char", "jieba"))
-    assert list(found) == ["units", "sizes"]
-    table = found["units"].table
+def test_words_are_compared_with_characters_at_each_size(tmp_path):
+    exhibits, curves = climp_study(tmp_path, ("char", "jieba"))
+    assert list(exhibits) == ["units", "sizes"]
+    table = exhibits["units"].table
     assert table["size"].tolist() == ["125k", "250k", "500k", "1M"]
-    at = curves.accuracies[(curves.accuracies["level"] == "overall") & (curves.accuracies["pairs"] == "all")]
-    at = at.set_index(["group", "size"])["accuracy"]
-    assert table["words"].tolist() == [at["lstm_tiny, jieba", size] for size in table["size"]]
-    assert found["sizes"].table.columns.tolist() == ["kind", "unit", "125k", "250k", "500k", "1M"]
+    accuracies = curves.accuracies[(curves.accuracies["level"] == "overall") & (curves.accuracies["pairs"] == "all")]
+    accuracies = accuracies.set_index(["group", "size"])["accuracy"]
+    assert table["words"].tolist() == [accuracies["lstm_tiny, jieba", size] for size in table["size"]]
+    assert exhibits["sizes"].table.columns.tolist() == ["kind", "unit", "125k", "250k", "500k", "1M"]
 
 
-def test_one_unit_is_compared_with_no_other(tmp_path):
-    found, _ = climp_study(tmp_path, ("char",))
-    assert list(found) == ["sizes"]
+def test_one_unit_alone_has_no_comparison(tmp_path):
+    exhibits, _ = climp_study(tmp_path, ("char",))
+    assert list(exhibits) == ["sizes"]
 
 
 def test_sections_are_in_the_report_with_their_files(tmp_path, browser):

@@ -1,4 +1,4 @@
-"""Trajectories over words seen, and what the vocabulary does, from numbers made by hand."""
+"""Trajectories over words seen, and shares of ties and unknown words, from small tables."""
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,13 @@ from tests.support.simulated_study import SimulatedStudy
 
 
 def points(**columns):
-    """Of accuracies that are means of 50 judgements."""
+    """Return the points of a trajectory whose accuracies are means of 50 judgements."""
     about = {"group": "lstm", "size": "1M", "level": "overall", "name": "overall", "judgements": 50.0}
     return pd.DataFrame({**about, **columns})
 
 
 def test_means_over_runs_at_each_moment():
-    """Runs come to a moment at words of their own; those at another size are no part of it."""
+    """Each run reaches a moment at its own number of words; means leave out runs at other sizes."""
     taken = points(
         run=list("ababb"), moment=["1/4", "1/4", "1/2", "1/2", "end"], words_seen=[10, 14, 20, 20, 30],
         accuracy=[0.5, 0.7, 0.6, 0.6, 0.8],
@@ -54,7 +54,7 @@ def test_three_runs_at_the_ceiling_have_an_interval():
 
 @pytest.fixture
 def simulated(tmp_path):
-    """Two runs at each of two sizes, of which those at 250k have two scored snapshots; and the study."""
+    """Return a study of two runs at each of two sizes, those at 250k with two scored snapshots, and its folders."""
     rng = np.random.default_rng(5)
     folders = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=30).write(tmp_path)
     for folder in folders[2:]:
@@ -67,15 +67,15 @@ def simulated(tmp_path):
     return collect(tmp_path, "simulated"), folders
 
 
-def test_accuracies_are_those_of_the_score_files_of_snapshots(simulated):
+def test_a_trajectory_holds_the_accuracies_of_the_snapshots_score_files(simulated):
     study, folders = simulated
     judged = judgements(study, "blimp", "lp", "wrong")
-    found = read_trajectories(study, judged, "wrong")
-    assert set(found["run"]) == {folder.path.name for folder in folders[2:]}
-    counts = found.drop_duplicates(["level", "name"]).set_index(["level", "name"])["judgements"]
+    trajectories = read_trajectories(study, judged, "wrong")
+    assert set(trajectories["run"]) == {folder.path.name for folder in folders[2:]}
+    counts = trajectories.drop_duplicates(["level", "name"]).set_index(["level", "name"])["judgements"]
     assert counts["overall", "overall"] == pytest.approx(6 * 30)
     assert counts["phenomenon", "island_effects"] == pytest.approx(3 * 30)
-    for (run, moment), rows in found.groupby(["run", "moment"]):
+    for (run, moment), rows in trajectories.groupby(["run", "moment"]):
         step = {"1/2": 7, "end": 14}[moment]
         scores, metadata = read_scores(score_path(study.folders[run].scores("blimp"), "lp", step))
         assert set(rows["words_seen"]) == {metadata["words_seen"]}
@@ -87,7 +87,7 @@ def test_accuracies_are_those_of_the_score_files_of_snapshots(simulated):
         assert named["paradigm"].to_dict() == pytest.approx(right.to_dict())
 
 
-def test_the_section_is_there_where_snapshots_were_scored(simulated, tmp_path):
+def test_the_section_appears_if_snapshots_were_scored(simulated, tmp_path):
     study, folders = simulated
     exhibit = trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95)
     assert "These are not learning curves" in exhibit.about
@@ -103,19 +103,19 @@ def test_the_section_is_there_where_snapshots_were_scored(simulated, tmp_path):
     assert trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95) is None
 
 
-def test_scores_of_snapshots_that_stand_beside_nothing_are_refused(simulated):
+def test_scores_of_snapshots_that_differ_from_the_exported_models_are_refused(simulated):
     study, folders = simulated
     judged = judgements(study, "blimp", "lp", "wrong")
     path = score_path(folders[3].scores("blimp"), "lp", 7)
     rows, metadata = read_scores(path)
-    for change, told in (
+    for change, message in (
         ({"policy": metadata["policy"] | {"unk": "skip"}}, r"\(unk=skip, there score\)"),
         ({"benchmark": {"name": "blimp", "digest": "00" * 32}}, "of another version of the benchmark"),
         ({"moment": None}, None),
     ):
-        changed = metadata | change if told else {key: metadata[key] for key in metadata if key != "moment"}
+        changed = metadata | change if message else {key: metadata[key] for key in metadata if key != "moment"}
         write_scores(path, rows, changed)
-        with pytest.raises(RunError, match=told or "does not say at how many words seen"):
+        with pytest.raises(RunError, match=message or "does not say at how many words seen"):
             read_trajectories(study, judged, "wrong")
     write_scores(path, rows[rows["paradigm"] != "npi_licensing_1"], metadata)
     with pytest.raises(RunError, match="other paradigms than the scores of the exported model"):
@@ -148,14 +148,16 @@ def test_shares_of_ties_and_unknown_words(tmp_path):
     assert (table["unk"].diff().dropna() < 0).all()
 
 
-def test_sections_on_unknown_words_are_there_where_there_are_any(tmp_path):
+def test_sections_on_unknown_words_appear_if_there_are_any(tmp_path):
     config = CurvesConfig(method="lp", interval="t", confidence=0.95, resamples=10, seed=1)
     SimulatedStudy(models=("lstm_tiny",), unk_share=0.4).write(tmp_path / "some")
     judged = judgements(collect(tmp_path / "some", "simulated"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, config)
     shares, slopes = vocabulary_exhibits(judged, curves)
     assert list(shares.table.columns[3:]) == ["pairs with <unk>", "pairs with unequal <unk>", "tied pairs"]
-    np.testing.assert_allclose(shares.table["pairs with unequal <unk>"], shares.table["pairs with <unk>"])  # made so
+    np.testing.assert_allclose(
+        shares.table["pairs with unequal <unk>"], shares.table["pairs with <unk>"]
+    )  # as simulated
     assert len(shares.charts) == 3
     whole = slopes.table.set_index("phenomenon").loc["overall"]
     fitted = curves.slopes[curves.slopes["level"] == "overall"].set_index("pairs")

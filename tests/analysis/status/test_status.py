@@ -1,4 +1,4 @@
-"""How far a study is: states, the grid, and that asking disturbs no run."""
+"""The status of a study: states of runs, the grid, and the removal of runs."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ from train.runs.axes import in_order
 
 @pytest.fixture
 def study(tmp_path):
-    """A run of each state: by its place in the grid of two models, two sizes and two seeds."""
+    """Return a grid of two models, sizes and seeds with a run in each state, its folders, and the requested runs."""
     simulated = SimulatedStudy(pairs=5, sizes=("125k", "1M"))
     folders = simulated.write(tmp_path)
     folders[1].update_manifest(status="failed", reason="RunError: loss\n\n  the run diverged \n")
@@ -34,9 +34,11 @@ def study(tmp_path):
     folders[4].update_manifest(status="unfinished")
     folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
     blimp = frozenset(["blimp"])
-    asked = {folder.path.name: RequestedRun("", simulated.config(*_cell(folder)), blimp) for folder in folders}
-    asked["gone"] = RequestedRun("model=txl_tiny sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), blimp)
-    return simulated, tmp_path / simulated.name, folders, asked
+    requested = {folder.path.name: RequestedRun("", simulated.config(*_cell(folder)), blimp) for folder in folders}
+    requested["gone"] = RequestedRun(
+        "model=txl_tiny sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), blimp
+    )
+    return simulated, tmp_path / simulated.name, folders, requested
 
 
 def _cell(folder):
@@ -44,12 +46,12 @@ def _cell(folder):
     return config["model"]["name"], config["sample"]["size"], config["seed"]
 
 
-def test_each_state_is_told_with_its_reason(study):
-    _, path, folders, asked = study
+def test_each_run_has_its_state_and_reason(study):
+    _, path, folders, requested = study
     with folders[4].locked():
-        states = {state.name: state for state in run_states(path, asked)}
-    found = [states[folder.path.name].state for folder in folders]
-    assert found == [SCORED, BROKEN, STOPPED, TRAINED, RUNNING, UNSCORED, SCORED, SCORED]
+        states = {state.name: state for state in run_states(path, requested)}
+    in_order = [states[folder.path.name].state for folder in folders]
+    assert in_order == [SCORED, BROKEN, STOPPED, TRAINED, RUNNING, UNSCORED, SCORED, SCORED]
     assert states["model=txl_tiny sample.size=1M seed=3"].state == MISSING
     assert states[folders[1].path.name].reason == "the run diverged"
     assert states[folders[5].path.name].reason == "scoring on blimp: InputError: no folder"
@@ -59,17 +61,17 @@ def test_each_state_is_told_with_its_reason(study):
     assert states["model=txl_tiny sample.size=1M seed=3"].left == pytest.approx(3_000_000 / 21_000)
 
 
-def test_a_lock_tells_who_is_at_work_and_not_the_manifest(study):
-    _, path, folders, asked = study
+def test_a_run_is_running_if_its_folder_is_locked(study):
+    _, path, folders, requested = study
     with folders[0].locked():
-        states = {state.name: state for state in run_states(path, asked)}
+        states = {state.name: state for state in run_states(path, requested)}
         assert (states[folders[0].path.name].state, states[folders[0].path.name].doing) == (RUNNING, "scoring")
     assert not folders[0].in_use
-    assert {state.state for state in run_states(path, asked) if state.name == folders[4].path.name} == {STOPPED}
+    assert {state.state for state in run_states(path, requested) if state.name == folders[4].path.name} == {STOPPED}
 
 
-def test_looking_at_a_lock_keeps_no_run_from_starting(study):
-    """The one who looks holds it for a moment, together with all others who look."""
+def test_reading_a_lock_does_not_stop_a_run_from_starting(study):
+    """A reader shares the lock with other readers for a moment."""
     _, _, folders, _ = study
     code = "import sys; from pathlib import Path; from train.runs.folder import RunFolder\n"
     code += "while True: RunFolder(Path(sys.argv[1])).in_use"
@@ -84,19 +86,19 @@ def test_looking_at_a_lock_keeps_no_run_from_starting(study):
             process.wait()
 
 
-def test_another_benchmark_is_not_the_one_that_was_asked_for(study):
-    _, path, folders, asked = study
+def test_a_run_scored_on_another_benchmark_counts_as_trained(study):
+    _, path, folders, requested = study
     first = folders[0].path.name
-    for also in ({"toy"}, {"blimp", "toy"}):
-        states = run_states(path, asked | {first: replace(asked[first], benchmarks=frozenset(also))})
+    for benchmarks in ({"toy"}, {"blimp", "toy"}):
+        states = run_states(path, requested | {first: replace(requested[first], benchmarks=frozenset(benchmarks))})
         assert {state.run: state.state for state in states}[first] == TRAINED
     assert {state.run: state.state for state in run_states(path, {})}[first] == SCORED
 
 
 @pytest.mark.parametrize("width", [80, 40])
 def test_the_grid_fits_its_width_and_has_a_mark_for_each_run(study, width):
-    _, path, _, asked = study
-    states = run_states(path, asked)
+    _, path, _, requested = study
+    states = run_states(path, requested)
     lines = [line.plain for line in grid(states, width)]
     assert lines == [
         "           125k  1M",
@@ -108,72 +110,76 @@ def test_the_grid_fits_its_width_and_has_a_mark_for_each_run(study, width):
 def test_a_wide_grid_is_cut_into_blocks_of_80_columns(tmp_path):
     simulated = SimulatedStudy()
     sizes = [f"{125 * 2**n}k" for n in range(10)]
-    asked = {
+    requested = {
         f"{model}{size}{seed}": RequestedRun(f"{seed}", simulated.config(model, size, seed))
         for model in ("lstm_tiny", "a_model_with_a_name_that_is_longer_than_others")
         for size in sizes
         for seed in range(1, 6)
     }
-    lines = [line.plain for line in grid(run_states(tmp_path, asked), 80)]
+    lines = [line.plain for line in grid(run_states(tmp_path, requested), 80)]
     assert max(map(len, lines)) <= 80
     assert sum(line.count(MARKS[MISSING]) for line in lines) == 100
-    told = " ".join(lines).split()
-    assert [size for size in told if size in ("16M", "32M", "64M", "125k")] == ["125k", "16M", "32M", "64M"]
+    words = " ".join(lines).split()
+    assert [size for size in words if size in ("16M", "32M", "64M", "125k")] == ["125k", "16M", "32M", "64M"]
 
 
-def test_one_reason_is_told_once(study):
-    _, path, folders, asked = study
+def test_equal_reasons_are_shown_once(study):
+    _, path, folders, requested = study
     for folder in folders[6:]:
         folder.update_manifest(status="failed", reason="RunError: loss\nthe run diverged")
-    text = "\n".join(line.plain for line in report(path, run_states(path, asked), 80))
+    text = "\n".join(line.plain for line in report(path, run_states(path, requested), 80))
     assert text.count("the run diverged") == 1
     assert all(text.count(folder.path.name) == 1 for folder in (folders[1], *folders[6:]))
 
 
-@pytest.mark.parametrize("was_asked", [True, False])
-def test_a_run_whose_files_are_damaged_has_failed_and_hides_no_other(study, was_asked):
-    _, path, folders, asked = study
-    asked = asked if was_asked else {}
+@pytest.mark.parametrize("with_grid", [True, False])
+def test_a_run_with_damaged_files_is_broken_and_other_runs_keep_their_state(study, with_grid):
+    _, path, folders, requested = study
+    requested = requested if with_grid else {}
     others = {folder.path.name for folder in folders[3:]}
-    before = {state.run: state for state in run_states(path, asked) if state.run in others}
+    before = {state.run: state for state in run_states(path, requested) if state.run in others}
     folders[0].config.write_text("a: [")
     folders[1].config.write_text("")
     folders[2].manifest.write_text("[]")
-    states = {state.run: state for state in run_states(path, asked)}
+    states = {state.run: state for state in run_states(path, requested)}
     damaged = [states[folder.path.name] for folder in folders[:3]]
     assert [state.state for state in damaged] == [BROKEN] * 3
-    told = ["config.yaml: not readable as YAML", "config.yaml: $: expected object", "manifest.json: $: expected object"]
-    assert all(text in state.reason for text, state in zip(told, damaged, strict=True))
+    reasons = [
+        "config.yaml: not readable as YAML",
+        "config.yaml: $: expected object",
+        "manifest.json: $: expected object",
+    ]
+    assert all(text in state.reason for text, state in zip(reasons, damaged, strict=True))
     assert {run: state for run, state in states.items() if run in others} == before
     assert len(report(path, list(states.values()), 80)) > 10
 
 
-def lines_of(path, asked):
-    return [line.plain for line in report(path, run_states(path, asked), 80)]
+def lines_of(path, requested):
+    return [line.plain for line in report(path, run_states(path, requested), 80)]
 
 
-def test_a_failed_run_has_its_remedy_beside_it_and_no_time_left(study):
-    """Other runs of its row have a speed, from which its time could be told: 221 hours for a typed 500M words."""
-    _, path, folders, asked = study
+def test_a_failed_run_has_a_remedy_and_no_time_left(study):
+    """Its time could be estimated by the speed of its row: a typing error of 500M words gave 221 hours."""
+    _, path, folders, requested = study
     for folder in folders[2:5]:
         folder.update_manifest(status="done", words_seen=3_000_000)
-    asked.pop("gone")
-    lines = lines_of(path, asked)
+    requested.pop("gone")
+    lines = lines_of(path, requested)
     (reason,) = [n for n, line in enumerate(lines) if line.strip() == "the run diverged"]
     beside = " ".join(lines[reason:])
     assert "python -m analysis.status study=simulated remove=failed (or remove=RUN)" in beside
     assert not [line for line in lines if line.startswith("left:")]
 
 
-def test_parts_of_a_benchmark_are_told_apart(study):
-    _, path, folders, asked = study
+def test_scores_on_a_part_of_a_benchmark_are_counted_separately(study):
+    _, path, folders, requested = study
     for folder in folders[:3]:
         folder.scores("blimp").rename(folder.scores("blimp+pairs-100"))
-    assert "scored on blimp 4, blimp+pairs-100 3" in lines_of(path, asked)
+    assert "scored on blimp 4, blimp+pairs-100 3" in lines_of(path, requested)
 
 
-def test_a_run_whose_scoring_failed_is_trained_and_has_its_command_beside_it(study):
-    """Its folder was counted among the failed ones, whose remedy takes them out of the study."""
+def test_a_run_whose_scoring_failed_counts_as_trained_and_shows_its_command(study):
+    """The remedy of failed runs would remove it from the study, with its weights."""
     _, path, folders, _ = study
     folders[5].update_manifest(scoring_commands={"blimp": "python -m eval study=simulated benchmark=blimp ties=half"})
     lines = lines_of(path, {})
@@ -184,27 +190,27 @@ def test_a_run_whose_scoring_failed_is_trained_and_has_its_command_beside_it(stu
         "to score again, without training: python -m eval study=simulated benchmark=blimp ties=half",
     ]
     assert "8 runs · 3 scored · 1 trained · 1 scoring failed" in lines[0]
-    folders[5].update_manifest(scoring_commands={})  # of a folder of older code
+    folders[5].update_manifest(scoring_commands={})  # as in a folder of older code
     assert any("training: python -m eval study=simulated benchmark=blimp" in line for line in lines_of(path, {}))
 
 
-def test_the_sweep_that_asked_scores_a_run_again(kept, capsys):
-    assert status(kept[0]) == 0
+def test_a_run_whose_scoring_failed_is_scored_again_by_its_sweep(swept, capsys):
+    assert status(swept[0]) == 0
     assert "to score again, without training: python -m eval -m ...\n" in capsys.readouterr().out
 
 
-def test_the_folder_is_named_there_or_not(study, tmp_path):
-    _, path, _, asked = study
-    assert lines_of(path, asked)[1] == f"in {path}"
+def test_the_report_names_the_folder_even_if_it_does_not_exist(study, tmp_path):
+    _, path, _, requested = study
+    assert lines_of(path, requested)[1] == f"in {path}"
     gone = tmp_path / "elsewhere" / "simulated"
-    assert lines_of(gone, asked)[1] == f"in {gone}: no such folder yet"
+    assert lines_of(gone, requested)[1] == f"in {gone}: no such folder yet"
 
 
 @pytest.fixture
-def kept(study):
-    """The same study with all that was asked for in its folder, as a sweep keeps it."""
-    _, path, folders, asked = study
-    runs = {run: {"point": one.point, "config": one.config} for run, one in asked.items()}
+def swept(study):
+    """Return the path and folders of the study after a sweep stored its grid."""
+    _, path, folders, requested = study
+    runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
     grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
     write_json(path / "grid" / "a.json", grid)
     (path / "local").mkdir()
@@ -212,7 +218,7 @@ def kept(study):
 
 
 def status(path, *overrides):
-    """Exit code of the command, in this process."""
+    """Run the command in this process and return its exit code."""
     arguments = ["study=simulated", f"paths.runs={path.parent}", *overrides]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["analysis.status", *arguments])
@@ -222,9 +228,9 @@ def status(path, *overrides):
 
 
 @pytest.mark.parametrize(("remove", "gone"), [("failed", [1]), ("RUN", [6]), ("missing", []), ("study", range(8))])
-def test_what_is_removed_is_gone_from_the_grid_too(kept, remove, gone):
-    """Of failed runs those that are not trained: one whose scoring failed has weights."""
-    path, folders = kept
+def test_removed_runs_leave_the_grid_too(swept, remove, gone):
+    """`remove=failed` takes only runs whose training failed: one whose scoring failed has weights."""
+    path, folders = swept
     removed = folders[6].path.name if remove == "RUN" else remove
     assert status(path, f"remove={removed}", "yes=true") == 0
     expected = [folder for number, folder in enumerate(folders) if number not in gone]
@@ -237,60 +243,60 @@ def test_what_is_removed_is_gone_from_the_grid_too(kept, remove, gone):
     assert not list(path.glob(".*"))
 
 
-def test_what_a_removal_would_delete_is_said(kept, capsys):
-    path, folders = kept
+def test_a_removal_lists_what_it_would_delete(swept, capsys):
+    path, folders = swept
     folders[5].weights.write_bytes(b"weights")
     folders[5].scores("blimp").rename(folders[5].scores("blimp+pairs-10"))
     folders[2].checkpoint_folder.mkdir()
     folders[2].checkpoint(5, "0" * 16).write_bytes(b"")
-    for number, told in (
+    for number, contents in (
         (5, "(scoring failed): trained weights, scores on blimp+pairs-10"),
         (2, "(stopped): 1 checkpoint, scores on blimp"),
     ):
         assert status(path, f"remove={folders[number].path.name}") == 2
-        assert f"{folders[number].path.name} {told}\n" in capsys.readouterr().out
+        assert f"{folders[number].path.name} {contents}\n" in capsys.readouterr().out
 
 
-def test_failed_names_no_run_that_is_trained(kept, capsys):
-    path, folders = kept
+def test_remove_failed_keeps_a_trained_run(swept, capsys):
+    path, folders = swept
     folders[1].update_manifest(status="done")
     assert status(path, "remove=failed", "yes=true") == 2
     assert "training failed in no run of study=simulated; 1 whose scoring failed are trained" in capsys.readouterr().err
     assert folders[5].path.exists()
 
 
-def test_nothing_is_removed_unless_it_is_confirmed(kept, capsys, monkeypatch):
-    path, folders = kept
+def test_a_removal_needs_a_confirmation(swept, capsys, monkeypatch):
+    path, folders = swept
     assert status(path, "remove=failed") == 2  # nobody to ask: no terminal
     assert "remove: needs a confirmation, and there is no terminal to ask; add yes=true" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
-    asked = []
-    assert not confirmed(False, lambda question: asked.append(question) or "")
+    questions = []
+    assert not confirmed(False, lambda question: questions.append(question) or "")
     assert confirmed(False, lambda question: "y")
-    assert asked == ["Remove them? [y/N] "]
+    assert questions == ["Remove them? [y/N] "]
     assert folders[1].path.exists()
 
 
-def test_a_run_that_is_at_work_is_not_removed(kept, capsys):
-    path, folders = kept
+def test_a_running_run_is_not_removed(swept, capsys):
+    path, folders = swept
     with folders[4].locked():
         assert status(path, "remove=study", "yes=true") == 75
     assert "stop it first, nothing was removed" in capsys.readouterr().err
     assert all(folder.path.exists() for folder in folders)
 
 
-def test_a_name_that_is_none_is_told(kept, capsys):
-    path, _ = kept
+def test_a_wrong_run_name_is_an_error(swept, capsys):
+    path, _ = swept
     assert status(path, "remove=lstm", "yes=true") == 2
     assert "remove=lstm: names no run of study=simulated; must be a run's name" in capsys.readouterr().err
 
 
-def test_numbers_in_names_go_by_size():
+def test_numbers_in_names_sort_by_value():
     names = ["m, memory=128", "m, memory=64", "m, dropout=0.25", "m, dropout=0.3"]
     assert in_order(names) == ["m, dropout=0.25", "m, dropout=0.3", "m, memory=64", "m, memory=128"]
 
 
-def test_the_command_is_quick_and_plain_in_a_pipe(tmp_path):
+def test_the_command_in_a_pipe_prints_plain_text_without_importing_torch(tmp_path):
     code = """if True:
         import runpy, sys
         try:

@@ -1,4 +1,4 @@
-"""Collecting a study: runs, groups, missing runs, and what must never be mixed."""
+"""Collecting a study: runs, groups, missing runs, and runs that must not be mixed."""
 
 import dataclasses
 import re
@@ -33,7 +33,7 @@ def rewrite_scores(folder, change):
     write_scores(path, scores, metadata)
 
 
-def test_runs_have_what_the_curves_need(written):
+def test_runs_have_the_columns_that_curves_need(written):
     _, runs, _ = written
     study = collect(runs, "simulated")
     assert len(study.runs) == 16
@@ -45,7 +45,7 @@ def test_runs_have_what_the_curves_need(written):
     assert study.notes == []
 
 
-def test_outcomes_are_those_of_the_score_files(written):
+def test_outcomes_equal_the_score_files(written):
     _, runs, folders = written
     scores, _ = read_scores(score_path(folders[3].scores("blimp"), "lp"))
     judged = judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
@@ -65,8 +65,8 @@ def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
     expected |= {f"{model}-english-unigram-2M-s1": f"model={model} sample.size=2M" for model in simulated.models}
     study = collect(runs, "simulated", expected)
     judged = judgements(study, "blimp", "lp", "wrong")
-    found = {row.run: row.status for row in judged.problems.itertuples()}
-    assert found == {
+    statuses = {row.run: row.status for row in judged.problems.itertuples()}
+    assert statuses == {
         folders[0].path.name: "failed",
         folders[1].path.name: "unfinished",
         folders[2].path.name: "unscored",
@@ -77,8 +77,8 @@ def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
     assert any("250k words with seed 1" in note for note in judged.notes)
 
 
-def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missing(tmp_path):
-    """Run ids end in the digest of the configuration."""
+def test_a_run_of_another_configuration_does_not_replace_a_missing_one(tmp_path):
+    """Run ids end in a digest of the configuration."""
     (folder,) = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,)).write(tmp_path)
     folder.path.rename(folder.path.with_name("lstm_tiny-english-unigram-125k-s1-aaaaaaaa"))
     study = collect(tmp_path, "simulated", {"lstm_tiny-english-unigram-125k-s1-bbbbbbbb": "model=lstm_tiny seed=1"})
@@ -94,7 +94,7 @@ def test_a_run_of_another_configuration_does_not_stand_for_the_one_that_is_missi
 @pytest.mark.parametrize(
     ("what", "fit_on", "curves"), [("text", "train", 2), ("tokenizer", "train", 2), ("tokenizer", "sample", 1)]
 )
-def test_runs_on_another_text_have_a_curve_of_their_own(written, what, fit_on, curves):
+def test_runs_on_another_text_have_their_own_curve(written, what, fit_on, curves):
     simulated, runs, folders = written
     for folder in folders:
         rewrite_config(folder, tokenizer__fit_on=fit_on)
@@ -106,7 +106,7 @@ def test_runs_on_another_text_have_a_curve_of_their_own(written, what, fit_on, c
     assert len(study.notes) == curves - 1
 
 
-def test_what_differs_makes_another_group(written):
+def test_different_configurations_are_different_groups(written):
     _, runs, folders = written
     for folder in folders[4:8]:
         rewrite_config(folder, tokenizer__name="word")
@@ -126,7 +126,7 @@ def test_group_labels_name_keys_that_have_no_name(written):
     assert notes == []
 
 
-def test_seeds_paths_and_scoring_are_no_axis(written):
+def test_seeds_paths_and_scoring_do_not_separate_groups(written):
     simulated, *_ = written
     configs = {str(seed): simulated.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
     configs["2"]["model"]["seed"] = 5
@@ -147,23 +147,23 @@ def test_runs_under_different_policies_are_refused(written):
     _, runs, folders = written
     for folder in folders[:8:2]:
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"unk": "skip"}}))
-    told = (
+    message = (
         "study=simulated: lp scores of blimp: runs were scored under different policies (unk: score in "
         f"{folders[1].path.name} and 11 more; skip in {folders[0].path.name} and 3 more); score again those of one"
     )
-    with pytest.raises(RunError, match=re.escape(told)):
+    with pytest.raises(RunError, match=re.escape(message)):
         judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
 def test_a_policy_that_follows_the_tokenizer_is_noted(written):
-    """As score_eos does unless it is set: true for word models, false for pieces."""
+    """score_eos does so by default: true for word models, false for pieces."""
     _, runs, folders = written
     for folder in folders[:8]:
         rewrite_config(folder, tokenizer__name="word")
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"score_eos": True}}))
     judged = judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
-    told = "score_eos is false for txl_tiny, unigram; true for lstm_tiny, word. Compare their levels with care."
-    assert judged.notes == [f"Not one scoring policy: {told}"]
+    policies = "score_eos is false for txl_tiny, unigram; true for lstm_tiny, word. Compare their levels with care."
+    assert judged.notes == [f"Not one scoring policy: {policies}"]
 
 
 def test_versions_of_a_benchmark_are_refused(written):
@@ -174,7 +174,7 @@ def test_versions_of_a_benchmark_are_refused(written):
 
 
 @pytest.mark.parametrize("change", [lambda s: s.iloc[1:], lambda s: s.assign(pair_id="x")], ids=["fewer", "others"])
-def test_other_pairs_are_refused(written, change):
+def test_runs_scored_on_other_pairs_are_refused(written, change):
     _, runs, folders = written
     rewrite_scores(folders[5], lambda s, m: (change(s), m))
     with pytest.raises(RunError, match="not the 60 pairs of blimp"):
@@ -191,7 +191,7 @@ def test_labels_of_scores(written):
         score_labels(study, "climp")
 
 
-def test_errors_that_a_user_can_mend(written, tmp_path):
+def test_mistakes_of_the_user_are_explained(written, tmp_path):
     _, runs, folders = written
     with pytest.raises(RunError, match="study=other: no folder"):
         collect(runs, "other")
@@ -204,7 +204,7 @@ def test_errors_that_a_user_can_mend(written, tmp_path):
         collect(runs, "simulated")
 
 
-def test_a_run_whose_files_are_damaged_is_listed_and_hides_no_other(written):
+def test_a_run_with_damaged_files_is_listed_and_the_others_are_collected(written):
     _, runs, folders = written
     whole = collect(runs, "simulated")
     folders[0].config.write_text("a: [")
@@ -213,13 +213,13 @@ def test_a_run_whose_files_are_damaged_is_listed_and_hides_no_other(written):
     assert [*study.runs.index] == [
         run for run in whole.runs.index if run not in (folders[0].path.name, folders[1].path.name)
     ]
-    told = dict(study.problems[["run", "reason"]].to_numpy().tolist())
+    reasons = dict(study.problems[["run", "reason"]].to_numpy().tolist())
     assert set(study.problems["status"]) == {"damaged"}
-    assert "config.yaml: not readable as YAML" in told[folders[0].path.name]
-    assert "manifest.json: $: expected object, got array" in told[folders[1].path.name]
+    assert "config.yaml: not readable as YAML" in reasons[folders[0].path.name]
+    assert "manifest.json: $: expected object, got array" in reasons[folders[1].path.name]
 
 
-def test_a_model_that_comes_trained_is_listed_and_on_no_curve(written):
+def test_a_pretrained_model_is_listed_but_on_no_curve(written):
     _, runs, folders = written
     rewrite_config(folders[0], model__path="org/gpt")
     study = collect(runs, "simulated")
@@ -227,8 +227,8 @@ def test_a_model_that_comes_trained_is_listed_and_on_no_curve(written):
     assert study.problems[["run", "status"]].to_numpy().tolist() == [[folders[0].path.name, "pretrained"]]
 
 
-def test_a_method_for_some_paradigms_is_judged_on_those(written):
-    """One-prefix scores stand in their own files, whose rows are the flagged pairs only."""
+def test_a_method_for_some_paradigms_has_accuracies_of_those_only(written):
+    """Files of one-prefix scores have rows for the flagged pairs only."""
     _, runs, folders = written
     for folder in folders:
         items, metadata = read_items(folder.scores("blimp"))
@@ -295,8 +295,10 @@ def test_equal_weights_under_two_names_are_an_error(tmp_path):
     folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
     as_revisions(folders)
     folders[1].update_manifest(digest=folders[2].read_manifest()["digest"])
-    told = r"models/gpt at revision step2 and models/gpt at revision step3 have the same weights \(digest \w{8}; runs"
-    with pytest.raises(RunError, match=told):
+    message = (
+        r"models/gpt at revision step2 and models/gpt at revision step3 have the same weights \(digest \w{8}; runs"
+    )
+    with pytest.raises(RunError, match=message):
         collect(tmp_path, "simulated")
     # The same weights read in two ways are two curves of one name.
     config = yaml.safe_load(folders[2].config.read_text())

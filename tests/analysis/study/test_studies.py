@@ -1,4 +1,4 @@
-"""Several studies in one report: whose runs make which curve, what is compared, and what is refused."""
+"""Several studies in one report: their curves, their comparison, and combinations that are refused."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def together(runs, *names):
 
 @pytest.fixture
 def two(tmp_path):
-    """Study a of two models, and b of one of them with another dropout and one size less."""
+    """Return the runs folder of study a (two models) and b (one of them with another dropout and one size less)."""
     SimulatedStudy(pairs=20, name="a").write(tmp_path)
     b = SimulatedStudy(pairs=20, name="b", models=("lstm_tiny",), sizes=("250k", "500k", "1M"))
     for folder in b.write(tmp_path, seed=1):
@@ -51,7 +51,7 @@ def test_names_of_studies(tmp_path):
             names_of(wrong)
 
 
-def test_groups_are_named_by_what_differs_between_the_studies_too(two):
+def test_names_of_groups_include_what_differs_between_studies(two):
     both = together(two, "a", "b")
     groups = both.runs.groupby("study")["group"].agg(set).to_dict()
     assert groups == {"a": {"lstm_tiny, dropout=0.2", "txl_tiny"}, "b": {"lstm_tiny, dropout=0.5"}}
@@ -60,7 +60,7 @@ def test_groups_are_named_by_what_differs_between_the_studies_too(two):
     assert set(both.folders) == set(both.runs.index)
 
 
-def test_one_configuration_in_two_studies_is_two_curves(tmp_path):
+def test_a_configuration_in_two_studies_has_two_curves(tmp_path):
     for number, name in enumerate("ab"):
         simulated = SimulatedStudy(pairs=5, name=name, models=("lstm_tiny",))
         for folder in simulated.write(tmp_path, seed=number):
@@ -70,7 +70,7 @@ def test_one_configuration_in_two_studies_is_two_curves(tmp_path):
     assert both.problems.empty
 
 
-def test_a_run_that_two_studies_hold_counts_once(tmp_path):
+def test_a_run_in_two_studies_counts_once(tmp_path):
     SimulatedStudy(pairs=5, name="a", models=("lstm_tiny",), seeds=(1,)).write(tmp_path)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     for folder in SimulatedStudy(pairs=5, name="c", models=("lstm_tiny",), seeds=(2,)).write(tmp_path):
@@ -87,38 +87,38 @@ def test_a_run_that_two_studies_hold_counts_once(tmp_path):
     assert all(run.startswith("b/") for run in both.problems["run"])
 
 
-def test_a_study_without_a_run_of_its_own_is_refused(tmp_path):
+def test_a_study_without_its_own_runs_is_refused(tmp_path):
     SimulatedStudy(pairs=5, name="a").write(tmp_path)
-    SimulatedStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path)  # the same ids, started at the same moment
+    SimulatedStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path)  # the same ids and start times
     with pytest.raises(RunError, match="study=b: each of its runs is one of a too"):
         together(tmp_path, "a", "b")
 
 
 def test_slopes_are_compared_across_studies_only(two):
     judged = judgements(together(two, "a", "b"), "blimp", "lp", "wrong")
-    found = compare_slopes(judged, CONFIG)
-    assert {frozenset(pair) for pair in found[["group", "other"]].to_numpy().tolist()} == {
+    table = compare_slopes(judged, CONFIG)
+    assert {frozenset(pair) for pair in table[["group", "other"]].to_numpy().tolist()} == {
         frozenset({"lstm_tiny, dropout=0.2", "lstm_tiny, dropout=0.5"}),
         frozenset({"txl_tiny", "lstm_tiny, dropout=0.5"}),
     }
-    phenomena = found[found["level"] == "phenomenon"]
+    phenomena = table[table["level"] == "phenomenon"]
     assert len(phenomena) == 2 * len(PHENOMENA)
     assert phenomena["p_holm"].to_numpy() == pytest.approx(holm(phenomena["p"].to_numpy()))
     curves = fit_curves(judged, CONFIG)
     points = curves.points.query("level == 'overall' and pairs == 'all'")
-    for _, row in found[found["level"] == "overall"].iterrows():
+    for _, row in table[table["level"] == "overall"].iterrows():
         both = [points[points["group"] == row[key]] for key in ("group", "other")]
         common = set(both[0]["size"]) & set(both[1]["size"])
         assert (row["sizes"], row["from_size"], row["to_size"]) == (3, "250k", "1M")
         means = [of[of["size"].isin(common)].groupby("words")["accuracy"].mean() for of in both]
         slopes = [np.polyfit(np.log2(of.index.to_numpy()), of.to_numpy(), 1)[0] for of in means]
         assert row["difference"] == pytest.approx(slopes[0] - slopes[1])
-    told = comparisons(found, curves.slopes, "words", 0.95)
-    assert len(told) == 2
-    assert all("after Holm's correction for 2 comparisons" in text for _, text in told)
+    sentences = comparisons(table, curves.slopes, "words", 0.95)
+    assert len(sentences) == 2
+    assert all("after Holm's correction for 2 comparisons" in text for _, text in sentences)
 
 
-def test_accuracies_stand_beside_each_other_at_common_sizes(two):
+def test_accuracies_are_compared_at_common_sizes(two):
     both = together(two, "a", "b")
     judged = judgements(both, "blimp", "lp", "wrong")
     table = common_sizes(judged, fit_curves(judged, CONFIG))
@@ -145,7 +145,7 @@ def test_other_versions_pairs_and_policies_are_refused(two):
         judgements(together(two, "a", "b"), "blimp", "lp", "wrong")
 
 
-def test_what_only_one_study_was_scored_on_is_said(two):
+def test_a_benchmark_of_one_study_only_is_warned_of(two):
     for folder, other in product(collect(two, "b").folders.values(), ["blimp+unk-skip"]):
         shutil.copytree(folder.scores("blimp"), folder.scores(other))
     both = together(two, "a", "b")
@@ -158,7 +158,7 @@ def test_what_only_one_study_was_scored_on_is_said(two):
         common_labels(both, ["a", "b"], None)
 
 
-def test_words_and_tokens_seen_are_no_common_axis(tmp_path):
+def test_words_and_tokens_seen_cannot_share_an_axis(tmp_path):
     SimulatedStudy(pairs=5, name="a", models=("lstm_tiny",)).write(tmp_path)
     as_revisions(SimulatedStudy(pairs=5, name="b", models=("lstm_tiny",)).write(tmp_path))
     with pytest.raises(RunError, match="a over words; b over tokens seen"):
@@ -183,7 +183,7 @@ def test_the_command_compares_studies(tmp_path):
     assert (folder / "blimp-together.svg").stat().st_size > 0
 
 
-def test_several_studies_are_read_and_none_is_trained():
+def test_several_studies_are_for_analysis_only():
     assert compose("analysis", ["study=one+other"]).study == "one+other"
     with pytest.raises(ConfigError, match="study=one\\+other: names a folder"):
         RunFolder.of(compose("train", ["study=one+other", "corpus=toy"]))

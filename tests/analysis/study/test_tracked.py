@@ -1,4 +1,4 @@
-"""A study out of W&B equals the same study out of its run folders, as far as what is tracked tells."""
+"""Studies collected from W&B: equal to those of the run folders in all that is tracked."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def _no_account(monkeypatch, tmp_path):
 
 
 def track(folders: list[RunFolder], study: str) -> list[OfflineRun]:
-    """What W&B has of runs once `python -m eval study=... logger=wandb` went over them, through its own files."""
+    """Return the runs that `python -m eval study=... logger=wandb` tracks, read from W&B's own files."""
     for folder in folders:
         track_scores(folder, compose("eval", ["logger=wandb", "logger.mode=offline", f"study={study}"]))
     return list(offline_runs(folders[0].path.parent).values())
@@ -52,7 +52,7 @@ def simulated(tmp_path_factory):
 
 
 def of_paradigms(judged):
-    """The same judgements as far as W&B knows them: means of paradigms."""
+    """Return the judgements as W&B has them, as means of paradigms."""
     pairs = judged.pairs.groupby(["phenomenon", "paradigm"], as_index=False).agg(n_pairs=("pair_id", "size"))
     columns = {
         name: np.stack([getattr(judged, name)[:, judged.pairs["paradigm"] == of].mean(axis=1, dtype=float)
@@ -78,10 +78,10 @@ def assert_same_for_these_pairs(tracked, files):
 
 
 @pytest.mark.parametrize("ties", ["wrong", "half", "right"])
-def test_curves_out_of_w_and_b_are_those_of_the_files(simulated, ties):
+def test_curves_from_w_and_b_equal_those_of_the_files(simulated, ties):
     runs, tracked = simulated
-    name, found = project_runs_of(tracked)
-    study = collect_tracked(name, found, PROJECT)
+    name, project_runs = project_runs_of(tracked)
+    study = collect_tracked(name, project_runs, PROJECT)
     files = collect(runs, "simulated")
     columns = [column for column in files.runs if column != "manifest"]
     pd.testing.assert_frame_equal(study.runs.sort_index()[columns], files.runs.sort_index()[columns], check_dtype=False)
@@ -102,7 +102,7 @@ def project_runs_of(tracked):
 
 
 def test_five_seeds_are_resampled_over_runs_alone(tmp_path):
-    """No W&B here: records as they are written, given as the API gives them."""
+    """Records are passed in the API's form, without W&B."""
     from eval.scores.record import scored_pairs, write_record
 
     study = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), seeds=(1, 2, 3, 4, 5))
@@ -120,7 +120,7 @@ def api_run(name, record=None, job="eval", state="finished", group="simulated"):
     return SimpleNamespace(id=name, name=name, job_type=job, state=state, group=group, summary=summary)
 
 
-def test_what_was_not_scored_to_the_end_is_listed(simulated):
+def test_runs_that_were_not_fully_scored_are_listed(simulated):
     _, tracked = simulated
     others = [
         api_run("a-1", job="train", state="running"),
@@ -161,7 +161,7 @@ def test_other_paradigms_or_another_benchmark_are_refused(simulated):
 
 @pytest.fixture
 def api(monkeypatch, simulated):
-    """W&B's API with the tracked runs in its only project; a key and a network are there."""
+    """Replace W&B's API by one whose only project has the tracked runs."""
     served = OfflineApi(PROJECT, list(simulated[1]))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     monkeypatch.setattr("analysis.study.wandb.answers", lambda url: True)
@@ -169,7 +169,7 @@ def api(monkeypatch, simulated):
     return served
 
 
-def test_the_study_of_a_project(api):
+def test_a_study_is_collected_from_its_project(api):
     assert project_runs(PROJECT, None)[0] == "simulated"
     assert len(project_runs(PROJECT, "simulated")[1]) == 4
     api.known.append(api_run("x", group="another"))
@@ -185,7 +185,7 @@ def test_the_study_of_a_project(api):
         project_runs(PROJECT, None)
 
 
-def test_without_project_key_or_network(monkeypatch):
+def test_a_missing_project_key_or_network_is_an_error(monkeypatch):
     with pytest.raises(ConfigError, match="source=wandb with project=None: must be ENTITY/PROJECT"):
         project_runs(None, None)
     with pytest.raises(ConfigError, match="no key for W&B; run `wandb login`, or set WANDB_API_KEY"):
@@ -216,8 +216,14 @@ def test_the_command_rebuilds_and_tracks_curves(simulated, tmp_path, monkeypatch
     known = [vars(run) | {"folders": []} for run in tracked]
     file.write_text(json.dumps([*known, vars(api_run("lost", job="train", state="crashed"))]))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    given = ["source=wandb", f"project={PROJECT}", f"paths.reports={tmp_path}", "logger=wandb", "logger.mode=offline"]
-    command = [sys.executable, "-c", COMMAND.format(runs=str(file)), *given]
+    overrides = [
+        "source=wandb",
+        f"project={PROJECT}",
+        f"paths.reports={tmp_path}",
+        "logger=wandb",
+        "logger.mode=offline",
+    ]
+    command = [sys.executable, "-c", COMMAND.format(runs=str(file)), *overrides]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "Island effects" in done.stdout
@@ -240,7 +246,7 @@ def test_the_command_rebuilds_and_tracks_curves(simulated, tmp_path, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_command_says_in_one_line_what_is_missing(tmp_path):
+def test_a_missing_project_is_a_message_of_one_line(tmp_path):
     done = run_command("analysis", "source=wandb", f"project={PROJECT}")
     assert done.returncode == 2
     assert done.stderr == (
@@ -248,7 +254,7 @@ def test_the_command_says_in_one_line_what_is_missing(tmp_path):
     )
 
 
-def test_a_record_survives_its_way(simulated):
+def test_a_record_is_unchanged_by_writing_and_reading(simulated):
     runs, tracked = simulated
     record = read_record(tracked[0].summary[RECORD], "here")
     assert score_path(RunFolder(runs / "simulated" / record["run"]).scores("blimp"), "lp").exists()

@@ -1,4 +1,4 @@
-"""Runs of no training, and what an onset has to exceed where a study has them."""
+"""Runs without training, and the baseline of onsets that they give."""
 
 import dataclasses
 
@@ -22,11 +22,11 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=1
 
 
 @pytest.mark.parametrize("export", ["best", "last"])
-def test_a_run_of_no_epochs_is_the_model_as_it_was_initialised(tmp_path, export):
+def test_a_run_of_no_epochs_exports_the_initial_model(tmp_path, export):
     model = ["model=lstm_tiny", "model.embedding=16", "model.hidden=16", f"recipe.export={export}"]
     where = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store", "trainer.accelerator=cpu", "study=s"]
-    asked = ["corpus=toy", "sample.size=2k", "tokenizer=word", "seed=3", "recipe.budget.epochs=0"]
-    config = compose("train", [*asked, *model, *where])
+    overrides = ["corpus=toy", "sample.size=2k", "tokenizer=word", "seed=3", "recipe.budget.epochs=0"]
+    config = compose("train", [*overrides, *model, *where])
     run = train_run(config)
     manifest = run.read_manifest()
     assert (manifest["status"], manifest["words_seen"], manifest["words_per_s"]) == ("done", 0, None)
@@ -37,7 +37,7 @@ def test_a_run_of_no_epochs_is_the_model_as_it_was_initialised(tmp_path, export)
 
 
 def study_with(untrained, tmp_path):
-    """A simulated study in which the runs at `untrained` sizes saw no words."""
+    """Return a simulated study in which the runs at `untrained` sizes saw no words."""
     written = SimulatedStudy(pairs=20, models=("lstm_tiny", "txl_tiny"), seeds=(1, 2))
     for folder in written.write(tmp_path):
         if folder.path.name.startswith("lstm") and folder.path.name.split("-")[3] in untrained:
@@ -45,7 +45,7 @@ def study_with(untrained, tmp_path):
     return collect(tmp_path, written.name)
 
 
-def test_untrained_runs_are_no_points_of_curves_but_the_baseline_of_their_own_model(tmp_path):
+def test_untrained_runs_are_the_baseline_of_their_model_and_not_on_its_curve(tmp_path):
     study = study_with({"125k"}, tmp_path)
     assert sorted(study.untrained["seed"]) == [1, 2]
     assert set(study.runs[study.runs["model"] == "lstm_tiny"]["size"]) == {"250k", "500k", "1M"}
@@ -65,7 +65,7 @@ def test_untrained_runs_on_other_pairs_are_refused(tmp_path):
         untrained_judgements(study, dataclasses.replace(judged, digest="another"), judgements, "wrong")
 
 
-def test_a_study_of_untrained_runs_alone_has_no_curve(tmp_path):
+def test_a_study_of_only_untrained_runs_has_no_curve(tmp_path):
     written = SimulatedStudy(pairs=2, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
     for folder in written.write(tmp_path):
         folder.update_manifest(words_seen=0)
