@@ -1,4 +1,4 @@
-"""What tests need that a machine may lack, as fixtures that skip with a reason; and no skips where none are allowed."""
+"""Fixtures for data and programs that a machine may not have, which skip with a reason, and the check of skips."""
 
 import importlib.util
 import os
@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Set before any library reads it: a test that would reach for the hub fails at once instead of waiting for a network.
+# Set before a library reads it: a test that needs the hub fails at once instead of waiting for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("WANDB_MODE", "offline")
-# Models of tests are too small for two threads, which on a busy machine wait for each other twenty times longer.
+# The models of tests are too small for two threads, which on a busy machine wait for each other most of the time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Times vary on a shared machine, so none of them may fail a test.
+# Times vary on a shared machine, so no deadline may fail a test.
 settings.register_profile("pairscale", deadline=None)
 settings.load_profile("pairscale")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, so that at the end of two processes none waits minutes for the other."""
+    """Run files with slow tests first, so that no process waits minutes for another at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Folder of the published benchmarks and real texts (PAIRSCALE_DATA)."""
+    """Return the folder of the published benchmarks and real texts (PAIRSCALE_DATA)."""
     folder = os.environ.get("PAIRSCALE_DATA")
     if not folder:
         pytest.skip("needs the real data: set PAIRSCALE_DATA to its folder")
@@ -46,35 +46,35 @@ def _program(name: str) -> str:
 
 @pytest.fixture(scope="session")
 def peers() -> None:
-    """minicons and lm-evaluation-harness are installed."""
+    """Skip unless minicons and lm-evaluation-harness are installed."""
     if not all(importlib.util.find_spec(name) for name in ("minicons", "lm_eval")):
         pytest.skip("needs minicons and lm-eval: `make peers` installs them")
 
 
 @pytest.fixture(scope="module")  # while it lives no test can have an event loop of its own
 def browser() -> Iterator[Any]:
-    """The browser that opens reports (playwright.sync_api.Browser)."""
+    """Yield the browser that opens reports (playwright.sync_api.Browser)."""
     from tests.support.browser import browser_of
 
-    with browser_of(_program("chromium")) as found:
-        yield found
+    with browser_of(_program("chromium")) as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")
 def pdflatex() -> str:
-    """Path of the program that tables for papers are tried with."""
+    """Return the path of pdflatex, which compiles tables for papers."""
     return _program("pdflatex")
 
 
 @pytest.fixture(scope="session")
 def gnu_time() -> str:
-    """Path of GNU time, which measures the peak memory of a command."""
+    """Return the path of GNU time, which measures the peak memory of a command."""
     return _program("time")
 
 
 @pytest.fixture(scope="session")
 def slurm() -> None:
-    """What slurm/local_cluster/up.sh needs."""
+    """Skip unless the programs of slurm/local_cluster/up.sh are installed."""
     for name in ("munged", "slurmctld", "slurmd"):
         if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None:
             pytest.skip(f"needs {name}: `make system` installs it")
@@ -84,7 +84,7 @@ def slurm() -> None:
 
 @pytest.fixture(scope="session")
 def lmplz() -> Any:
-    """KenLM's programs, which estimate n-gram models (train.lmplz.Programs)."""
+    """Return KenLM's programs, which estimate n-gram models (train.lmplz.Programs)."""
     from pairscale.errors import ConfigError
     from train.lmplz import find_programs
 
@@ -96,7 +96,7 @@ def lmplz() -> Any:
 
 @pytest.fixture
 def small_text(tmp_path: Path) -> None:
-    """text.txt, which the runs of tests.support.small_runs train on."""
+    """Write text.txt, which the runs of tests.support.small_runs train on."""
     from tests.support.small_runs import write_text
 
     write_text(tmp_path)
@@ -104,7 +104,7 @@ def small_text(tmp_path: Path) -> None:
 
 @pytest.fixture
 def same_threads() -> Iterator[None]:
-    """torch computes in as many threads after the test as before."""
+    """Restore torch's number of threads after the test."""
     import torch
 
     threads = torch.get_num_threads()
@@ -114,7 +114,7 @@ def same_threads() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With PAIRSCALE_NO_SKIPS=1 (.ci/run) a skipped test fails, unless it is marked `gpu`."""
+    """Fail a skipped test with PAIRSCALE_NO_SKIPS=1 (.ci/run), unless it is marked `gpu`."""
     report = yield
     forbidden = os.environ.get("PAIRSCALE_NO_SKIPS") == "1" and item.get_closest_marker("gpu") is None
     if report.skipped and forbidden and not hasattr(report, "wasxfail"):

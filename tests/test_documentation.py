@@ -1,4 +1,4 @@
-"""The documentation: the commands in its shell blocks compose, its links lead somewhere."""
+"""The documentation: its commands compose, and its links have targets."""
 
 import re
 import shlex

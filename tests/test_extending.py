@@ -1,4 +1,4 @@
-"""docs/extending.md: the plug-in that it builds is installed, trained, scored and reported as it stands there."""
+"""docs/extending.md: its plug-in is installed, trained, scored and reported."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ TINY = [
 
 @pytest.fixture
 def plugin(tmp_path):
-    """A folder with the files of the page, installed as far as importlib.metadata can see."""
+    """Return a folder with the files of the page and the metadata of an installed distribution."""
     for path, text in re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", PAGE, flags=re.DOTALL):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")

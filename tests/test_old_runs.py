@@ -1,4 +1,4 @@
-"""Files of commit c7fa46c: today's code reads them, and computes the same numbers from them."""
+"""Files of commit c7fa46c: current code reads them and computes the same numbers from them."""
 
 import tarfile
 from io import StringIO
@@ -46,7 +46,7 @@ RESUMED = "lstm_tiny-toy-word-2k-s1-bd5b36a7"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Folder of runs, store and tables of the analysis, which tests/support/old_runs.sh made."""
+    """Return the folder of runs, store and analysis tables that tests/support/old_runs.sh wrote."""
     folder = tmp_path_factory.mktemp("old")
     with tarfile.open(ROOT / "tests" / "support" / "old_runs.tar.xz") as archive:
         archive.extractall(folder, filter="data")
@@ -64,7 +64,7 @@ def test_overrides_name_the_same_run(files, name):
     assert (files / "runs" / "old" / name).is_dir()
 
 
-def test_status(files):
+def test_the_status_of_an_old_study_is_unchanged(files):
     states = {state.run: state for state in run_states(files / "runs" / "old", {})}
     assert states.keys() == RUNS.keys()
     assert {(state.state, state.scored_on) for state in states.values()} == {("scored", (LABEL,))}
@@ -72,7 +72,7 @@ def test_status(files):
     assert stopped.state == "stopped"
 
 
-def test_curves(files):
+def test_the_curves_of_an_old_study_are_unchanged(files):
     judged = judgements(collect(files / "runs", "old"), LABEL, "lp", "wrong")
     curves = fit_curves(judged, compose("analysis", ["study=old"]).analysis)
     tables = {"slopes": slope_table(curves), "accuracies": curves.accuracies}
@@ -89,17 +89,17 @@ def test_scoring_again_gives_the_same_scores(files, name):
     config = configured(files, "eval", "old", *RUNS[name], *SCORED)
     run = RunFolder.of(config)
     folder = run.scores(LABEL)
-    kept = folder.with_name("kept")
-    folder.rename(kept)
+    old = folder.with_name("kept")
+    folder.rename(old)
     score_run(run, config)
     for method in ("lp", "one_prefix"):
-        paths = [score_path(where, method) for where in (folder, kept)]
+        paths = [score_path(where, method) for where in (folder, old)]
         pd.testing.assert_frame_equal(*(read_scores(path)[0] for path in paths), check_exact=True)
-    pd.testing.assert_frame_equal(read_items(folder)[0], read_items(kept)[0])
+    pd.testing.assert_frame_equal(read_items(folder)[0], read_items(old)[0])
 
 
-def test_an_interrupted_run_resumes_on_the_store_as_it_is(files):
-    """To the weights, metrics and snapshots of the run that was never interrupted, bit for bit."""
+def test_an_interrupted_old_run_resumes_without_changing_its_store(files):
+    """It ends with the weights, metrics and snapshots of the run that was never interrupted, bit for bit."""
 
     def changed():
         return {path: path.stat().st_mtime_ns for path in (files / "store").rglob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""The rules of the house, read off the files: direction of imports, dependencies, pins, sizes, and what stays out."""
+"""The rules of the house: directions of imports, dependencies, pins, sizes of files, and texts that stay out."""
 
 import ast
 import re
@@ -27,7 +27,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Modules that a file imports, wherever in it."""
+    """Return the modules that a file imports, anywhere in it."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -43,7 +43,7 @@ def name(path: Path) -> str:
 
 
 def tracked() -> list[Path]:
-    """Files under version control; those of the folder itself where it is no checkout (an unpacked archive)."""
+    """Return the files under version control, or all files of the folder if it is no checkout (an unpacked archive)."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -59,13 +59,13 @@ def test_imports_go_one_way(path):
 
 
 def modules() -> dict[str, Path]:
-    """Files by their dotted names."""
+    """Return the files of modules by dotted name."""
     return {name(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in SOURCES}
 
 
 @cache
 def imported_modules() -> dict[str, frozenset[str]]:
-    """Module -> modules of ours that it imports, wherever in it; a package that is only on the way counts as none."""
+    """Return the modules of ours that each module imports, without the packages on the way to them."""
     files = modules()
     graph = {}
     for module, path in files.items():
@@ -80,7 +80,7 @@ def imported_modules() -> dict[str, frozenset[str]]:
     return graph
 
 
-def test_no_module_imports_one_that_imports_it():
+def test_modules_have_no_circle_of_imports():
     order = TopologicalSorter(imported_modules())
     try:
         order.prepare()
@@ -88,8 +88,8 @@ def test_no_module_imports_one_that_imports_it():
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_no_room_imports_a_neighbour_that_imports_it():
-    """Rooms of one folder stand in an order; what a folder itself holds may use its rooms, and they it."""
+def test_rooms_have_no_circle_of_imports():
+    """The rooms of a folder have an order; the folder's own modules may use its rooms and be used by them."""
     files = modules()
     graph: dict[str, set[str]] = {}
     for module, used in imported_modules().items():
@@ -104,7 +104,7 @@ def test_no_room_imports_a_neighbour_that_imports_it():
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_every_room_says_what_is_in_it_and_is_not_crowded():
+def test_every_room_has_a_docstring_and_is_not_crowded():
     rooms = {path.parent for path in SOURCES}
     assert not [name(room) for room in rooms if not ast.get_docstring(ast.parse((room / "__init__.py").read_text()))]
     assert not [name(room) for room in rooms if len(list(room.glob("*.py"))) > CROWDED + 1]
@@ -116,12 +116,12 @@ def test_tests_mirror_the_rooms():
     assert not [str(folder) for folder in folders if folder != Path("bench") and not (ROOT / folder).is_dir()]
 
 
-def test_no_test_imports_from_another():
+def test_no_test_module_imports_from_another():
     line = re.compile(r"^\s*(?:from|import) tests\b.*\btest_\w+", re.MULTILINE)
-    assert not [f"{name(path)}: {found}" for path in TESTS for found in line.findall(path.read_text(encoding="utf-8"))]
+    assert not [f"{name(path)}: {match}" for path in TESTS for match in line.findall(path.read_text(encoding="utf-8"))]
 
 
-def test_conf_holds_values_only():
+def test_conf_holds_only_values():
     assert [name(path) for path in (ROOT / "conf").rglob("*.py")] == ["conf/__init__.py"]
     assert not (ROOT / "conf" / "__init__.py").read_text()
 
@@ -144,7 +144,7 @@ def test_scoring_imports_no_lightning_of_its_own(path):
         "corpora.config",
     ],
 )
-def test_what_reads_configuration_and_files_loads_no_torch(module):
+def test_modules_of_configuration_and_files_load_no_torch(module):
     assert_not_loaded(module, "torch")
 
 
@@ -164,19 +164,19 @@ def declared(extra: str = "") -> set[str]:
 
 
 def imported(paths: list[Path]) -> set[str]:
-    """Distributions of what files import, ours and Python's own left out."""
+    """Return the distributions of third-party modules that files import."""
     roots = {module.split(".")[0] for path in paths for module in imports(path)}
     local = {*PACKAGES, "conf", "tests", *(path.stem for path in TESTS)}
     distributions = packages_distributions()
     foreign = roots - local - set(sys.stdlib_module_names)
-    # What is not installed, as the peers need not be, is taken to be named as its module is.
+    # A module that is not installed, as the peers may be, counts as a distribution of its name.
     return {canonicalize_name(distributions.get(root, [root])[0]) for root in foreign}
 
 
-def test_dependencies_are_the_imported_ones():
+def test_dependencies_are_the_imported_distributions():
     assert imported(SOURCES) <= declared() | declared("tensorboard")
-    # Altair writes images through vl-convert, W&B reads them by pillow; Hydra's launcher for SLURM is of a namespace
-    # that several packages share. Nobody imports these by their names.
+    # Altair writes images with vl-convert, W&B reads them with pillow; Hydra's SLURM launcher is in a namespace
+    # that several packages share. Nobody imports these by name.
     assert declared() - imported(SOURCES) <= {"vl-convert-python", "pillow", "hydra-submitit-launcher"}
     assert imported(TESTS) <= declared() | declared("test") | declared("peers") | declared("bench")
 
@@ -201,8 +201,8 @@ def test_files_stay_short(path):
     assert path.stem not in {"utils", "helpers", "misc", "common"}
 
 
-@pytest.mark.parametrize(("forbidden", "told"), [("0", "2 skipped"), ("1", "1 skipped, 1 error")])
-def test_only_gpu_tests_may_skip_where_skips_are_forbidden(tmp_path, monkeypatch, forbidden, told):
+@pytest.mark.parametrize(("forbidden", "summary"), [("0", "2 skipped"), ("1", "1 skipped, 1 error")])
+def test_only_gpu_tests_may_skip_if_skips_are_forbidden(tmp_path, monkeypatch, forbidden, summary):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
     code = "import pytest\ndef test_data(real_data): pass\n@pytest.mark.gpu\ndef test_gpu(): pytest.skip('no GPU')\n"
@@ -212,12 +212,12 @@ def test_only_gpu_tests_may_skip_where_skips_are_forbidden(tmp_path, monkeypatch
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:xdist"], cwd=tmp_path, capture_output=True, text=True
     )
-    assert told in done.stdout
+    assert summary in done.stdout
     assert (done.returncode == 0) == (forbidden == "0")
 
 
 def test_no_sentence_of_climp_is_in_the_repository(real_data):
-    # CLiMP has no licence: its text stays out. Sentences of eight characters or more, so that no match is by chance.
+    # CLiMP has no licence, so its text stays out. Shorter sentences than eight characters could match by chance.
     sentences = set()
     for file in (real_data / "climp").glob("*.csv"):
         text = file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A study that is started again: done runs are left alone, stopped and failed ones are tried, new ones are told."""
+"""Sweeps that are started again, and runs beside others of their name: which runs start, and what is reported."""
 
 import pytest
 import yaml
@@ -22,14 +22,15 @@ TINY = [
 
 
 def started(*overrides, code=0):
+    """Run a sweep of `eval` and return the finished process."""
     done = run_command("eval", "-m", "hydra/launcher=basic", *overrides)
     assert done.returncode == code, done.stderr
     return done
 
 
 @pytest.mark.slow
-def test_a_sweep_that_is_started_again_does_what_lacks(tmp_path):
-    """Seeds: 1 is left alone, 2 was stopped, 3 failed in training, 4 in scoring, 5 never began."""
+def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
+    """Seed 1 is done, 2 was stopped, 3 failed in training, 4 in scoring, and 5 never began."""
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     runs = {seed: RunFolder.of(compose("eval", [*TINY, *paths, f"seed={seed}"])) for seed in range(1, 6)}
     started(*TINY, *paths, "seed=1,2,3,4")
@@ -44,8 +45,10 @@ def test_a_sweep_that_is_started_again_does_what_lacks(tmp_path):
         if seed < 5
     }
 
-    told = started(*TINY, *paths, "seed=1,2,3,4,5", code=2).stderr  # a damaged score file is told, not overwritten
-    assert "lp.parquet" in told
+    stderr = started(
+        *TINY, *paths, "seed=1,2,3,4,5", code=2
+    ).stderr  # a damaged score file is reported, not overwritten
+    assert "lp.parquet" in stderr
     assert list(runs[4].read_manifest()["scoring_failed"]) == [label]
     after = {seed: (run.weights.stat().st_mtime_ns, run.read_manifest()["attempts"]) for seed, run in runs.items()}
     assert after[1] == before[1]
@@ -58,13 +61,13 @@ def test_a_sweep_that_is_started_again_does_what_lacks(tmp_path):
     started(*TINY, *paths, "seed=4")
     assert runs[4].read_manifest()["scoring_failed"] == {}
     assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
-    made = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
-    assert made == {"grid", *(run.path.name for run in runs.values())}
+    folders = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
+    assert folders == {"grid", *(run.path.name for run in runs.values())}
 
 
 @pytest.fixture
 def neighbour(tmp_path):
-    """Configurations in a study that has one run of theirs, with dropout 0.2."""
+    """Return a function that configures runs of a study with one run, of dropout 0.2, and that run's folder."""
 
     def config(*overrides):
         return compose("train", ["study=s", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}", *overrides])
@@ -76,26 +79,26 @@ def neighbour(tmp_path):
     return config, RunFolder.of(first)
 
 
-def test_a_changed_value_is_told_when_its_run_begins(neighbour):
+def test_a_changed_value_is_reported_when_its_run_begins(neighbour):
     config, first = neighbour
-    told = beside_others(config("model.dropout=0.5", "recipe.lr=1", "trainer.threads=1", "paths.store=/elsewhere"))
-    assert told == f"beside {first.path.name}: model.dropout=0.5 (there 0.2), recipe.lr=1.0 (there 0.008)"
+    message = beside_others(config("model.dropout=0.5", "recipe.lr=1", "trainer.threads=1", "paths.store=/elsewhere"))
+    assert message == f"beside {first.path.name}: model.dropout=0.5 (there 0.2), recipe.lr=1.0 (there 0.008)"
     assert beside_others(config("seed=2", "model.dropout=0.5")) is None  # of another name: nothing to confuse it with
     RunFolder.of(config("model.dropout=0.5")).update_manifest(status="unfinished")
     assert beside_others(config("model.dropout=0.5")) is None  # it began before
 
 
-def test_the_nearest_of_several_is_the_one_to_compare_with(neighbour):
+def test_a_new_run_is_compared_with_the_most_similar_one(neighbour):
     config, first = neighbour
     far = RunFolder.of(config("model.layers=3", "recipe.lr=1", "sample.nested=true"))
     write_text(
         far.config, first.config.read_text().replace("nested: false", "nested: true").replace("layers: 2", "layers: 3")
     )
-    told = beside_others(config("model.dropout=0.5"))
-    assert told == f"beside {first.path.name} (and 1 more): model.dropout=0.5 (there 0.2)"
+    message = beside_others(config("model.dropout=0.5"))
+    assert message == f"beside {first.path.name} (and 1 more): model.dropout=0.5 (there 0.2)"
 
 
-def test_a_field_that_joined_later_is_told_only_where_it_is_not_at_its_default(tmp_path):
+def test_a_new_field_is_reported_only_if_it_is_not_at_its_default(tmp_path):
     def config(*overrides):
         return compose("train", ["study=s", "corpus=toy", "model=txl_tiny", f"paths.runs={tmp_path}", *overrides])
 
@@ -108,15 +111,15 @@ def test_a_field_that_joined_later_is_told_only_where_it_is_not_at_its_default(t
     assert (beside_others(config("model.pre_norm=true")) or "").endswith(": model.pre_norm=true (there not set)")
 
 
-def test_sizes_that_are_written_as_fractions_are_found_again():
-    """1/8M is 125k: the published grid asks for the runs that its points make."""
-    asked = expected_runs("blimp_learning_curves")
-    assert len(asked) == 100
-    assert all("/" not in run for run in asked)
+def test_sizes_written_as_fractions_name_the_same_runs():
+    """1/8M is 125k, in the ids of the published grid too."""
+    runs = expected_runs("blimp_learning_curves")
+    assert len(runs) == 100
+    assert all("/" not in run for run in runs)
     assert grid("blimp_learning_curves")["sample.size"][0] == "1/8M"
 
 
-def test_two_processes_on_one_run(tmp_path):
+def test_a_run_is_locked_against_another_process(tmp_path):
     run = RunFolder(tmp_path / "run")
     with run.locked(), pytest.raises(RunError, match="another process is at work"), run.locked():
         pass

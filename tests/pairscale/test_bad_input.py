@@ -107,7 +107,7 @@ TEXTS = {
 
 
 def command(overrides: list[str], runs: Path, run=lambda config: None) -> tuple[object, str]:
-    """Exit code of `python -m train`, whose work is `run`, and what it writes to stderr."""
+    """Return the exit code and stderr of `python -m train` with `run` for its work."""
     argv, errors = sys.argv, io.StringIO()
     here = [] if any(one.startswith("paths.runs=") for one in overrides) else [f"paths.runs={runs}"]
     study = [] if any(one.startswith("study=") for one in overrides) else ["study=mine"]
@@ -130,7 +130,7 @@ def study(tmp_path_factory):
 
 
 def lines_of(work) -> tuple[object, str]:
-    """Exit code of a command that does `work`, and what it writes to stderr."""
+    """Return the exit code and stderr of a command that does `work`."""
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors), one_line_errors("pairscale"):
@@ -160,28 +160,28 @@ def check(code: object, printed: str, expected: str) -> None:
     assert "fault of pairscale" not in printed
 
 
-def test_the_study_itself_is_read(study, tmp_path):
+def test_the_undamaged_study_is_read(study, tmp_path):
     assert lines_of(lambda: analyse(study)) == (0, "")
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file(name, study, tmp_path):
+def test_a_damaged_file_is_a_message_of_one_line(name, study, tmp_path):
     check(*damaged(name, study, tmp_path), FILES[name][1])
 
 
 @pytest.mark.parametrize("name", TRAIN)
-def test_a_value(name, tmp_path):
+def test_a_wrong_value_is_a_message_of_one_line(name, tmp_path):
     check(*command(TRAIN[name][0], tmp_path), TRAIN[name][1])
 
 
-def test_weights_that_no_memory_holds(tmp_path):
-    """Each width is allowed, and together they take hundreds of TB."""
+def test_a_model_too_large_for_any_memory_is_refused(tmp_path):
+    """Each width is allowed, but together they need hundreds of TB."""
     config = LstmConfig(name="large", embedding=8, hidden=100_000, layers=1000, dropout=0.0, tied=False)
     check(*lines_of(lambda: build_model(config, 50_000)), "weights over 50,000 tokens take")
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_of_the_users(name, tmp_path):
+def test_a_wrong_text_of_the_user_is_a_message_of_one_line(name, tmp_path):
     check(*text_of_users(name, tmp_path), TEXTS[name][2])
 
 
@@ -200,8 +200,8 @@ def normalizer_of_pieces(place: Path) -> None:
         normalization_rule_tsv=str(place / "rules.tsv"), minloglevel=2,
         unk_id=1, bos_id=-1, eos_id=0, eos_piece="<eos>",
     )  # fmt: skip
-    given = {"name": "bpe", "kind": "bpe", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}
-    PieceTokenizer(TokenizerConfig(vocab_size=8, **given), trained.getvalue()).save(place / "tokenizer")
+    values = {"name": "bpe", "kind": "bpe", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}
+    PieceTokenizer(TokenizerConfig(vocab_size=8, **values), trained.getvalue()).save(place / "tokenizer")
     load_tokenizer(place / "tokenizer")
 
 
@@ -222,7 +222,7 @@ def checkpoint(name: str, data: bytes):
 
 
 def markup(name: str):
-    """A file of pairs whose paradigm, and whose fault, is markup in a terminal."""
+    """Return a function that reads a file of pairs whose name and paradigm are markup in a terminal."""
 
     def read(place: Path) -> None:
         (place / f"{name.replace('/', '')}.csv").write_text(f"good,bad,paradigm\na cat,,{name}\n")
@@ -254,7 +254,7 @@ WORKS = {
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_a_tokenizer_a_checkpoint_and_markup(name, tmp_path):
+def test_a_bad_tokenizer_checkpoint_or_markup_is_a_message_of_one_line(name, tmp_path):
     work, expected_code, expected = WORKS[name]
     code, printed = lines_of(lambda: work(tmp_path))
     assert (code, printed.count("\n")) == (expected_code, 1), printed
@@ -262,8 +262,8 @@ def test_a_tokenizer_a_checkpoint_and_markup(name, tmp_path):
     assert "fault of pairscale" not in printed
 
 
-def test_any_other_error_is_one_line_and_a_file(tmp_path, monkeypatch):
-    """As of `python -m train.lmplz`, which has no configuration."""
+def test_any_other_error_is_a_message_of_one_line_and_a_traceback_file(tmp_path, monkeypatch):
+    """`python -m train.lmplz`, which has no configuration, does the same."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code, printed = lines_of(lambda: [][1])
     assert (code, printed.count("\n")) == (1, 1)
@@ -286,6 +286,6 @@ if __name__ == "__main__":
             else:
                 code_, line = text_of_users(name_, place) if name_ in TEXTS else command(TRAIN[name_][0], place)
             codes.append(code_)
-            kept = line.strip().replace(folder, "...") if line.count("\n") < 2 else line.strip().splitlines()[-1]
-            print(f"{name_}\n    [{code_}] {kept[:300]}")
+            message = line.strip().replace(folder, "...") if line.count("\n") < 2 else line.strip().splitlines()[-1]
+            print(f"{name_}\n    [{code_}] {message[:300]}")
         print(f"{len(codes)} bad inputs; exit codes: {Counter(codes)}")

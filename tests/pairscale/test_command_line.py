@@ -1,4 +1,4 @@
-"""What a command does before its work: help where nothing is asked, one line for what cannot be meant, any folder."""
+"""Command lines: help, wrong words, folders of the user's configuration, and commands from any folder."""
 
 import re
 import shlex
@@ -20,7 +20,10 @@ from train.estimate import estimate
 
 @pytest.fixture
 def ended(tmp_path, monkeypatch, capsys):
-    """Run a command in this process: the configurations that its work would begin with, exit code, both outputs."""
+    """Return a function that runs a command in this process.
+
+    It returns the configurations that the work would begin with, the exit code, stdout and stderr.
+    """
 
     def ended(command, *words):
         begun = []
@@ -34,7 +37,7 @@ def ended(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("command", NEED_ARGUMENTS)
-def test_a_bare_command_shows_its_help_and_begins_nothing(ended, tmp_path, command):
+def test_a_command_without_arguments_shows_its_help(ended, tmp_path, command):
     begun, code, out, _ = ended(command)
     assert (begun, code) == ([], 2)
     assert "Examples" in out
@@ -43,7 +46,7 @@ def test_a_bare_command_shows_its_help_and_begins_nothing(ended, tmp_path, comma
 
 @pytest.mark.parametrize("command", ["train", "eval"])
 @pytest.mark.parametrize("more", [[], ["dry_run=true"], ["-m", "seed=1,2", "study=mine"]])
-def test_what_needs_a_corpus_asks_for_one_in_one_line(ended, tmp_path, command, more):
+def test_a_missing_corpus_is_a_message_of_one_line(ended, tmp_path, command, more):
     begun, code, _, err = ended(command, "model=lstm_tiny", *more)
     assert (begun, code) == ([], 2)
     assert err.count("\n") == 1
@@ -52,23 +55,23 @@ def test_what_needs_a_corpus_asks_for_one_in_one_line(ended, tmp_path, command, 
     assert not list(tmp_path.glob("runs/*/*"))
 
 
-def test_no_corpus_is_neither_prepared_nor_planned():
+def test_preparing_and_planning_need_a_corpus():
     for command, work in (("corpora", prepare), ("train", estimate)):
         with pytest.raises(NoCorpus, match="corpus: not set"):
             work(compose(command, ["tokenizer=char"]))
 
 
 @pytest.mark.parametrize(
-    "given",
+    "overrides",
     [
-        ["study=mine", "benchmark=toy"],  # of runs that are there
+        ["study=mine", "benchmark=toy"],  # existing runs
         ["study=mine", "model=hf_causal", "model.path=gpt2"],
         ["study=mine", "model=hf_causal", "model.path=gpt2", "experiment=blimp_small", "paths.data=/data"],
         ["study=mine", "model=imported", "model.checkpoint=model.pt"],
     ],
 )
-def test_what_needs_no_corpus_does_not_ask(ended, given):
-    begun, code, _, err = ended("eval", *given, "dry_run=true")
+def test_scoring_existing_and_pretrained_models_needs_no_corpus(ended, overrides):
+    begun, code, _, err = ended("eval", *overrides, "dry_run=true")
     assert (len(begun), code) == (1, 0), err
 
 
@@ -79,24 +82,24 @@ def test_other_commands_need_no_corpus(ended, command):
 
 
 @pytest.mark.parametrize("command", ["train", "eval"])
-def test_an_experiments_sweep_without_m_is_refused(ended, tmp_path, command):
+def test_an_experiments_sweep_without_m_is_an_error(ended, tmp_path, command):
     begun, code, _, err = ended(command, "experiment=demo", "seed=3")
     assert (begun, code) == ([], 2)
-    told = "experiment=demo: sweeps model, sample.size, seed; -m runs all of it"
-    assert told in err
+    message = "experiment=demo: sweeps model, sample.size, seed; -m runs all of it"
+    assert message in err
     assert "or give one run its own model=VALUE and sample.size=VALUE" in err
     assert not list(tmp_path.iterdir())
 
 
-def test_one_more_run_of_an_experiments_study_is_not(ended):
-    given = ["experiment=blimp_small", "model=lstm_tiny", "tokenizer=word", "sample.size=250k", "paths.data=/data"]
-    (config,), code, _, err = ended("eval", *given)
+def test_one_run_of_an_experiments_study_needs_no_m(ended):
+    overrides = ["experiment=blimp_small", "model=lstm_tiny", "tokenizer=word", "sample.size=250k", "paths.data=/data"]
+    (config,), code, _, err = ended("eval", *overrides)
     assert code == 0, err
     assert (config.study, config.seed, config.corpus.name) == ("blimp_small", 1, "english")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--experiment", "demo"], r"--experiment: no such option; write experiment=demo \(--help"),
         (["--seed=3"], "--seed: no such option; write seed=3"),
@@ -105,10 +108,10 @@ def test_one_more_run_of_an_experiments_study_is_not(ended):
         (["-m", "experiment=demo,blimp_small"], "experiment=demo,blimp_small: one experiment at a time"),
     ],
 )
-def test_flags_that_there_are_none_of_are_one_line(ended, words, told):
+def test_an_unknown_flag_is_a_message_of_one_line(ended, words, message):
     begun, code, _, err = ended("train", *words)
     assert (begun, code) == ([], 2)
-    assert re.search(told, err)
+    assert re.search(message, err)
     assert err.count("\n") == 1
 
 
@@ -119,21 +122,21 @@ def test_flags_may_stand_anywhere():
     assert not is_dry_sweep(["dry_run=true"])
 
 
-def test_a_folder_of_ones_own_is_found_by_runs_and_by_plans(ended, tmp_path):
-    """Also where a sweep is only planned, which composes by itself."""
+def test_a_users_configuration_folder_is_searched_by_runs_and_plans(ended, tmp_path):
+    """The plan of a sweep composes its configurations itself."""
     (tmp_path / "mine" / "model").mkdir(parents=True)
     text = (ROOT / "conf" / "model" / "lstm_tiny.yaml").read_text().replace("name: lstm_tiny", "name: own")
     (tmp_path / "mine" / "model" / "own.yaml").write_text(text)
-    given = ["--config-dir", "mine", "corpus=toy", "model=own", "recipe=lstm_tiny"]
-    (config,), code, _, err = ended("train", *given, "dry_run=true")
+    overrides = ["--config-dir", "mine", "corpus=toy", "model=own", "recipe=lstm_tiny"]
+    (config,), code, _, err = ended("train", *overrides, "dry_run=true")
     assert (config.model.name, code) == ("own", 0), err
-    begun, code, _, err = ended("train", *given, "-m", "seed=1,2", "dry_run=true")
+    begun, code, _, err = ended("train", *overrides, "-m", "seed=1,2", "dry_run=true")
     assert ([config.seed for config in begun], code) == ([1, 2], 0), err
 
 
 @pytest.fixture
 def own(tmp_path):
-    """Two folders of one's own: of a model, in a folder with a name that Hydra quotes, and of an experiment."""
+    """Return options for two folders of the user: of a model, with a name that Hydra quotes, and of an experiment."""
     for folder, group, name, text in (
         ('my "models"', "model", "own", ROOT / "conf" / "model" / "lstm_tiny.yaml"),
         ("mine", "experiment", "own_sweep", ROOT / "conf" / "experiment" / "demo.yaml"),
@@ -143,13 +146,13 @@ def own(tmp_path):
     return ["--config-dir", 'my "models"', "--config-dir=mine"]
 
 
-def test_several_folders_of_ones_own_are_all_searched(ended, own):
-    given = ["experiment=own_sweep", "model=own", "recipe=lstm_tiny", "sample.size=2k"]
-    (config,), code, _, err = ended("train", *own, *given, "dry_run=true")
+def test_several_configuration_folders_are_all_searched(ended, own):
+    overrides = ["experiment=own_sweep", "model=own", "recipe=lstm_tiny", "sample.size=2k"]
+    (config,), code, _, err = ended("train", *own, *overrides, "dry_run=true")
     assert (config.model.hidden, config.corpus.name, code) == (128, "toy", 0), err
 
 
-def test_the_sweep_that_is_suggested_finds_them_too(ended, own):
+def test_the_suggested_sweep_searches_them_too(ended, own):
     _, code, _, err = ended("train", *own, "experiment=own_sweep", "model=own", "recipe=lstm_tiny")
     command = re.search(r"python -m train -m (.*)\), or give", err)
     assert code == 2
@@ -157,13 +160,13 @@ def test_the_sweep_that_is_suggested_finds_them_too(ended, own):
     assert (len(begun), code) == (8, 0), err
 
 
-def test_names_of_ones_own_are_among_those_that_there_are(ended, own):
+def test_suggested_names_include_the_users_own(ended, own):
     begun, code, _, err = ended("train", *own, "experiment=own_swep", "model=own")
     assert (begun, code) == ([], 2)
     assert "did you mean own_sweep? available: blimp_cpu" in err
 
 
-def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):
+def test_planning_a_sweep_writes_no_files(ended, tmp_path):
     begun, code, _, err = ended("train", "-m", "experiment=demo", "dry_run=True")
     assert (len(begun), code) == (16, 0), err
     assert not list(tmp_path.iterdir())
@@ -171,7 +174,7 @@ def test_a_planned_sweep_leaves_nothing_behind(ended, tmp_path):
 
 @pytest.fixture
 def foreign(tmp_path):
-    """A folder with modules of our packages' names that end whoever imports them."""
+    """Return a folder whose modules have our packages' names and exit when imported."""
     (tmp_path / "conf").mkdir()
     for name in ("train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py", "conf/__init__.py"):
         (tmp_path / name).write_text("raise SystemExit('a file of somebody else')")
@@ -179,7 +182,7 @@ def foreign(tmp_path):
 
 
 def test_commands_work_from_any_folder(foreign):
-    """Both ways to start them; what they start in turn is started likewise (a rank, a run of the local launcher)."""
+    """Both ways to start a command work, and so do the processes that it starts: ranks, runs of the local launcher."""
     arguments = ["train", "corpus=toy", "model=lstm_tiny", "--cfg", "job"]
     for command in ([sys.executable, "-m", "pairscale"], started_by("pairscale")):
         done = subprocess.run(
@@ -196,15 +199,15 @@ def test_commands_work_from_any_folder(foreign):
         timeout=200,
         input="",
     )
-    assert "EOFError" in rank.stderr  # it is ours, and waits for a configuration
+    assert "EOFError" in rank.stderr  # our module, which waits for a configuration
     assert {path.name for path in foreign.iterdir()} == {
         "conf", "train.py", "eval.py", "corpora.py", "analysis.py", "pairs.py"
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_commands_are_told_in_the_form_that_the_user_typed(script, monkeypatch, capsys):
-    """From another folder, by the console script, `python -m eval` finds no module."""
+def test_suggested_commands_have_the_form_that_the_user_typed(script, monkeypatch, capsys):
+    """The console script works from folders where `python -m eval` has no such module."""
     if script:
         monkeypatch.setenv(BY_SCRIPT, "1")
     show_help("status")
@@ -234,10 +237,10 @@ def test_usage_whose_reader_stops_early_is_no_error():
 
 
 def test_the_console_script_names_its_commands():
-    for words, code, told in (([], 2, "\n  status  "), (["--help"], 0, "\n  lmplz  "), (["tain"], 2, "train,")):
+    for words, code, text in (([], 2, "\n  status  "), (["--help"], 0, "\n  lmplz  "), (["tain"], 2, "train,")):
         done = subprocess.run([sys.executable, "-m", "pairscale", *words], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == code
-        assert told in done.stdout + done.stderr
+        assert text in done.stdout + done.stderr
     assert all(
         (ROOT / module.replace(".", "/")).with_suffix(".py").exists()
         or (ROOT / module.replace(".", "/") / "__main__.py").exists()

@@ -1,4 +1,4 @@
-"""The one writer: whole files or none, one line for a disk that refuses, nothing left over; and locks."""
+"""Atomic writes of files, errors of the disk, and locks."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ from tests.support import ROOT
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM])
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_disk_that_refuses_is_one_line_and_changes_nothing(tmp_path, monkeypatch, number, call):
+def test_a_failed_write_is_a_message_of_one_line_and_changes_nothing(tmp_path, monkeypatch, number, call):
     path = tmp_path / "folder" / "file.json"
     write_json(path, {"version": 1})
 
@@ -28,10 +28,10 @@ def test_a_disk_that_refuses_is_one_line_and_changes_nothing(tmp_path, monkeypat
         with pytest.raises(WriteError, match=rf"^{path}: cannot be written \({os.strerror(number)}\); [^\n]+$"):
             write_json(path, {"version": 2})
     assert path.read_text() == '{\n "version": 1\n}\n'
-    assert [found.name for found in path.parent.iterdir()] == ["file.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["file.json"]
 
 
-def test_other_errors_stay_what_they_are(tmp_path):
+def test_other_errors_are_not_converted(tmp_path):
     with pytest.raises(IsADirectoryError), atomic_path(tmp_path / "file"):
         tmp_path.write_text("half")
     with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "file"):
@@ -39,7 +39,7 @@ def test_other_errors_stay_what_they_are(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_contents_are_forced_to_the_disk_before_the_name_is(tmp_path, monkeypatch):
+def test_contents_are_synced_before_the_rename(tmp_path, monkeypatch):
     done = []
     forced, moved = os.fsync, os.replace
 
@@ -58,7 +58,7 @@ def test_contents_are_forced_to_the_disk_before_the_name_is(tmp_path, monkeypatc
     assert done == [("forced", temporary), ("moved", temporary), ("forced", str(tmp_path))]
 
 
-def test_arrays_are_those_of_numpy(tmp_path):
+def test_arrays_are_written_as_by_numpy(tmp_path):
     array = np.arange(12, dtype=np.uint16).reshape(3, 4)
     write_array(tmp_path / "array.npy", array)
     np.save(tmp_path / "other.npy", array)
@@ -77,7 +77,7 @@ with only_process(Path(sys.argv[1]) / ".lock", Path(sys.argv[1])) as alone:
 """
 
 
-def test_one_process_at_a_time_and_a_killed_one_leaves_nothing(tmp_path):
+def test_a_lock_is_for_one_process_and_files_of_a_killed_one_are_removed(tmp_path):
     (tmp_path / ".metrics.csv.17.tmp").touch()
     (tmp_path / "tokenizer").mkdir()
     (tmp_path / "tokenizer" / ".vocab.txt.17.tmp").touch()
@@ -97,8 +97,8 @@ def test_one_process_at_a_time_and_a_killed_one_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["corpora", "train"])
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, command):
-    """Hydra's own, and the lock's, come before anything is written."""
+def test_a_folder_that_cannot_be_created_is_a_message_of_one_line(tmp_path, command):
+    """Hydra's folder and the lock's are created before anything is written."""
     arguments = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store", "model=lstm_tiny", "sample.size=2k"]
     arguments.append("corpus=toy")
     code = "import errno, os, sys\n"

@@ -1,4 +1,4 @@
-"""Many runs on one machine: so many at a time, one that fails stops no other, Ctrl-C stops all, and it goes on."""
+"""The local launcher: runs at a time, threads and GPUs, failures, interrupts, and the time left."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def command(tmp_path, *more):
 
 
 @pytest.mark.slow
-def test_a_sweep_goes_on_after_an_interrupt_and_past_a_run_that_fails(tmp_path):
+def test_a_sweep_resumes_after_an_interrupt_and_continues_past_a_failed_run(tmp_path):
     arguments = command(tmp_path, "recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "recipe.batch=99999,8,16")
     process = Command(*arguments)
     wait_until(lambda: process.code is not None or list(tmp_path.glob("runs/s/*/checkpoints/*.ckpt")), "a checkpoint")
@@ -65,7 +65,7 @@ def test_a_sweep_goes_on_after_an_interrupt_and_past_a_run_that_fails(tmp_path):
     assert lines[0].startswith("3 runs, 2 at a time")
 
 
-def test_runs_that_another_process_is_at_work_on_are_not_failures():
+def test_runs_in_use_by_another_process_are_not_failures():
     check_all(4, failed=0, unfinished=0)
     with pytest.raises(RunInUse, match=r"2 of 4 runs did not begin or end \(see above\); the same command goes on"):
         check_all(4, failed=0, unfinished=2)
@@ -76,7 +76,7 @@ def test_runs_that_another_process_is_at_work_on_are_not_failures():
 
 @pytest.fixture
 def swept(tmp_path, monkeypatch, capsys):
-    """Sweep in this process, with a shell script in place of each run: exit code and lines on stderr."""
+    """Return a function that sweeps with a shell script for each run; it returns the exit code and lines of stderr."""
 
     def swept(script, command, *words):
         def started(*run):
@@ -93,7 +93,8 @@ def swept(tmp_path, monkeypatch, capsys):
     return swept
 
 
-# A run that finds another at work on what it needs; what that is, is the last word of the first kind that it is given.
+TOY = ["study=s", "model=lstm_tiny", "corpus=toy"]
+# A run that fails with code 75 if another with the same word KEY... is running.
 ALONE = """
 for word in "$@"; do case $word in {key}*) lock=$word;; esac; done
 mkdir "lock-$lock" || exit 75
@@ -109,25 +110,25 @@ rmdir "lock-$lock"
         ("study=", []),  # all runs of a study
     ],
 )
-def test_points_of_one_run_or_study_run_one_after_another(swept, key, words):
-    given = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
-    code, lines = swept(ALONE.format(key=key), "eval", *given)
+def test_points_of_one_run_or_study_are_run_one_after_another(swept, key, words):
+    overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
+    code, lines = swept(ALONE.format(key=key), "eval", *overrides)
     assert code == 0, lines
     runs = 4 if words else 2
     assert lines[0].startswith(f"{runs} runs, {runs // 2} at a time")
     assert len([line for line in lines if "] done benchmark.per_paradigm" in line or "] done seed" in line]) == runs
 
 
-def test_a_refused_point_stands_for_itself(swept):
-    given = ["study=s", "model=lstm_tiny", "corpus=toy", "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
-    code, lines = swept("exit 2", "eval", *given)
+def test_a_refused_point_counts_as_a_run(swept):
+    overrides = [*TOY, "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
+    code, lines = swept("exit 2", "eval", *overrides)
     assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
 
 
-def test_sweeps_keep_each_others_logs(swept, tmp_path):
-    given = ["study=s", "model=lstm_tiny", "corpus=toy", "seed=1"]
+def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(swept, tmp_path):
+    overrides = [*TOY, "seed=1"]
     for text in ("first", "second"):
-        _, lines = swept(f"echo it is the {text}; exit 2", "train", *given)
+        _, lines = swept(f"echo it is the {text}; exit 2", "train", *overrides)
         assert f"it is the {text}" in "".join(lines)
     assert sorted(path.read_text() for path in (tmp_path / "runs/s/local").rglob("0.log")) == [
         "it is the first\n", "it is the second\n"
@@ -135,7 +136,7 @@ def test_sweeps_keep_each_others_logs(swept, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("hydra.launcher.jobs=-1", "hydra.launcher.jobs=-1: must be from 1 to 4096"),
         ("hydra.launcher.jobs=0", "hydra.launcher.jobs=0: must be from 1 to 4096"),
@@ -145,26 +146,26 @@ def test_sweeps_keep_each_others_logs(swept, tmp_path):
         ("study=../../evil", "study=../../evil: names a folder"),
     ],
 )
-def test_values_out_of_range_are_one_line_and_leave_nothing(swept, tmp_path, word, told):
-    given = ["study=s", "model=lstm_tiny", "corpus=toy", "seed=1,2", "hydra.launcher.gpus=[0]"]
-    code, lines = swept("exit 0", "train", *given, word)
+def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(swept, tmp_path, word, message):
+    overrides = [*TOY, "seed=1,2", "hydra.launcher.gpus=[0]"]
+    code, lines = swept("exit 0", "train", *overrides, word)
     assert (code, len(lines)) == (2, 1), lines
-    assert told in lines[0]
+    assert message in lines[0]
     assert "fault of pairscale" not in lines[0]
     assert not [path for path in (tmp_path / "runs").rglob("*") if path.name == "local"]
     assert not (tmp_path.parent / "evil").exists()
 
 
 def launcher(**values):
-    given = {"jobs": None, "per_gpu": 1, "gpus": None, "threads": None, "logs": "logs"} | values
-    return LocalLauncher(**given)
+    defaults = {"jobs": None, "per_gpu": 1, "gpus": None, "threads": None, "logs": "logs"}
+    return LocalLauncher(**defaults | values)
 
 
 def jobs(*words):
     return [job_of(0, [], compose("train", ["corpus=toy", "model=lstm_tiny", *words]), None)]
 
 
-def test_gpus_are_shared_out_by_turns(monkeypatch):
+def test_gpus_are_assigned_in_turn(monkeypatch):
     slots = launcher(gpus=["0", "2"], per_gpu=2).slots(jobs(), 9)
     assert slots.count == 4
     assert [slots.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
@@ -186,18 +187,18 @@ def test_gpus_are_shared_out_by_turns(monkeypatch):
         (3, 1, "5 6 7", ("5,6,7",)),
     ],
 )
-def test_a_run_on_several_gpus_has_as_many(devices, per_gpu, gpus, expected):
+def test_a_run_on_several_devices_is_assigned_as_many_gpus(devices, per_gpu, gpus, expected):
     slots = launcher(gpus=gpus.split(), per_gpu=per_gpu).slots(jobs(f"trainer.devices={devices}", "recipe.batch=6"), 9)
     assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
 
 
-def test_more_gpus_for_a_run_than_there_are_is_one_line_at_once():
+def test_too_few_gpus_for_a_run_are_an_error_before_the_sweep():
     with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs here \(0,1;"):
         launcher(gpus=["0", "1"]).slots(jobs("trainer.devices=3", "recipe.batch=6"), 2)
 
 
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
-def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
+def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
     slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
@@ -218,7 +219,7 @@ def test_runs_on_the_cpu_are_not_counted_by_gpus(monkeypatch, words):
         ({"threads": 4}, 1, "2", 1, 4),
     ],
 )
-def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, values, most, granted, count, threads):
+def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, granted, count, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -229,14 +230,14 @@ def test_cores_are_shared_out_among_as_many_runs_as_there_are(monkeypatch, value
 
 
 @pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])
-def test_no_more_runs_at_a_time_than_memory_holds(monkeypatch, values, gib, count):
+def test_memory_limits_the_runs_at_a_time(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
     monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: gib * 2**30)
     assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
 
 
-def test_the_memory_of_runs_is_that_of_their_plan_or_of_their_weights(tmp_path, monkeypatch):
+def test_the_memory_of_runs_is_taken_from_their_plan_or_weights(tmp_path, monkeypatch):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     small, large = (jobs(*paths, f"model.hidden={size}", f"model.embedding={size}") for size in (16, 1500))
     expected = estimate(compose("train", ["corpus=toy", "model=lstm_tiny", "model.hidden=1500", "model.embedding=1500",
@@ -247,7 +248,7 @@ def test_the_memory_of_runs_is_that_of_their_plan_or_of_their_weights(tmp_path, 
     assert memory_of([job_of(0, [], compose("eval", words), None)]) == 1000
 
 
-def test_the_values_are_in_conf(tmp_path):
+def test_the_launchers_values_are_checked_by_its_schema(tmp_path):
     node = composed("train", ["corpus=toy", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher  # the default
     assert OmegaConf.to_container(node)["gpus"] == ["1"]
     with pytest.raises(Exception, match="jbos"):
@@ -262,13 +263,13 @@ def trained_in(folder):
 
 
 def finished(folder, words, seconds):
-    """A run folder whose training took so many seconds."""
+    """Write a run folder whose training took so many seconds."""
     folder.path.mkdir(parents=True)
     folder.update_manifest(status="done", words_seen=words, words_per_s=words / seconds)
 
 
-def test_the_time_left_goes_by_words_and_not_by_the_number_of_runs(tmp_path, monkeypatch):
-    """Two of the smallest of 16 runs: their mean said 14 x 200 / 2 = 23 minutes of an hour."""
+def test_the_time_left_is_estimated_from_words_not_runs(tmp_path, monkeypatch):
+    """The mean of the two smallest of 16 runs gave 14 x 200 / 2 = 23 minutes instead of an hour."""
     now = 0.0
     monkeypatch.setattr("pairscale.command.launchers.remaining.time.monotonic", lambda: now)
     sizes = [125_000 * 2**power for power in range(4) for _ in range(4)]
@@ -285,18 +286,18 @@ def test_the_time_left_goes_by_words_and_not_by_the_number_of_runs(tmp_path, mon
     remaining.begins(2)
     now = 50.0
     assert remaining.left() == pytest.approx(expected - 25)
-    remaining.ends(2, None)  # failed at once: it says nothing of the others
+    remaining.ends(2, None)  # failed at once: no information about the others
     assert remaining.left() == pytest.approx((200 + 4 * 300 + 4 * 500 + 4 * 900) / 2)
 
 
-def test_a_run_that_is_trained_is_only_to_be_scored(tmp_path):
+def test_the_time_left_of_a_trained_run_is_its_scoring(tmp_path):
     trained = Work("m", 0.0)
     remaining = Remaining([trained, Work("m", 1e6, trained_in(RunFolder(tmp_path))), trained], jobs=1)
     remaining.ends(0, 30.0)
-    assert remaining.left() == pytest.approx(60)  # of the words nothing is known yet
+    assert remaining.left() == pytest.approx(60)  # no speed is known yet
 
 
-def test_another_model_is_taken_to_be_like_those_that_ended(tmp_path):
+def test_the_time_of_another_model_is_estimated_from_the_finished_ones(tmp_path):
     folder = RunFolder(tmp_path / "a")
     finished(folder, 1_000_000, 500)
     remaining = Remaining([Work("a", 1e6, trained_in(folder)), Work("b", 1e6)], jobs=1)
@@ -304,17 +305,17 @@ def test_another_model_is_taken_to_be_like_those_that_ended(tmp_path):
     assert remaining.left() == pytest.approx(520)
 
 
-def test_the_works_of_a_sweep_are_those_of_its_runs(tmp_path):
+def test_each_job_of_a_sweep_has_the_folder_and_words_of_its_run(tmp_path):
     task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
     jobs = [["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2", f"model={model}",
              f"sample.size={size}", f"seed={seed}"]
             for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
-    made = launcher(gpus=[])
+    local = launcher(gpus=[])
     with registered():
-        made.loader = GlobalHydra.instance().config_loader()
-        made.config = made.loader.load_configuration("train", task, RunMode.MULTIRUN)
-        found = sweeps.jobs(made.loader, made.config, jobs)
-    assert [job.folder for job in found] == [RunFolder.of(compose("train", words)).path for words in jobs]
-    works = [job.work for job in found]
+        local.loader = GlobalHydra.instance().config_loader()
+        local.config = local.loader.load_configuration("train", task, RunMode.MULTIRUN)
+        planned = sweeps.jobs(local.loader, local.config, jobs)
+    assert [job.folder for job in planned] == [RunFolder.of(compose("train", words)).path for words in jobs]
+    works = [job.work for job in planned]
     assert [work.words for work in works] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
     assert len({work.kind for work in works}) == 2

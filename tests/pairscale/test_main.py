@@ -1,4 +1,4 @@
-"""How commands end: a fault of the program is one line, and its traceback is in the file that the line names."""
+"""How commands end: exit codes, the line about an error, and the file with its traceback."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from pairscale.errors import ConfigError, InputError
 
 @pytest.fixture
 def end(tmp_path, monkeypatch, capsys):
-    """Run a command that raises an error; return its exit code and what it writes to stderr."""
+    """Return a function that runs a command raising an error, and returns its exit code and stderr."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def end(error, *overrides, finish=False):
@@ -58,13 +58,13 @@ def test_a_fault_in_one_run_does_not_stop_the_others(end):
     assert [line.partition(": unexpected ")[2][:20] for line in printed.splitlines()] == ["RecursionError: deep"] * 2
 
 
-def test_text_that_an_error_quotes_leaves_the_line_one(end):
+def test_an_error_that_quotes_text_of_several_lines_is_one_line(end):
     code, printed = end(ConfigError("model.name=a\nb\x1b[31m\ud800: must be"))
     assert code == 2
     assert printed == "pairscale train: model.name=a b [31m : must be\n"
 
 
 @pytest.mark.parametrize("error", [ConfigError("method.lp.x: no such key"), InputError("no such file"), KeyError("x")])
-def test_a_folder_that_hydra_made_for_nothing_is_gone(end, tmp_path, error):
+def test_an_empty_folder_created_by_hydra_is_removed(end, tmp_path, error):
     end(error)
     assert not (tmp_path / "mine").exists()

@@ -1,4 +1,4 @@
-"""Plugins of other distributions: an architecture is registered and built; one that cannot be imported is one line."""
+"""Plugins of other distributions: registered architectures, and errors of their imports."""
 
 import importlib
 import sys
@@ -23,7 +23,7 @@ register_architecture("wide", WideConfig, "train.models.lstm:LstmLanguageModel")
 
 
 def install(folder, monkeypatch, code):
-    """A distribution in `folder` whose entry point names the module pairscale_wide."""
+    """Install a distribution in `folder` whose entry point names the module pairscale_wide."""
     (folder / "pairscale_wide.py").write_text(code)
     (folder / "wide-1.dist-info").mkdir()
     (folder / "wide-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: wide\nVersion: 1\n")
@@ -46,7 +46,7 @@ def test_an_architecture_of_another_distribution_is_registered_and_built(tmp_pat
     assert isinstance(build_model(config, 9), LstmLanguageModel)
 
 
-def test_a_plugin_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch):
+def test_a_plugin_that_cannot_be_imported_is_a_message_of_one_line(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, "import no_such_module")
     with pytest.raises(ConfigError, match=r"plugin wide = pairscale_wide of wide: cannot be imported \(ModuleNotFound"):
         compose("train", [])

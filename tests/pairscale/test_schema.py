@@ -1,4 +1,4 @@
-"""Files that are read back: what is no JSON, no YAML or not of the schema is one line with the file and the place."""
+"""Checks of JSON and YAML files: wrong ones are a message of one line with the file and the place."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def parsed(text):
     return parse_json(text, Whole, "FILE", RunError, "remove it", version=1)
 
 
-def test_what_is_of_the_schema_is_given_as_it_stands():
+def test_valid_json_is_returned_unchanged():
     text = '{"version": 1, "part": {"words": 3, "newer": [1]}, "name": "Wikipedia 中文+"}'
     assert parsed(text) == json.loads(text)
     assert parse_json('{"words": 2, "newer": 1}', Struct, "FILE", RunError, "") == Struct(2)
@@ -64,7 +64,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:60])
-def test_what_is_not_is_one_line(text):
+def test_invalid_json_is_a_message_of_one_line(text):
     with pytest.raises(RunError) as caught:
         parsed(text)
     assert str(caught.value).startswith(f"FILE: {WRONG[text]}")
@@ -72,14 +72,14 @@ def test_what_is_not_is_one_line(text):
     assert "\n" not in str(caught.value)
 
 
-def test_numbers_of_thousands_of_digits_are_one_line():
+def test_numbers_of_thousands_of_digits_are_a_message_of_one_line():
     with pytest.raises(RunError, match=r"FILE: not readable as JSON \(Exceeds the limit"):
         parsed('{"version": ' + "9" * 5000 + "}")
     with pytest.raises(RunError, match=r"FILE: \$.part.words: expected int <= 9223372036854775807"):
         parsed('{"version": 1, "part": {"words": ' + "9" * 100 + "}}")
 
 
-def test_both_halves_of_a_character_are_one():
+def test_escaped_surrogate_pairs_are_one_character():
     assert parsed('{"version": 1, "part": {"words": 1}, "name": "\\ud83d\\ude00"}')["name"] == "😀"
 
 
@@ -89,7 +89,7 @@ def test_both_halves_of_a_character_are_one():
      "a: 2001-99-99", "a: " + "9" * 5000, "a: \x01"],
     ids=lambda text: text[:20],
 )  # fmt: skip
-def test_yaml_that_is_none_runs_code_or_has_no_end(text, tmp_path):
+def test_yaml_that_is_invalid_runs_code_or_never_ends_is_refused(text, tmp_path):
     with pytest.raises((yaml.YAMLError, ValueError)):
         load_yaml(text)
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
@@ -97,13 +97,13 @@ def test_yaml_that_is_none_runs_code_or_has_no_end(text, tmp_path):
         read_yaml(tmp_path / "config.yaml", Whole, RunError, "remove it")
 
 
-def test_plain_yaml_is_that_of_safe_load():
+def test_plain_yaml_is_read_as_by_safe_load():
     text = "a: {b: [1, 2.5, yes, null, '3', 1e3], c: !!str 4}\nd: |\n  text\n  over lines\n"
     assert load_yaml(text) == yaml.safe_load(text)
     assert math.isinf(load_yaml(".inf"))
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_that_cannot_be_read_are_messages_of_one_line(tmp_path):
     with pytest.raises(RunError, match=r"x.json: missing; remove it"):
         read_json(tmp_path / "x.json", Whole, RunError, "remove it")
     with pytest.raises(RunError, match=r"cannot be read \(Is a directory\); remove it"):

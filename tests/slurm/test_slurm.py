@@ -1,4 +1,4 @@
-"""On a real SLURM (slurm/local_cluster): from slurm/submit to the report, through all that can happen to a job."""
+"""A study on a real SLURM (slurm/local_cluster), with preempted, failed and cancelled jobs."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def cluster(slurm, tmp_path_factory):
 
 
 def study(folder: Path) -> dict[str, RunFolder]:
-    """Runs by what is done to them."""
+    """Return the runs of the study by their disturbance."""
     runs = [RunFolder(folder / "runs" / "demo" / run) for run in expected_runs("demo", [*TOY[1:], SEEDS])]
     return dict(zip(TASKS, runs, strict=True))
 
@@ -43,9 +43,10 @@ def checkpoints(run: RunFolder) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def walk(cluster, tmp_path_factory):
-    """A study of four runs, each disturbed in its own way, and the same study left alone: (folder, folder, log by run).
+    """Run a study of four runs, each disturbed in its own way, and the same study undisturbed.
 
-    The first is submitted, disturbed while its runs are held, and submitted again.
+    The first is submitted, disturbed while its runs are held, and submitted again. Returns both folders, the logs by
+    run, and the output of each submission.
     """
     folder, alone = tmp_path_factory.mktemp("disturbed"), tmp_path_factory.mktemp("alone")
     hold = folder / "hold"
@@ -82,19 +83,19 @@ def walk(cluster, tmp_path_factory):
     return folder, alone, {name: path.read_text() for name, path in log.items()}, said
 
 
-def test_submitting_again_starts_what_is_neither_done_nor_waiting(walk):
-    *_, said = walk
-    told = [text.splitlines()[0].partition(": ")[2] for text in said]
-    assert told[0] == "4 runs: 0 done and scored, 0 queued or running, 4 to submit"
-    assert "3 queued or running" in told[1]
-    assert told[1].endswith("1 to submit")
-    assert told[2].endswith("0 to submit")
-    assert "nothing to submit: the analysis is queued" in said[2]
-    assert told[3] == "4 runs: 4 done and scored, 0 queued or running, 0 to submit"
+def test_submitting_again_starts_only_runs_that_are_neither_done_nor_queued(walk):
+    *_, outputs = walk
+    summaries = [text.splitlines()[0].partition(": ")[2] for text in outputs]
+    assert summaries[0] == "4 runs: 0 done and scored, 0 queued or running, 4 to submit"
+    assert "3 queued or running" in summaries[1]
+    assert summaries[1].endswith("1 to submit")
+    assert summaries[2].endswith("0 to submit")
+    assert "nothing to submit: the analysis is queued" in outputs[2]
+    assert summaries[3] == "4 runs: 4 done and scored, 0 queued or running, 0 to submit"
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_disturbed_run_ends_bit_identical_to_one_left_alone(walk, name):
+def test_a_disturbed_run_has_the_weights_of_an_undisturbed_one(walk, name):
     folder, alone, *_ = walk
     disturbed, quiet = study(folder)[name], study(alone)[name]
     manifest = disturbed.read_manifest()
@@ -108,7 +109,7 @@ def test_a_disturbed_run_ends_bit_identical_to_one_left_alone(walk, name):
     pd.testing.assert_frame_equal(*map(pd.read_parquet, scores), check_exact=True)
 
 
-def test_each_run_was_disturbed_as_meant_and_went_on_where_it_was(walk):
+def test_each_run_was_disturbed_as_intended_and_resumed(walk):
     *_, log, _ = walk
     assert "SIGTERM: saved, and training goes on until SLURM ends this job" in log["preempted"]
     assert "DUE TO PREEMPTION" in log["preempted"]
@@ -119,7 +120,7 @@ def test_each_run_was_disturbed_as_meant_and_went_on_where_it_was(walk):
     assert "CANCELLED" in log["cancelled"]
 
 
-def test_the_report_is_that_of_the_study_left_alone(walk, cluster):
+def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
     folder, alone, *_ = walk
     cluster.run(sys.executable, "-m", "analysis", "study=demo", *paths(alone))
     reports = [path / "reports" / "demo" for path in (folder, alone)]
@@ -132,9 +133,9 @@ def test_the_report_is_that_of_the_study_left_alone(walk, cluster):
         pd.testing.assert_frame_equal(*(frame.drop(columns=timed) for frame in rows), check_exact=True)
 
 
-def test_the_interactive_form_waits_for_all_and_tells_of_failures(cluster, tmp_path):
-    """A run that fails is FAILED to SLURM and told by the parent; one that is told to save is requeued by submitit; one
-    that another process is at work on is told, and stops no other.
+def test_the_interactive_form_waits_for_all_runs_and_reports_failures(cluster, tmp_path):
+    """A failed run is FAILED in SLURM and reported by the parent; one that gets the signal is requeued by submitit; one
+    in use by another process is reported and stops no other.
     """
     arguments = [*TOY, *paths(tmp_path), *SMALL_JOBS, "hydra/launcher=slurm", "recipe.budget.epochs=30", "seed=1"]
     elsewhere = RunFolder.of(compose("eval", [*arguments, "sample.size=8k"]))
@@ -161,7 +162,7 @@ def test_the_interactive_form_waits_for_all_and_tells_of_failures(cluster, tmp_p
     assert len(asked_runs(tmp_path / "runs", "demo")) == 3
 
 
-def test_the_cluster_starts_once_and_stops_what_it_started(cluster, tmp_path):
+def test_the_cluster_starts_once_and_stops_its_daemons(cluster, tmp_path):
     other = Cluster(tmp_path / "other")
     other.up(PORT="19917", NODES="1", CPUS="1")
     try:
@@ -175,7 +176,7 @@ def test_the_cluster_starts_once_and_stops_what_it_started(cluster, tmp_path):
     other.run(LOCAL / "down.sh", other.folder)  # nothing is left to stop
 
 
-def test_a_manifest_says_which_code_ran(walk):
+def test_a_manifest_records_the_code_of_the_run(walk):
     folder, *_ = walk
     git = json.loads(study(folder)["limited"].manifest.read_text())["git"]
     assert set(git) == {"commit", "difference", "difference_cut", "untracked"}

@@ -1,4 +1,4 @@
-"""The W&B sweep file spans the published grid, and its agents' command is one that we understand."""
+"""The W&B sweep file: its grid, and the command of its agents."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def _some_data(monkeypatch):
 
 
 def command(point):
-    """What `wandb agent` starts for one point, put together by its own functions."""
+    """Return the command that `wandb agent` starts for one point, built by its own functions."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args  # seconds to import
 
     filled = create_sweep_command_args({"args": {key: {"value": value} for key, value in point.items()}})
@@ -31,11 +31,11 @@ def command(point):
 
 def test_the_sweep_spans_the_grid_of_the_experiment():
     assert SWEEP["method"] == "grid"
-    values = {key: [str(value) for value in given["values"]] for key, given in SWEEP["parameters"].items()}
+    values = {key: [str(value) for value in axis["values"]] for key, axis in SWEEP["parameters"].items()}
     assert values == grid(EXPERIMENT)
 
 
-def test_an_agents_command_is_one_run_of_the_experiment():
+def test_an_agents_command_runs_one_point_of_the_experiment():
     expected = expected_runs(EXPERIMENT)
     keys = SWEEP["parameters"]
     points = [dict(zip(keys, point, strict=True)) for point in itertools.product(*(v["values"] for v in keys.values()))]

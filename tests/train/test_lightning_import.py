@@ -1,4 +1,4 @@
-"""The import of Lightning that hides packages: the private names that it replaces are there, and are put back."""
+"""The import of Lightning that hides packages: the private names that it replaces and restores."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def test_lightning_utilities_has_the_names_that_are_replaced():
     assert callable(imports.module_available.cache_clear)
 
 
-def test_lightning_is_imported_without_what_is_hidden_and_the_names_are_put_back():
+def test_lightning_is_imported_without_the_hidden_packages_and_the_names_are_restored():
     code = f"""
 import sys
 from lightning_utilities.core import imports

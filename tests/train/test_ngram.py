@@ -1,4 +1,4 @@
-"""N-gram models: against Kneser-Ney smoothing written out slowly, KenLM's own sums, and what stands in their way."""
+"""N-gram models against Kneser-Ney smoothing written out, KenLM's own sums, and the errors of lmplz."""
 
 import math
 import random
@@ -44,7 +44,7 @@ def sentences(count: int, seed: int) -> list[str]:
 
 @pytest.fixture
 def configured(tmp_path):
-    """The configuration of a run on a small text, with overrides; "zebra" and "gnu" are in no training sentence."""
+    """Return a function that configures a run on a small text; no training sentence has "zebra" or "gnu"."""
     lines = [text + ("\n" if n % 10 == 9 else "") for n, text in enumerate(sentences(600, 0))]
     (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
     folders = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs", f"corpus.path={tmp_path}/text.txt"]
@@ -58,7 +58,7 @@ def configured(tmp_path):
 
 
 def trained(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
-    """The run, its scorer, and the sample as lists of tokens, <unk> for what the tokenizer does not know."""
+    """Return the run, its scorer, and the sample as lists of tokens with <unk> for unknown words."""
     run = train_run(config)
     scorer = load_scorer(run)
     assert isinstance(scorer, NgramScorer)
@@ -73,24 +73,24 @@ def trained(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
 
 
 @pytest.mark.parametrize("order", [2, 3, 5])
-def test_equals_kneser_ney_written_out(configured, lmplz, order):
-    """Some words are unknown to the tokenizer, and one that it knows is in no sentence of the sample."""
+def test_log_probabilities_equal_kneser_ney_written_out(configured, lmplz, order):
+    """Some words are unknown to the tokenizer, and one known word is in no sentence of the sample."""
     few = ["sample.size=700", "tokenizer.vocab_size=12"]
     _, scorer, texts = trained(configured(f"model.order={order}", *few))
     reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
     assert "<unk>" in {word for text in texts for word in text}
     for sentence in ["the old cat sees a dog", "of zebra near near", "barks", *sentences(5, 9)]:
-        (found,) = scorer.score([sentence], policy())
+        (scored,) = scorer.score([sentence], policy())
         tokens = [scorer.tokenizer.token(index) for index in scorer.tokenizer.encode(sentence)]
-        assert found.logprobs == pytest.approx(reference.logprobs(tokens), abs=2e-5)
+        assert scored.logprobs == pytest.approx(reference.logprobs(tokens), abs=2e-5)
 
 
-def test_equals_kneser_ney_over_characters(configured, lmplz):
+def test_log_probabilities_over_characters_equal_kneser_ney(configured, lmplz):
     _, scorer, texts = trained(configured("tokenizer=char", "sample.size=300", "model.order=3"))
     reference = KneserNey(texts, 3, vocabulary=len(scorer.tokenizer))
-    (found,) = scorer.score(["a bad cat"], policy(score_eos=True))
-    assert found.logprobs == pytest.approx(reference.logprobs(list("a bad cat")), abs=2e-5)
-    assert found.spans.tolist() == [*([at, at + 1] for at in range(9)), [9, 9]]
+    (scored,) = scorer.score(["a bad cat"], policy(score_eos=True))
+    assert scored.logprobs == pytest.approx(reference.logprobs(list("a bad cat")), abs=2e-5)
+    assert scored.spans.tolist() == [*([at, at + 1] for at in range(9)), [9, 9]]
 
 
 @pytest.mark.parametrize(
@@ -101,44 +101,44 @@ def test_probabilities_of_a_vocabulary_sum_to_one(configured, lmplz, overrides):
     ngram = load_ngram(run)
     for history in ([], [2], [3, 2, 4], [UNK]):
         total = sum(math.exp(ngram.logprobs([*history, index])[-1]) for index in range(len(ngram.tokenizer)))
-        # Words that the sample lacks share evenly what smoothing leaves; where it lacks none, KenLM keeps a little.
+        # Words missing from the sample share the rest of the smoothing evenly; if none is, KenLM keeps a little.
         assert total == pytest.approx(1, abs=0.01 if overrides else 1e-5)
 
 
-def test_equals_full_scores_of_kenlm(configured, lmplz):
+def test_log_probabilities_equal_kenlms_full_scores(configured, lmplz):
     run, scorer, _ = trained(configured("tokenizer.vocab_size=9"))
-    told = kenlm.Model(str(run.ngrams))
-    asked = [*sentences(20, 5), "a zebra near the gnu"]
-    for sentence, found in zip(asked, scorer.score(asked, policy()), strict=True):
+    model = kenlm.Model(str(run.ngrams))
+    texts = [*sentences(20, 5), "a zebra near the gnu"]
+    for sentence, scored in zip(texts, scorer.score(texts, policy()), strict=True):
         words = [scorer.ngram.words[index] for index in scorer.tokenizer.encode(sentence)]
-        full = [log10 * math.log(10) for log10, _, _ in told.full_scores(" ".join(words))]
-        assert found.logprobs == pytest.approx(full, abs=1e-9)
+        full = [log10 * math.log(10) for log10, _, _ in model.full_scores(" ".join(words))]
+        assert scored.logprobs == pytest.approx(full, abs=1e-9)
     known = " ".join(word for word in WORDS if word in scorer.tokenizer.tokens)
     assert scorer.score([known], policy())[0].logprobs.sum() == pytest.approx(
-        told.score(known) * math.log(10), abs=1e-4
+        model.score(known) * math.log(10), abs=1e-4
     )
 
 
 @pytest.mark.parametrize("order", [2, 4])
-def test_next_words_are_kneser_ney_s_of_every_word(configured, lmplz, order):
-    """Rank and most probable words, from every word of the vocabulary put after the context (before the end)."""
+def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configured, lmplz, order):
+    """Ranks and most probable words come from scoring each word of the vocabulary after the context."""
     _, scorer, texts = trained(configured(f"model.order={order}", "sample.size=700"))
     reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
     contexts = ["the old cat", "a dog", "the small cat"] * 2
-    asked = [["sees", "zebra"], ["barks"], ["sees"]] * 2
-    found = scorer.next_words(contexts, asked, 3, policy())
-    for context, candidates, answer in zip(contexts, asked, found, strict=True):
+    candidate_lists = [["sees", "zebra"], ["barks"], ["sees"]] * 2
+    answers = scorer.next_words(contexts, candidate_lists, 3, policy())
+    for context, candidates, answer in zip(contexts, candidate_lists, answers, strict=True):
         known = {word: reference.logprobs([*context.split(), word])[-2] for word in WORDS}
         best = sorted(known, key=known.get, reverse=True)
         assert answer.logprobs[0] == pytest.approx(known[candidates[0]], abs=2e-5)
         assert answer.ranks[0] == best.index(candidates[0]) + 1
         assert answer.words == best[:3]
         assert answer.word_logprobs == pytest.approx([known[word] for word in best[:3]], abs=2e-5)
-    assert np.isnan(found[0].logprobs[1])  # <unk> is no word
-    assert found[0].ranks[1] == 0
+    assert np.isnan(answers[0].logprobs[1])  # <unk> is no word
+    assert answers[0].ranks[1] == 0
 
 
-def test_spans_unknown_words_and_the_end(configured, lmplz):
+def test_a_score_has_spans_unknown_words_and_the_end(configured, lmplz):
     _, scorer, _ = trained(configured())
     first, second, empty = scorer.score(["the zebra sleeps", "the gnu sleeps", ""], policy())
     assert first.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
@@ -150,25 +150,25 @@ def test_spans_unknown_words_and_the_end(configured, lmplz):
     assert none.spans.shape == (0, 2)
 
 
-def test_no_context_reaches_over_the_begin_symbol(configured, lmplz):
-    """KenLM, led through the context, the end of its last sentence and <s>, is where a sentence begins anyway."""
+def test_text_before_the_begin_symbol_does_not_change_scores(configured, lmplz):
+    """KenLM's state after the context, its end and <s> is that of the beginning of a sentence."""
     _, scorer, _ = trained(configured())
-    told = scorer.ngram.model
+    model = scorer.ngram.model
     begin, state, after = kenlm.State(), kenlm.State(), kenlm.State()
-    told.BeginSentenceWrite(begin)
-    told.BeginSentenceWrite(state)
+    model.BeginSentenceWrite(begin)
+    model.BeginSentenceWrite(state)
     for word in ("the", "old", "cat", "</s>", "<s>"):
-        told.BaseScore(state, word, after)
+        model.BaseScore(state, word, after)
         state, after = after, state
     assert state == begin
     plain, *others = (
-        scorer.score(["the cat sleeps"], asked)[0].logprobs
-        for asked in (policy(), policy(context="eos"), policy(context="text", context_text="the old cat"))
+        scorer.score(["the cat sleeps"], contexts)[0].logprobs
+        for contexts in (policy(), policy(context="eos"), policy(context="text", context_text="the old cat"))
     )
     assert all(np.array_equal(plain, other) for other in others)
 
 
-def test_the_run_folder_is_as_any_other(configured, lmplz):
+def test_the_run_folder_has_the_usual_files(configured, lmplz):
     config = configured("recipe.validation_words=200")
     run, scorer, _ = trained(config)
     manifest = run.read_manifest()
@@ -198,7 +198,7 @@ def test_the_run_folder_is_as_any_other(configured, lmplz):
     assert load_scorer(again).digest == scorer.digest
 
 
-def test_what_a_study_says_of_training_makes_no_other_run(configured):
+def test_keys_of_neural_training_do_not_change_the_run(configured):
     plain = run_id(configured())
     assert run_id(configured("recipe.budget.epochs=7", "recipe.batch=9", "recipe.lr=3")) == plain
     assert configured("recipe.budget.epochs=7").recipe.budget.epochs == 1
@@ -238,7 +238,7 @@ def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
     assert set(judged.runs.loc[judged.runs["model"] == "ngram", "sample_words"]) == {1000, 2000}
 
 
-def test_words_that_mean_something_else_to_kenlm_get_another_name(configured):
+def test_words_that_are_special_to_kenlm_are_renamed(configured):
     tokens = ["a", " ", "\u3000", "\xa0", "<s>", "</s>", "<unk>", "<UNK>", "\\unk", "\\61", "\t", "\\2-grams:", "é"]
     words = kenlm_words(ListTokenizer(configured("tokenizer=char").tokenizer, tokens))
     assert words[EOS] == "</s>"
@@ -248,10 +248,10 @@ def test_words_that_mean_something_else_to_kenlm_get_another_name(configured):
     assert not {"<s>", "<unk>", "<UNK>", "</s>"}.intersection(words[1:])
 
 
-# What stands in the way, one line each
+# Errors, one line each
 
 
-def test_without_lmplz_it_is_said_how_to_get_it(configured, tmp_path, monkeypatch):
+def test_without_lmplz_the_message_says_how_to_get_it(configured, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"neither on the PATH nor in .*nowhere; `python -m train.lmplz` builds it"):
@@ -275,7 +275,7 @@ THREW = "/x.cc:1 in void f() threw E because `n == 0'."
 
 
 @pytest.mark.parametrize(
-    ("said", "end", "told"),
+    ("output", "end", "message"),
     [
         (f"{THREW}\nNo  space left.\nTry more.", "exit 1", "No space left."),
         (THREW, "exit 1", "E because `n == 0'."),
@@ -284,19 +284,19 @@ THREW = "/x.cc:1 in void f() threw E because `n == 0'."
         ("", "exit 3", "exit code 3"),
     ],
 )
-def test_why_lmplz_failed_is_one_line(configured, tmp_path, said, end, told):
-    (tmp_path / "said").write_text(said)
-    path = program(tmp_path / "bin" / "lmplz", f"cat {tmp_path}/said >&2; {end}")
+def test_the_reason_of_a_failed_lmplz_is_a_message_of_one_line(configured, tmp_path, output, end, message):
+    (tmp_path / "output").write_text(output)
+    path = program(tmp_path / "bin" / "lmplz", f"cat {tmp_path}/output >&2; {end}")
     program(tmp_path / "bin" / "build_binary", "exit 0")
     config = configured(f"model.lmplz={path}")
     with pytest.raises(RunError) as raised:
         train_run(config)
-    assert str(raised.value) == f"lmplz failed: {told}"
-    assert RunFolder.of(config).read_manifest()["reason"] == f"RunError: lmplz failed: {told}"
+    assert str(raised.value) == f"lmplz failed: {message}"
+    assert RunFolder.of(config).read_manifest()["reason"] == f"RunError: lmplz failed: {message}"
     assert not list(RunFolder.of(config).path.glob("estimation*"))
 
 
-def test_what_the_real_lmplz_refuses(configured, lmplz):
+def test_a_refusal_of_the_real_lmplz_is_a_message_of_one_line(configured, lmplz):
     with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*discount[^\n]*$"):
         train_run(configured("sample.size=20", "model.discount_fallback=null"))
     with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*(memory|block)[^\n]*$"):
@@ -311,14 +311,14 @@ def test_pieces_have_no_open_vocabulary(configured, lmplz):
         train_run(configured("model.vocabulary=open", "tokenizer=unigram"))
 
 
-def test_an_order_that_the_module_cannot_read_is_told_before_estimation(configured, lmplz, tmp_path):
-    told = r"model\.order=7: the installed module kenlm was compiled for orders below 7; .*`MAX_ORDER=7 pip install"
-    with pytest.raises(ConfigError, match=told):
+def test_an_order_that_the_module_cannot_read_is_refused_before_estimation(configured, lmplz, tmp_path):
+    message = r"model\.order=7: the installed module kenlm was compiled for orders below 7; .*`MAX_ORDER=7 pip install"
+    with pytest.raises(ConfigError, match=message):
         train_run(configured("model.order=7", f"model.lmplz={program(tmp_path / 'lmplz', 'exit 1')}"))
     assert len(train_run(configured("model.order=6")).read_manifest()["ngrams"]) == 6
 
 
-def test_damage_is_one_line(configured, lmplz):
+def test_a_damaged_model_is_a_message_of_one_line(configured, lmplz):
     run = train_run(configured())
     whole = run.ngrams.read_bytes()
     run.ngrams.write_bytes(whole[:-1000])
@@ -348,17 +348,17 @@ def test_a_tokenizer_of_another_model_is_refused(configured, lmplz):
     assert isinstance(own, ListTokenizer)
     for tokens in ([*reversed(own.tokens[2:])], own.tokens[2:-1]):
         ListTokenizer(own.config, tokens).save(run.tokenizer)
-        told = f"{len(tokens) + 2} tokens, .* was trained with {len(own)}"
+        message = f"{len(tokens) + 2} tokens, .* was trained with {len(own)}"
         if len(tokens) + 2 == len(own):
-            told = rf"its vocabulary \(digest {tokenizer_digest(run.tokenizer)[:8]}\) is not the one"
-        with pytest.raises(RunError, match=told):
+            message = rf"its vocabulary \(digest {tokenizer_digest(run.tokenizer)[:8]}\) is not the one"
+        with pytest.raises(RunError, match=message):
             load_scorer(run)
 
 
 # The commands
 
 
-def test_building_lmplz_without_a_registry_is_one_line(tmp_path, monkeypatch, capsys):
+def test_building_lmplz_without_a_registry_is_a_message_of_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "kenlm")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
@@ -373,19 +373,19 @@ def test_building_lmplz_without_a_registry_is_one_line(tmp_path, monkeypatch, ca
     assert "there already" in capsys.readouterr().err
 
 
-def test_debian_gets_what_the_build_needs():
+def test_the_build_installs_its_debian_packages():
     listed = (ROOT / "Makefile").read_text().partition("DEBIAN :=")[2].partition("\n\n")[0].replace("\\\n", " ").split()
     assert set(train.lmplz.DEBIAN.split()) <= set(listed)
 
 
-def test_a_dry_run_tells_what_it_would_take(configured, capsys):
+def test_a_dry_run_estimates_time_and_memory(configured, capsys):
     config = configured("sample.size=1k", "model.lmplz_memory=512M")
-    found = estimate(config)
-    assert (found.words, found.words_seen, found.done) == (1000, 1000, False)
-    assert found.memory_bytes == 512 * 2**20 + PROCESS_BYTES
-    assert 0 < found.seconds < 60
+    resources = estimate(config)
+    assert (resources.words, resources.words_seen, resources.done) == (1000, 1000, False)
+    assert resources.memory_bytes == 512 * 2**20 + PROCESS_BYTES
+    assert 0 < resources.seconds < 60
     plan = Plan()
-    plan.add(Planned(config, found))
+    plan.add(Planned(config, resources))
     plan.show()
     assert "1,000 words counted in one pass" in capsys.readouterr().out
 
@@ -393,7 +393,7 @@ def test_a_dry_run_tells_what_it_would_take(configured, capsys):
 def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
     runs = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store"]
     wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus=toy", "corpus.words=3000", "sample.size=1k"]
-    told = run_command("train", *wrong, *runs)
-    assert told.returncode == 2
-    assert told.stderr.count("\n") == 1
-    assert told.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no such program")
+    process = run_command("train", *wrong, *runs)
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
+    assert process.stderr.startswith("pairscale train: model.lmplz=/no/lmplz: no such program")

@@ -1,4 +1,4 @@
-"""Learning rates against the formulas of the papers, computed by hand or by torch."""
+"""Learning rates against the formulas of the papers and torch's schedules."""
 
 import pytest
 import torch

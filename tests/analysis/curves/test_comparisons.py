@@ -22,6 +22,13 @@ from tests.support.judged_runs import judged_groups
 from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
+SIZES = np.repeat([1000, 2000, 4000], 2)
+RISING = (0.5 + 0.05 * np.log2(SIZES / 1000), SIZES)
+
+
+def overall_difference(judged):
+    """Return the comparison of the overall slopes of two groups."""
+    return compare_slopes(judged, CONFIG).query("level == 'overall'").iloc[0]
 
 
 def test_holm_equals_statsmodels_and_skips_missing_p_values():
@@ -54,12 +61,10 @@ def test_two_nested_sizes_give_welchs_test_of_the_seeds_differences():
 
 def test_two_lines_are_compared_with_robust_errors():
     """Two runs a size: HC3 variances (statsmodels) added, Bell and McCaffrey's degrees of freedom by Satterthwaite."""
-    sizes = np.repeat([1000, 2000, 4000], 2)
-    spread = np.tile([-0.06, 0.06], 3)
+    sizes, spread = SIZES, np.tile([-0.06, 0.06], 3)
     rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000) + spread, sizes), "b": (0.5 + spread[::-1] / 3, sizes)}
     judged = judged_groups(rising)
-    table = compare_slopes(judged, CONFIG)
-    row = table[table["level"] == "overall"].iloc[0]
+    row = overall_difference(judged)
     assert row["method"] == Interval.T_HC3
     x = sm.add_constant(np.log2(sizes))
     fits = [
@@ -85,8 +90,7 @@ def test_slopes_are_compared_over_the_sizes_that_both_groups_have():
     sizes = np.repeat([1000, 2000, 4000, 8000, 16000], 3)
     accuracies = np.repeat([0.5, 0.6, 0.7, 0.7, 0.7], 3)
     groups = {"long": (accuracies, sizes), "short": (accuracies[:9], sizes[:9])}
-    table = compare_slopes(judged_groups(groups, pairs=2000), CONFIG)
-    row = table[table["level"] == "overall"].iloc[0]
+    row = overall_difference(judged_groups(groups, pairs=2000))
     assert (row["sizes"], row["from_size"], row["to_size"], row["runs"]) == (3, "1000", "4000", 18)
     assert abs(row["difference"]) < 0.02
     assert row["p"] > 0.001
@@ -113,7 +117,7 @@ def test_runs_on_the_same_text_are_paired(runs):
     text = rng.normal(0, 0.1, len(sizes))
     groups = {name: (level + text + rng.normal(0, 0.02, len(text)), sizes) for name, level in (("a", 0.5), ("b", 0.6))}
     judged = with_samples(judged_groups(groups, pairs=4000), lambda group, size, seed: f"{size} {seed}")
-    row = compare_slopes(judged, CONFIG).query("level == 'overall'").iloc[0]
+    row = overall_difference(judged)
     assert (row["paired"], row["pairs"]) == (True, 2 * runs)
     y = judged.outcome.mean(axis=1, dtype=float)
     change = y[: 2 * runs] - y[2 * runs :]
@@ -122,7 +126,7 @@ def test_runs_on_the_same_text_are_paired(runs):
     if runs > 2:
         assert row["p"] == pytest.approx(expected.pvalue)
     apart = with_samples(judged, lambda group, size, seed: f"{group} {size} {seed}")
-    alone = compare_slopes(apart, CONFIG).query("level == 'overall'").iloc[0]
+    alone = overall_difference(apart)
     assert (alone["paired"], alone["pairs"]) == (False, 0)
     assert alone["high"] - alone["low"] > 2 * (row["high"] - row["low"])  # the texts' part is gone
 
@@ -131,11 +135,11 @@ def test_no_difference_needs_an_equivalence_test():
     sizes = np.repeat([1000, 2000, 4000, 8000], 3)
     accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
     alike = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=20_000)
-    row = compare_slopes(alike, CONFIG).query("level == 'overall'").iloc[0]
+    row = overall_difference(alike)
     assert row["margin"] == CONFIG.equivalence_margin == 0.005
     assert row["p_equivalent"] < 0.05 < row["p_holm"]
     few = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes)}, pairs=50)
-    row = compare_slopes(few, CONFIG).query("level == 'overall'").iloc[0]
+    row = overall_difference(few)
     assert min(row["p_equivalent"], row["p_holm"]) > 0.05  # neither: these runs cannot tell
     assert row["p_new_pairs_holm"] >= row["p_new_pairs"]
 
@@ -162,8 +166,7 @@ def test_pairs_are_shared_as_in_a_crossed_bootstrap():
 
 
 def test_holm_corrects_within_a_level_of_comparisons():
-    sizes = np.repeat([1000, 2000, 4000], 2)
-    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    accuracies, sizes = RISING
     judged = judged_groups({"a": (accuracies, sizes), "b": (accuracies, sizes), "c": (accuracies, sizes)})
     table = compare_slopes(judged, CONFIG)
     assert len(table) == 3 * 5
@@ -178,8 +181,7 @@ def test_holm_corrects_within_a_level_of_comparisons():
 
 
 def test_a_comparison_without_a_slope_names_the_group():
-    sizes = np.repeat([1000, 2000, 4000], 2)
-    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    accuracies, sizes = RISING
     table = compare_slopes(judged_groups({"a": (accuracies, sizes), "b": (accuracies[:2], sizes[:2])}), CONFIG)
     assert table["p"].isna().all()
     assert table["p_holm"].isna().all()
@@ -188,8 +190,7 @@ def test_a_comparison_without_a_slope_names_the_group():
 
 
 def test_two_policies_are_compared_by_a_paired_test_over_runs():
-    sizes = np.repeat([1000, 2000, 4000], 2)
-    accuracies = 0.5 + 0.05 * np.log2(sizes / 1000)
+    accuracies, sizes = RISING
     first = judged_groups({"a": (accuracies, sizes)})
     second = judged_groups({"a": (accuracies + 0.05, sizes)}, rng=np.random.default_rng(1), label="b+context-eos-32")
     before, after = (judged.outcome.mean(axis=1, dtype=np.float64) for judged in (first, second))

@@ -172,7 +172,13 @@ def test_mean_and_slope_vary_as_runs_within_sizes_do():
     assert true[0, 1] < 0
 
 
-WORDS = (125_000 * 2.0 ** np.repeat(np.arange(4), 2)).astype(int)
+def doubled_words(sizes):
+    """Return the words of two runs at each of `sizes` sizes from 125k words, and their doublings."""
+    doublings = np.repeat(np.arange(sizes), 2)
+    return 125_000 * 2**doublings, doublings
+
+
+WORDS, _ = doubled_words(4)
 RISING = 0.5 + 0.05 * np.repeat(np.arange(4), 2) + np.tile([0.01, -0.01], 4)
 
 
@@ -221,8 +227,7 @@ def test_one_size_gives_no_estimate_and_two_runs_no_interval():
 
 
 def test_a_shape_with_a_ceiling_below_people_gives_never():
-    words = (125_000 * 2.0 ** np.repeat(np.arange(9), 2)).astype(int)
-    doublings = np.log2(words / 125_000)
+    words, doublings = doubled_words(9)
     accuracies = 0.5 + 0.3 * expit(1.6 * (doublings - 3.5)) + np.tile([0.003, -0.003], 9)
     table = words_to_people(judged_once(accuracies, words), CONFIG, people_at(0.9, 0.01)).set_index("fit")
     assert list(table.index) == ["line", "sigmoid"]
@@ -233,8 +238,7 @@ def test_a_shape_with_a_ceiling_below_people_gives_never():
 
 def test_a_shape_that_cannot_reach_people_gives_no_row():
     """A sigmoid from .5 to people's accuracy fits best here, and reaches it never, whatever its midpoint."""
-    words = (125_000 * 2.0 ** np.repeat(np.arange(9), 2)).astype(int)
-    doublings = np.log2(words / 125_000)
+    words, doublings = doubled_words(9)
     accuracies = 0.5 + 0.4 * expit(0.9 * (doublings - 3.5)) + np.tile([0.003, -0.003], 9)
     judged, people = judged_once(accuracies, words), people_at(0.9, 0.01)
     shapes = fit_shapes(judged, people, ["overall"]).set_index("shape")
@@ -247,8 +251,7 @@ def test_a_shape_that_cannot_reach_people_gives_no_row():
 @pytest.mark.parametrize("kind", ["sigmoid", "power law"])
 def test_never_is_seldom_given_to_curves_that_reach_people(kind):
     """Simulated studies whose true curves reach people, with ceilings just above their accuracy."""
-    words = (125_000 * 2.0 ** np.repeat(np.arange(8), 2)).astype(int)
-    doublings, rng = np.log2(words / 125_000), np.random.default_rng(0)
+    (words, doublings), rng = doubled_words(8), np.random.default_rng(0)
     rise = expit(0.8 * (doublings - 3)) if kind == "sigmoid" else 1 - np.exp2(-0.5 * doublings)
     statuses = []
     for _ in range(20):

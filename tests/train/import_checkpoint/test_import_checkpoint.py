@@ -1,4 +1,4 @@
-"""Published checkpoints become runs that give the same probabilities as plain loops over the published weights."""
+"""Imported checkpoints: runs with the probabilities of plain loops over the published weights."""
 
 import dataclasses
 import json
@@ -34,13 +34,13 @@ WORDS = ["The", "cat", "<unk>", "cats", "<eos>", "sleep", "sleeps", ".", "does",
 
 @pytest.fixture(scope="module")
 def composed():
-    """The command's own configuration, of no file yet."""
+    """Return the command's configuration, before a file is named."""
     return compose("import_checkpoint", ["model.checkpoint=none", "study=s"])
 
 
 @pytest.fixture
 def imported(tmp_path, composed):
-    """Imports tmp_path/model.pt under values of model: the run folder."""
+    """Return a function that imports tmp_path/model.pt with values of `model` and returns the run folder."""
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
 
     def run(**values):
@@ -51,8 +51,8 @@ def imported(tmp_path, composed):
     return run
 
 
-def assert_says(folder, expected, segments):
-    """The run's model gives (T, V) `expected`, whose columns are WORDS, after the tokens of `segments`."""
+def assert_logprobs(folder, expected, segments):
+    """Assert that the run's model gives (T, V) `expected`, with columns WORDS, for the tokens of `segments`."""
     loaded = load_model(folder)
     known = {loaded.tokenizer.token(index): index for index in range(len(loaded.tokenizer))}
     assert (known["<eos>"], known["<unk>"]) == (EOS, UNK)
@@ -72,11 +72,11 @@ SEGMENTS = [[4, 0, 1, 6], [7, 4, 10, 2], [13, 5, 12]]
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
-def test_an_lstm_is_the_same(tmp_path, imported, old, bare, tied):
+def test_an_imported_lstm_gives_the_same_probabilities(tmp_path, imported, old, bare, tied):
     model = randomised(RNNModel(len(WORDS), 5, 5 if tied else 6, 2, tied))
     save(model.state_dict() if bare else model, tmp_path / "model.pt", old)
     run = imported()
-    assert_says(run, lstm_logprobs(model, list(chain(*SEGMENTS))), SEGMENTS)
+    assert_logprobs(run, lstm_logprobs(model, list(chain(*SEGMENTS))), SEGMENTS)
     loaded = load_model(run)
     assert (loaded.config.tied, loaded.config.dropout) == (tied, 0.0 if bare else 0.3)
 
@@ -97,7 +97,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_transformer_xl_is_the_same(tmp_path, imported, variant):
+def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, imported, variant):
     values = VARIANTS[variant]
     model = randomised(MemTransformerLM(len(WORDS), **values))
     if variant == "one cluster, divided":  # a square projection, which only div_val above 1 makes
@@ -106,39 +106,39 @@ def test_a_transformer_xl_is_the_same(tmp_path, imported, variant):
     expected = txl_logprobs(model, SEGMENTS)
     save(model, tmp_path / "model.pt", old=len(variant) % 2 == 0)
     run = imported()
-    assert_says(run, expected, SEGMENTS)
+    assert_logprobs(run, expected, SEGMENTS)
     config = load_model(run).config
     assert config.memory == values.get("memory", 5)
     assert config.tied == values.get("tied", True)
     assert config.tied_projections == (variant in ("adaptive, projected", "adaptive, divided"))
-    # What a state_dict does not say has to be given; then it is the same model.
+    # Values that a state_dict does not hold must be set; then it is the same model.
     save(model.state_dict(), tmp_path / "model.pt")
-    given = {"memory": model.mem_len, "pre_norm": values.get("pre_norm", False), "name": "bare"}
+    settings = {"memory": model.mem_len, "pre_norm": values.get("pre_norm", False), "name": "bare"}
     with pytest.raises(ConfigError, match=r"give model\.same_length=, model\.clamp_len="):
-        imported(**given)
-    given |= {"same_length": model.same_length, "clamp_len": model.clamp_len}
+        imported(**settings)
+    settings |= {"same_length": model.same_length, "clamp_len": model.clamp_len}
     if "cutoffs" in values and "div" not in values:
         with pytest.raises(ConfigError, match=r"give model\.cutoffs="):
-            imported(**given)
-        given["cutoffs"] = values["cutoffs"]
-    assert_says(imported(**given), expected, SEGMENTS)
+            imported(**settings)
+        settings["cutoffs"] = values["cutoffs"]
+    assert_logprobs(imported(**settings), expected, SEGMENTS)
 
 
-def test_a_transformer_xl_may_be_run_with_another_memory(tmp_path, imported):
+def test_an_imported_transformer_xl_may_have_another_memory(tmp_path, imported):
     model = randomised(MemTransformerLM(len(WORDS)))
     save(model, tmp_path / "model.pt")
     model.mem_len, model.same_length, model.clamp_len = 7, True, 4
     expected = txl_logprobs(model, SEGMENTS)
-    assert_says(imported(memory=7, same_length=True, clamp_len=4), expected, SEGMENTS)
+    assert_logprobs(imported(memory=7, same_length=True, clamp_len=4), expected, SEGMENTS)
 
 
-def test_a_model_in_a_wrapper_and_in_half_precision(tmp_path, imported):
+def test_a_wrapped_model_in_half_precision_is_imported(tmp_path, imported):
     model = randomised(RNNModel(len(WORDS), 5, 6, 1)).half()
     expected = lstm_logprobs(model, SEGMENTS[0])
     save(torch.nn.DataParallel(model), tmp_path / "model.pt")
-    assert_says(imported(), expected, SEGMENTS[:1])
+    assert_logprobs(imported(), expected, SEGMENTS[:1])
     save(torch.nn.DataParallel(model).state_dict(), tmp_path / "model.pt")
-    assert_says(imported(name="bare"), expected, SEGMENTS[:1])
+    assert_logprobs(imported(name="bare"), expected, SEGMENTS[:1])
 
 
 def changed(**attributes):
@@ -173,16 +173,16 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_what_does_not_fit_is_one_line(tmp_path, imported, name):
+def test_a_model_that_does_not_fit_is_a_message_of_one_line(tmp_path, imported, name):
     model, message = MISFITS[name]
     save(model, tmp_path / "model.pt")
-    with pytest.raises(InputError, match=message) as told:
+    with pytest.raises(InputError, match=message) as raised:
         imported()
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
     assert not (tmp_path / "runs").exists(), "nothing is left behind"
 
 
-def test_values_and_vocabularies_that_do_not_fit_are_one_line(tmp_path, imported):
+def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_path, imported):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     for values, message in (
         ({"memory": 3}, "model.memory: .* is an LSTM"),
@@ -206,11 +206,11 @@ def test_values_and_vocabularies_that_do_not_fit_are_one_line(tmp_path, imported
 
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
-def test_the_vocabulary_of_the_transformer_xl_code(tmp_path, imported, old, whole):
+def test_the_vocabulary_of_the_transformer_xl_code_is_read(tmp_path, imported, old, whole):
     model = randomised(MemTransformerLM(len(WORDS)))
     save(model, tmp_path / "model.pt")
     save(Corpus(Vocab(WORDS)) if whole else Vocab(WORDS), tmp_path / "cache.pt", old)
-    assert_says(imported(vocabulary=f"{tmp_path}/cache.pt"), txl_logprobs(model, SEGMENTS), SEGMENTS)
+    assert_logprobs(imported(vocabulary=f"{tmp_path}/cache.pt"), txl_logprobs(model, SEGMENTS), SEGMENTS)
     save(Corpus(Vocab(WORDS, lower_case=True)), tmp_path / "lower.pt", old)
     with pytest.raises(InputError, match="of text in lower case"):
         imported(vocabulary=f"{tmp_path}/lower.pt")
@@ -218,7 +218,7 @@ def test_the_vocabulary_of_the_transformer_xl_code(tmp_path, imported, old, whol
         imported(vocabulary=f"{tmp_path}/model.pt")
 
 
-def test_vocabularies_as_text_are_read_as_their_authors_do(tmp_path, imported):
+def test_text_vocabularies_are_read_as_by_their_authors(tmp_path, imported):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     words = ["The", "cat", "cats", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
     (tmp_path / "vocab.txt").write_text(" ".join([*words[:5], "<UNK>", *words[5:]]) + "\t<S>\n\n")
@@ -232,7 +232,7 @@ def test_vocabularies_as_text_are_read_as_their_authors_do(tmp_path, imported):
     ]
 
 
-def test_sentences_are_cut_by_treebank_rules(tmp_path, imported):
+def test_sentences_are_split_into_words_by_treebank_rules(tmp_path, imported):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     tokenizer = load_model(imported()).tokenizer
     ids, spans = tokenizer.encode_raw("The cat doesn't sleep.")
@@ -241,7 +241,7 @@ def test_sentences_are_cut_by_treebank_rules(tmp_path, imported):
     assert tokenizer.word_level
 
 
-def test_a_run_is_written_once_and_says_where_it_came_from(tmp_path, imported, capsys):
+def test_a_run_is_imported_once_and_records_its_source(tmp_path, imported, capsys):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     run = imported()
     manifest = run.read_manifest()
@@ -264,7 +264,7 @@ def test_a_run_is_written_once_and_says_where_it_came_from(tmp_path, imported, c
         imported()
 
 
-def test_scoring_and_the_analysis_take_it_as_a_run(tmp_path, imported):
+def test_an_imported_run_is_scored_and_listed_by_the_analysis(tmp_path, imported):
     save(randomised(MemTransformerLM(14, cutoffs=[6, 9])), tmp_path / "model.pt")
     run = imported()
     (tmp_path / "blimp").mkdir()
@@ -288,6 +288,6 @@ def test_scoring_and_the_analysis_take_it_as_a_run(tmp_path, imported):
     ours = next(folder for folder in (tmp_path / "runs/s").iterdir() if folder != run.path)
     manifest = {"sample_words": 1000, "corpus": {"sample": {"overlap": 0}, "text": "t", "tokenizer": "t"}}
     type(run)(ours).update_manifest(**manifest)
-    found = collect(tmp_path / "runs", "s")
-    assert found.runs.index.tolist() == [ours.name]
-    assert found.problems[["run", "status"]].to_numpy().tolist() == [[run.path.name, PRETRAINED]]
+    study = collect(tmp_path / "runs", "s")
+    assert study.runs.index.tolist() == [ours.name]
+    assert study.problems[["run", "status"]].to_numpy().tolist() == [[run.path.name, PRETRAINED]]

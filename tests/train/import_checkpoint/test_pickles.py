@@ -1,4 +1,4 @@
-"""Files of torch.save are read as data: nothing that a pickle asks for is run, and every damage is one line."""
+"""Files of torch.save: read as data without executing code, damage reported in one line."""
 
 import io
 import os
@@ -21,21 +21,21 @@ from train.import_checkpoint.pickles import Record, TorchFile
 
 
 class Part:
-    """A part of the one array of a file, as a persistent reference."""
+    """A part of a file's only array, as a persistent reference."""
 
     def __init__(self, start, count, total):
         self.pid = ("storage", torch.cuda.FloatStorage, "0", "cuda:0", total, (f"view{start}", start, count))
 
 
 class Backend:
-    """What every module of torch 0.3 had as `_backend`."""
+    """The `_backend` of every module of torch 0.3."""
 
     def __reduce__(self):
         return _get_thnn_function_backend, ()
 
 
 class OldPickler(pickle.Pickler):
-    """Writes tensors and parameters as torch 0.2 and 0.3 did, from a GPU, arrays as parts of a larger one."""
+    """Pickles tensors and parameters as torch 0.2 and 0.3 did from a GPU, with arrays as parts of a larger one."""
 
     def __init__(self, file, model):
         super().__init__(file, protocol=2)
@@ -62,18 +62,18 @@ class OldPickler(pickle.Pickler):
 
 
 def sequence(*payloads, magic=0x1950A86A20F9469CFC6C):
-    """A file of the older format up to its arrays."""
+    """Return a file of the older format up to its arrays."""
     head = [magic, 1001, {"protocol_version": 1001, "little_endian": True}]
     return b"".join([*(pickle.dumps(value, 2) for value in head), *payloads])
 
 
 def archive(path, payload, name="data.pkl", compression=zipfile.ZIP_STORED):
-    """A file of the newer format with one member."""
+    """Write a file of the newer format with one member."""
     with zipfile.ZipFile(path, "w", compression) as file:
         file.writestr(f"archive/{name}", payload)
 
 
-def test_a_checkpoint_of_torch_0_3(tmp_path):
+def test_a_checkpoint_of_torch_0_3_is_read(tmp_path):
     model = randomised(RNNModel(14, 5, 6, 2))
     model.__dict__["_backend"] = Backend()
     buffer = io.BytesIO()
@@ -102,7 +102,7 @@ class Evil:
 
 
 def payloads(touched):
-    """Objects, and pickles by hand, that would make a file if anything of them were run."""
+    """Return pickles that would create a file if any of their code were executed."""
     command = f"touch {touched}"
     code = f"open({str(touched)!r}, 'w')"
     objects = [
@@ -128,7 +128,7 @@ def payloads(touched):
 
 @pytest.mark.parametrize("number", range(14))
 @pytest.mark.parametrize("form", ["sequence", "archive", "bare", "magic"])
-def test_nothing_of_a_pickle_is_run(tmp_path, number, form):
+def test_no_code_of_a_pickle_is_executed(tmp_path, number, form):
     payload = payloads(tmp_path / "touched")[number]
     path = tmp_path / "model.pt"
     match form:
@@ -142,14 +142,14 @@ def test_nothing_of_a_pickle_is_run(tmp_path, number, form):
             path.write_bytes(payload + sequence(pickle.dumps({}, 2)))
     with pytest.raises(
         InputError, match=r"model\.pt: refused, as its pickle names [\w.]+, .*; nothing of it was executed"
-    ) as told:
+    ) as raised:
         TorchFile(path)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
     assert not (tmp_path / "touched").exists()
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_a_pickle_in_a_good_model_or_vocabulary_is_not_run(tmp_path, old):
+def test_a_pickle_within_a_valid_model_or_vocabulary_is_not_executed(tmp_path, old):
     evil = Evil(os.system, f"touch {tmp_path}/touched")
     model = RNNModel(14, 5, 6, 1)
     model.drop.extra = evil
@@ -160,7 +160,7 @@ def test_a_pickle_in_a_good_model_or_vocabulary_is_not_run(tmp_path, old):
     assert not (tmp_path / "touched").exists()
 
 
-def test_the_command_refuses_in_one_line(tmp_path):
+def test_the_command_refuses_a_pickle_in_one_line(tmp_path):
     save({"w": Evil(os.system, f"touch {tmp_path}/touched")}, tmp_path / "model.pt")
     overrides = [f"model.checkpoint={tmp_path}/model.pt", f"paths.runs={tmp_path}/runs"]
     done = run_command("train.import_checkpoint", *overrides)
@@ -172,7 +172,7 @@ def test_the_command_refuses_in_one_line(tmp_path):
 
 @pytest.mark.parametrize("name", ["collections Counter", "collections OrderedDict", "model RNNModel", "builtins set"])
 def test_a_pickle_cannot_change_a_class(tmp_path, name):
-    """BUILD may set attributes of classes: none of ours or of Python's takes one, a copy made for the file may."""
+    """BUILD may set attributes of classes, but only of the copies made for the file."""
     payload = b"c" + name.replace(" ", "\n").encode() + b"\n(N}S'left_behind'\nNstb."
     archive(tmp_path / "model.pt", payload)
     if name == "collections Counter":
@@ -196,23 +196,23 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_pickle_that_would_not_end_is_one_line(tmp_path, name):
+def test_an_endless_pickle_is_a_message_of_one_line(tmp_path, name):
     path = tmp_path / "model.pt"
     path.write_bytes(sequence(BOMBS[name], pickle.dumps([], 2)))
-    with pytest.raises(PairscaleError, match=r"model\.pt: .*(cut short|must hold a model)") as told:
+    with pytest.raises(PairscaleError, match=r"model\.pt: .*(cut short|must hold a model)") as raised:
         read_contents(path)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_a_file_that_is_cut_or_changed_is_one_line(tmp_path, old):
+def test_a_truncated_or_changed_file_is_a_message_of_one_line(tmp_path, old):
     save(randomised(RNNModel(14, 5, 6, 1)), tmp_path / "model.pt", old)
     whole = (tmp_path / "model.pt").read_bytes()
     for share in range(0, 10, 2):
         (tmp_path / "model.pt").write_bytes(whole[: len(whole) * share // 10])
-        with pytest.raises(InputError, match=r"model\.pt: ") as told:
+        with pytest.raises(InputError, match=r"model\.pt: ") as raised:
             read_contents(tmp_path / "model.pt")
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(raised.value)
     generator = random.Random(1)
     refused = 0
     for _ in range(60):
@@ -267,7 +267,7 @@ def test_a_tensor_stays_within_its_array(tmp_path, tensor, good):
         read_contents(tmp_path / "model.pt")
 
 
-def test_other_archives_are_one_line(tmp_path):
+def test_other_archives_are_refused_in_one_line(tmp_path):
     path = tmp_path / "model.pt"
     good = pickle.dumps({}, 2)
     archive(path, b"x" * 9, name="other.txt")

@@ -1,4 +1,4 @@
-"""Batches: every token once an epoch, exact positions, and Lightning going on from one."""
+"""Batches: every token once an epoch, exact positions, and resuming from one with Lightning."""
 
 import logging
 
@@ -46,7 +46,7 @@ def test_an_epoch_predicts_every_token_from_the_one_before_it(count, batch, bptt
     assert steps[0].inputs.dtype == torch.int64
 
 
-def test_epochs_repeat_the_order_from_a_new_state():
+def test_every_epoch_has_the_same_order_and_a_new_state():
     batches = Batches(stream(50), 10, recipe(epochs=2))
     steps = list(batches)
     half = len(steps) // 2
@@ -57,7 +57,7 @@ def test_epochs_repeat_the_order_from_a_new_state():
 
 
 @pytest.mark.parametrize("at", range(11))
-def test_a_saved_position_goes_on_at_the_next_batch(at):
+def test_a_saved_position_resumes_at_the_next_batch(at):
     whole = [step.targets.tolist() for step in Batches(stream(50), 10, recipe(epochs=2))]
     stopped = Batches(stream(50), 10, recipe(epochs=2))
     iterator = iter(stopped)
@@ -98,7 +98,7 @@ def test_values_out_of_range(values, message):
 
 
 class Recorder(L.LightningModule):
-    """Notes what it is trained on, and saves a checkpoint after each of the `saves` steps."""
+    """Records its batches and saves a checkpoint after each of the `saves` steps."""
 
     def __init__(self, saves=(), folder=None):
         super().__init__()
@@ -118,7 +118,7 @@ class Recorder(L.LightningModule):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
-def test_lightning_goes_on_exactly_where_a_checkpoint_was_saved(tmp_path):
+def test_lightning_resumes_exactly_where_a_checkpoint_was_saved(tmp_path):
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
     def fit(module, **values):

@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged, old or foreign; runs that move, that meet, that diverge."""
+"""Checkpoints that are damaged, old or foreign; runs that are moved, run twice at once, or diverge."""
 
 import re
 import shutil
@@ -20,16 +20,16 @@ from train.runs.folder import RunFolder
 
 
 class Stopped(Exception):
-    """What ends a run in the middle, as a signal would."""
+    """Raised to stop a run in the middle, as a signal would."""
 
 
 def configuration(*more):
-    """A run of 75 steps and 12 checkpoints, in relative folders."""
+    """Return the configuration of a run of 75 steps and 12 checkpoints, in relative folders."""
     return compose("eval", [*SMALL, "sample.size=4k", *LSTM, "benchmark=toy", *more])
 
 
 def stop_at(step: int) -> RunFolder:
-    """Train until a step; return the run that is left behind."""
+    """Train until a step and return the unfinished run."""
     step_end = LanguageModelling.on_train_batch_end
 
     def end(self, *arguments):
@@ -47,7 +47,7 @@ def stop_at(step: int) -> RunFolder:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Two folders with the same store: in one the run is done, in the other it was stopped at step 60."""
+    """Return two folders with the same store: one with the finished run, one with the run stopped at step 60."""
     done, stopped = (tmp_path_factory.mktemp("checkpoints") / name for name in ("done", "stopped"))
     done.mkdir()
     with pytest.MonkeyPatch.context() as patched:
@@ -62,7 +62,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture
 def configured(folders, tmp_path, monkeypatch):
-    """Configurations of the run, in a folder of its own where the corpus is prepared."""
+    """Return the function `configuration`, in this test's own folder with a prepared corpus."""
     shutil.copytree(folders[0] / "store", tmp_path / "store")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
@@ -78,7 +78,7 @@ def stopped(configured, folders, tmp_path):
 
 @pytest.fixture(scope="module")
 def undisturbed(folders):
-    """The contents of the run where nothing stops it."""
+    """Return the contents of the run that was not stopped."""
     return contents(folders[0] / RunFolder.of(configuration()).path)
 
 
@@ -87,14 +87,15 @@ def cut(path: Path) -> None:
 
 
 def flip(path: Path) -> None:
-    """One bit of a weight: torch reads it without a word."""
+    """Flip one bit of a weight, which torch does not notice."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     torch.load(path, weights_only=True)
 
 
-def told(capsys) -> str:
+def printed(capsys) -> str:
+    """Return the standard error as one line."""
     return " ".join(capsys.readouterr().err.split())
 
 
@@ -110,7 +111,7 @@ def test_two_checkpoints_are_kept_and_name_their_digest(stopped):
 
 @pytest.mark.parametrize("damage", [cut, flip])
 @pytest.mark.parametrize("both", [False, True])
-def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(
+def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
     stopped, configured, undisturbed, capsys, damage, both
 ):
     newest, older = stopped.checkpoints
@@ -118,7 +119,7 @@ def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(
     if both:
         damage(older)
     train_run(configured())
-    said = told(capsys)
+    said = printed(capsys)
     assert said.count("damaged checkpoint") == 1
     assert newest.name in said
     if both:
@@ -142,20 +143,20 @@ def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped, configured):
 
 
 @pytest.mark.parametrize("readable", [True, False])
-def test_the_checkpoint_of_the_first_version(stopped, configured, undisturbed, capsys, readable):
-    """It has no digest: it is used unless torch cannot read it."""
+def test_a_checkpoint_of_the_first_version_is_used_if_readable(stopped, configured, undisturbed, capsys, readable):
+    """It has no digest, so only torch can tell whether it is damaged."""
     newest, older = stopped.checkpoints
     older.unlink()
     newest.rename(stopped.checkpoint_folder / "last.ckpt")
     if not readable:
         (stopped.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
     train_run(configured())
-    assert ("resuming" in told(capsys)) == readable
+    assert ("resuming" in printed(capsys)) == readable
     assert stopped.read_manifest().get("damaged_checkpoints", []) == [] or not readable
     assert difference(undisturbed, contents(stopped.path)) is None
 
 
-def test_a_whole_checkpoint_of_other_code_is_not_thrown_away(stopped, configured):
+def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped, configured):
     state = torch.load(stopped.checkpoints[0], weights_only=True)
     del state["run"]
     torch.save(state, "other")
@@ -168,39 +169,39 @@ def test_a_whole_checkpoint_of_other_code_is_not_thrown_away(stopped, configured
 
 
 @pytest.mark.parametrize("again", ["study=t", "paths.runs=elsewhere/runs"])
-def test_a_run_that_is_moved_resumes_and_scores(stopped, configured, undisturbed, again):
+def test_a_moved_run_can_be_resumed_and_scored(stopped, configured, undisturbed, again):
     config = configured(again, "benchmark.per_paradigm=2")
     moved = RunFolder.of(config)
     moved.path.parent.mkdir(parents=True)
     stopped.path.rename(moved.path)
     train_run(config)
-    changed = {"config.yaml"}  # it says where the run is
-    found = contents(moved.path)
-    assert difference({**undisturbed, **{name: found[name] for name in changed}}, found) is None
+    files = contents(moved.path)
+    # config.yaml names the folder of the run.
+    assert difference({**undisturbed, "config.yaml": files["config.yaml"]}, files) is None
     back = moved.path.rename(Path(moved.path.name))
     score_run(RunFolder(back), config)
     assert list(back.glob("scores/*/lp.parquet"))
 
 
-def test_the_end_of_a_run_that_was_killed_after_it_is_tidied(stopped, configured, undisturbed):
-    kept = {path.name: path.read_bytes() for path in stopped.checkpoints}
+def test_checkpoints_left_by_a_kill_at_the_end_of_a_run_are_removed(stopped, configured, undisturbed):
+    checkpoints = {path.name: path.read_bytes() for path in stopped.checkpoints}
     train_run(configured())
     stopped.checkpoint_folder.mkdir()
-    for name, data in kept.items():
+    for name, data in checkpoints.items():
         (stopped.checkpoint_folder / name).write_bytes(data)
     (stopped.path / ".metrics.csv.4711.tmp").touch()
     train_run(configured())
     assert difference(undisturbed, contents(stopped.path)) is None
 
 
-def test_two_processes_do_not_score_one_run(configured):
+def test_a_run_in_use_is_not_scored(configured):
     config = configured("benchmark.per_paradigm=2")
     run = train_run(config)
     with run.locked(), pytest.raises(RunError, match="another process is at work on this run"):
         score_run(run, config)
 
 
-def test_a_file_system_without_locks_is_told(configured, monkeypatch):
+def test_a_file_system_without_locks_is_an_error(configured, monkeypatch):
     def flock(*_):
         raise OSError(95, "Operation not supported")
 
@@ -211,7 +212,7 @@ def test_a_file_system_without_locks_is_told(configured, monkeypatch):
 
 @pytest.mark.parametrize("what", ["loss", "gradient", "weight"])
 def test_a_run_that_diverges_fails_at_its_step(configured, monkeypatch, what, capsys):
-    """At step 40: within an interval of checkpoints, and no validation is near."""
+    """Step 40 is between two checkpoints and far from a validation."""
     step_start, clip = LanguageModelling.on_train_batch_start, torch.nn.utils.clip_grad_norm_
 
     def start(self, *arguments):
@@ -250,7 +251,7 @@ def test_a_run_that_diverges_fails_at_its_step(configured, monkeypatch, what, ca
         steps.append([path.name for path in run.checkpoints])
     assert len(steps[0]) == 2
     assert steps[0] == steps[1]
-    assert f"resuming {run.path.name}" in told(capsys)
+    assert f"resuming {run.path.name}" in printed(capsys)
 
 
 def _noting(running, on_train_start):
@@ -264,8 +265,8 @@ def _noting(running, on_train_start):
 @pytest.mark.parametrize(
     "name", ["manifest.json", "config.yaml", "metrics.csv", ".ckpt", "model.safetensors", "model.json", "vocab.txt"]
 )
-def test_a_full_disk_at_any_file_of_a_run(configured, undisturbed, monkeypatch, name):
-    """The disk says so when a file is forced to it, at the second file of that name where there are several."""
+def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(configured, undisturbed, monkeypatch, name):
+    """The error comes with the sync of the file of that name, with that of the second checkpoint."""
     seen = set()
 
     def full(path):

@@ -1,4 +1,4 @@
-"""Which device, products of how many bits, a GPU's memory; threads and memory that is kept, in a process of its own."""
+"""Devices, precision of products, threads, available cores and memory, and a full GPU."""
 
 import os
 import subprocess
@@ -37,31 +37,31 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
-given_back = sum(faults() for _ in range(4))
+default = sum(faults() for _ in range(4))
 set_up_cpu(SimpleNamespace(threads=1))
-for _ in range(16):  # until the memory is in one piece: each array is asked for with some bytes more, to be aligned
+for _ in range(16):  # until the freed memory is in one piece (an array is requested with some bytes more, to align it)
     faults()
-print(torch.get_num_threads(), given_back, sum(faults() for _ in range(4)))
+print(torch.get_num_threads(), default, sum(faults() for _ in range(4)))
 """
 
 
-def test_freed_memory_is_kept():
-    """An array of 256 MB has 65,536 pages (fewer where the system takes large ones): few are asked for again."""
+def test_freed_memory_is_reused():
+    """An array of 256 MB has 65,536 pages (fewer where the system uses large ones), few of which fault again."""
     done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, cwd=ROOT)
-    threads, given_back, kept = map(int, done.stdout.split())
+    threads, default, reused = map(int, done.stdout.split())
     assert threads == 1
-    assert kept < given_back / 2
+    assert reused < default / 2
 
 
 def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
-    """What a model of so many parameters computes in, on a machine of 8 cores of which so many are idle."""
+    """Return the threads of a model with so many parameters on a machine with `idle` of its cores idle."""
     monkeypatch.setattr(train.loop.device, "idle_cores", lambda: idle)
     monkeypatch.setattr(train.loop.device, "available_cores", lambda: cores)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
-    given = more.pop("given", None)
-    return threads_for(SimpleNamespace(threads=given), parameters, **more)
+    configured = more.pop("configured", None)
+    return threads_for(SimpleNamespace(threads=configured), parameters, **more)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
         (1, 13_200_000, {}),  # lstm_tiny, 50,000 words
         (7, 71_800_000, {}),  # lstm
         (8, 500_000_000, {}),
-        (8, None, {}),  # of a hub's model
+        (8, None, {}),  # a pretrained model
         (3, 71_800_000, {"idle": 3}),
         (1, 71_800_000, {"idle": 1}),
         (2, 71_800_000, {"granted": "2"}),
-        (4, 71_800_000, {"granted": "4,2"}),  # of nested regions
+        (4, 71_800_000, {"granted": "4,2"}),  # nested regions
         (7, 71_800_000, {"granted": "no number"}),
-        (5, 2_400_000, {"given": 5}),
-        (6, 2_400_000, {"recorded": 6}),  # of a run that goes on
-        (5, 2_400_000, {"recorded": 6, "given": 5}),
-        (4, 500_000_000, {"processes": 2, "idle": 1}),  # ranks do not look, so that all come to one number
+        (5, 2_400_000, {"configured": 5}),
+        (6, 2_400_000, {"recorded": 6}),  # a resumed run
+        (5, 2_400_000, {"recorded": 6, "configured": 5}),
+        (4, 500_000_000, {"processes": 2, "idle": 1}),  # ranks ignore idle cores, so that all use the same number
     ],
 )
 def test_threads_follow_the_models_size_and_the_idle_cores(monkeypatch, expected, parameters, values):
@@ -98,7 +98,7 @@ def test_threads_follow_the_models_size_and_the_idle_cores(monkeypatch, expected
         ({}, 4),
     ],
 )
-def test_cores_are_those_of_the_affinity_and_of_the_control_group(monkeypatch, tmp_path, files, cores):
+def test_cores_are_limited_by_the_affinity_and_the_control_group(monkeypatch, tmp_path, files, cores):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
@@ -124,7 +124,7 @@ def test_cores_are_those_of_the_affinity_and_of_the_control_group(monkeypatch, t
         ("0::/not/here", {"memory.max": "max", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 10),
     ],
 )  # fmt: skip
-def test_limits_of_groups_below_the_root_hold(monkeypatch, tmp_path, groups, files, cores, gib):
+def test_limits_of_nested_control_groups_hold(monkeypatch, tmp_path, groups, files, cores, gib):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text + "\n")
@@ -140,7 +140,7 @@ def test_limits_of_groups_below_the_root_hold(monkeypatch, tmp_path, groups, fil
 
 
 def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
-    """Of three cores that may be used one is idle, one three quarters, one not at all; a fourth is another's."""
+    """Of three available cores one is idle, one three quarters, one not at all; a fourth is not available."""
     moments = iter(
         [
             "cpu  9 9 9 9\ncpu0 10 0 0 10 0 0 0 0\ncpu1 10 0 0 10 0 0 0 0\ncpu2 5 0 5 5 5 0 0 0\ncpu3 0 0 0 9 0 0 0 0",
@@ -167,7 +167,7 @@ def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
         ["intr 1 2"] * 2,
     ],
 )
-def test_counters_that_tell_nothing_leave_all_cores(monkeypatch, moments):
+def test_useless_tick_counters_leave_all_cores(monkeypatch, moments):
     following = iter(moments)
     monkeypatch.setattr(machine, "PROC_STAT", SimpleNamespace(read_text=lambda: next(following)))
     monkeypatch.setattr(machine, "LOOK_SECONDS", 0)
@@ -186,28 +186,28 @@ def test_counters_that_tell_nothing_leave_all_cores(monkeypatch, moments):
         ("cpu", 2, 4, "cpu"),
     ],
 )
-def test_the_device(monkeypatch, accelerator, gpus, needed, expected):
+def test_the_device_follows_the_accelerator_and_the_gpus(monkeypatch, accelerator, gpus, needed, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     assert device_of(compose("train", [f"trainer.accelerator={accelerator}"]).trainer, needed) == expected
 
 
 @pytest.mark.parametrize(
-    ("accelerator", "needed", "told"),
+    ("accelerator", "needed", "message"),
     [
         ("gpu", 1, "trainer.accelerator=gpu: no CUDA GPU is available"),
         ("gpu", 2, "trainer.devices=2: 0 GPUs are available"),
         ("auto", 2, "trainer.devices=2: 0 GPUs are available"),
     ],
 )
-def test_gpus_that_are_not_there_are_one_line(monkeypatch, accelerator, needed, told):
+def test_missing_gpus_are_an_error(monkeypatch, accelerator, needed, message):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         device_of(compose("train", [f"trainer.accelerator={accelerator}"]).trainer, needed)
 
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("scoring", [False, True])
-def test_scoring_has_products_of_its_own_precision_and_leaves_those_of_training(training, scoring):
+def test_scoring_uses_its_own_precision_of_products_and_restores_that_of_training(training, scoring):
     before = torch.backends.cudnn.allow_tf32
     try:
         set_up_gpu(training)
@@ -220,7 +220,7 @@ def test_scoring_has_products_of_its_own_precision_and_leaves_those_of_training(
         torch.backends.cudnn.allow_tf32 = before
 
 
-def test_a_gpu_that_is_full_is_one_line():
+def test_a_full_gpu_is_a_message_of_one_line():
     with pytest.raises(RunError, match=r"not enough memory \(tried to allocate 2 GiB\); take a smaller batch"):  # noqa: SIM117
         with enough_memory("take a smaller batch"):
             raise torch.OutOfMemoryError("tried to allocate\n  2 GiB")

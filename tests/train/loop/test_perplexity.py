@@ -22,7 +22,7 @@ MODELS = {
 
 
 def reference(model, tokens):
-    """-ln p of each token after <eos> and all tokens before it, one at a time."""
+    """Return -ln p of each token after <eos> and all earlier tokens, computed one at a time."""
     model.eval()
     state, before, losses = model.initial_state(1), EOS, []
     with torch.no_grad():
@@ -35,19 +35,19 @@ def reference(model, tokens):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_equals_a_loop_over_single_tokens(name):
+def test_perplexity_equals_a_loop_over_single_tokens(name):
     torch.manual_seed(1)
     model = build_model(MODELS[name], 12).train()
     tokens = np.random.default_rng(0).integers(0, 12, STEP + 50).astype(np.uint16)  # one column, two steps
     ended, unknown = int((tokens == EOS).sum()), int((tokens == UNK).sum())
     words = len(tokens) - ended
-    found = evaluate(model, HeldOut(tokens, words, ended, unknown), torch.device("cpu"))
+    perplexity = evaluate(model, HeldOut(tokens, words, ended, unknown), torch.device("cpu"))
     losses = reference(model, tokens.tolist())
     model.train()
-    assert found.nats == pytest.approx(losses.sum(), rel=1e-5)
-    assert found.eos_nats == pytest.approx(losses[tokens == EOS].sum(), rel=1e-5)
-    assert found.unk_nats == pytest.approx(losses[tokens == UNK].sum(), rel=1e-5)
-    assert found.value == pytest.approx(math.exp(losses.sum() / words), rel=1e-5)
+    assert perplexity.nats == pytest.approx(losses.sum(), rel=1e-5)
+    assert perplexity.eos_nats == pytest.approx(losses[tokens == EOS].sum(), rel=1e-5)
+    assert perplexity.unk_nats == pytest.approx(losses[tokens == UNK].sum(), rel=1e-5)
+    assert perplexity.value == pytest.approx(math.exp(losses.sum() / words), rel=1e-5)
     assert model.training, "evaluation must leave the model as it was"
 
 
@@ -56,30 +56,30 @@ def test_text_in_many_columns_counts_every_token_once():
     with torch.no_grad():
         model.output_weight.zero_()  # every token has probability 1/12 wherever it stands
     tokens = np.full(COLUMNS * STEP + 7, 5, np.uint16)
-    found = evaluate(model, HeldOut(tokens, len(tokens), 0, 0), torch.device("cpu"))
-    assert found.nats == pytest.approx(len(tokens) * math.log(12), rel=1e-6)
-    assert found.value == pytest.approx(12, rel=1e-5)
+    perplexity = evaluate(model, HeldOut(tokens, len(tokens), 0, 0), torch.device("cpu"))
+    assert perplexity.nats == pytest.approx(len(tokens) * math.log(12), rel=1e-6)
+    assert perplexity.value == pytest.approx(12, rel=1e-5)
 
 
-def test_what_the_variants_leave_out():
-    found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=50, sentences=5, tokens=50, unk=10)
-    assert found.value == pytest.approx(math.exp(2.0))
-    assert found.without_eos == pytest.approx(math.exp(90 / 50))
-    assert found.without_unk == pytest.approx(math.exp(70 / 40))
-    assert found.metrics()["valid_oov_rate"] == 0.2
+def test_variants_of_perplexity_leave_out_eos_or_unk():
+    perplexity = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=50, sentences=5, tokens=50, unk=10)
+    assert perplexity.value == pytest.approx(math.exp(2.0))
+    assert perplexity.without_eos == pytest.approx(math.exp(90 / 50))
+    assert perplexity.without_unk == pytest.approx(math.exp(70 / 40))
+    assert perplexity.metrics()["valid_oov_rate"] == 0.2
     assert math.isnan(Perplexity(1.0, 0.0, 1.0, words=3, sentences=1, tokens=3, unk=3).without_unk)
     assert Perplexity(1e6, 0.0, 0.0, words=3, sentences=1, tokens=3, unk=0).value == math.inf
 
 
-def test_unknown_tokens_are_a_share_of_tokens_where_these_are_no_reference_words():
-    """Chinese words beside a reference of characters: 10 of 40 tokens, however many characters they hold."""
-    found = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=90, sentences=5, tokens=40, unk=10)
-    assert found.metrics()["valid_oov_rate"] == 0.25
-    assert math.isnan(found.without_unk)
+def test_the_oov_rate_is_a_share_of_tokens_if_these_are_not_reference_words():
+    """With Chinese word tokens and character references, 10 of 40 tokens are unknown, whatever their length."""
+    perplexity = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=90, sentences=5, tokens=40, unk=10)
+    assert perplexity.metrics()["valid_oov_rate"] == 0.25
+    assert math.isnan(perplexity.without_unk)
 
 
-def test_a_model_that_is_stuck_in_its_first_state_is_told():
-    """Worse than chance, or some columns far from others: half of them began in a state that they never leave."""
+def test_a_model_that_is_stuck_in_its_first_state_is_reported():
+    """A stuck model is worse than chance, or some columns are far worse than others as they never leave their state."""
     torch.manual_seed(1)
     model = build_model(MODELS["lstm"], 12)
     tokens = np.full(COLUMNS * STEP, 5, np.uint16)
@@ -94,8 +94,8 @@ def test_a_model_that_is_stuck_in_its_first_state_is_told():
     assert evaluate(model, held_out, torch.device("cpu")).stuck is None
     with torch.no_grad():
         model.output_bias[5] = -1
-    told = evaluate(model, held_out, torch.device("cpu")).stuck
-    assert "16 more than the 2.5 of knowing nothing about 12 tokens" in str(told)
+    stuck = evaluate(model, held_out, torch.device("cpu")).stuck
+    assert "16 more than the 2.5 of knowing nothing about 12 tokens" in str(stuck)
     counts = {"words": 50, "sentences": 5, "tokens": 50, "unk": 0}
     # As lstm_tiny after one epoch on 125k words: 10 of 16 columns at about 10 nats, ln 10,002 = 9.2.
     uneven = Perplexity(100.0, 0.0, 0.0, **counts, columns=(10.0,) * 10 + (6.1,) * 6, vocabulary=10_002)

@@ -1,4 +1,4 @@
-"""Signals that come while a run trains: it saves at the end of the step, and goes on from there bit for bit."""
+"""Signals during training: the run saves at the end of the step and resumes from there bit for bit."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def alone(store):
 
 
 def start(store: Path, runs: Path, **environment: str) -> tuple[Command, RunFolder]:
-    """Begin the run in a process of its own, paused at each step while runs/hold exists, and wait for a checkpoint."""
+    """Start the run in another process, paused at each step while runs/hold exists, and wait for a checkpoint."""
     runs.mkdir()
     (runs / "hold").touch()
     arguments = [*RUN, *paths(store), f"paths.runs={runs}"]
@@ -58,7 +58,7 @@ def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, a
 
 
 @pytest.mark.parametrize(("number", "code"), [("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM), ("INT", 130)])
-def test_a_signal_saves_and_ends(store, tmp_path, alone, number, code):
+def test_a_signal_saves_the_run_and_ends_it(store, tmp_path, alone, number, code):
     process, folder = start(store, tmp_path / "runs")
     process.kill(getattr(signal, f"SIG{number}"))
     done = process.wait()
@@ -67,21 +67,21 @@ def test_a_signal_saves_and_ends(store, tmp_path, alone, number, code):
     assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
 
 
-def test_term_in_a_slurm_job_saves_and_goes_on(store, tmp_path, alone):
-    """A process that ends by itself is finished to SLURM, which requeues only what it kills."""
+def test_sigterm_in_a_slurm_job_saves_the_run_and_training_continues(store, tmp_path, alone):
+    """SLURM requeues only jobs that it kills: one that ends by itself counts as finished."""
     process, folder = start(store, tmp_path / "runs", SLURM_JOB_ID="7")
-    told = "SIGTERM: saved, and training goes on"
+    message = "SIGTERM: saved, and training goes on"
     for times in (1, 2):
         process.kill(signal.SIGTERM)
-        wait_until(lambda times=times: process.output().count(told) == times, f"the run to say so {times} times")
+        wait_until(lambda times=times: process.said().count(message) == times, f"the run to say so {times} times")
     assert process.code is None
     process.kill(signal.SIGKILL)
     process.wait()
     assert_goes_on_to_the_same_end(store, tmp_path / "runs", folder, alone)
 
 
-def test_the_handler_that_was_there_is_called_after_saving(store, tmp_path, monkeypatch):
-    """As submitit's is, which starts the job again; and training leaves all handlers as they were."""
+def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monkeypatch):
+    """submitit's handler requeues the job; training restores all handlers."""
     from train.loop.module import LanguageModelling
 
     heard, step = [], LanguageModelling.training_step
@@ -108,7 +108,7 @@ def test_the_handler_that_was_there_is_called_after_saving(store, tmp_path, monk
             signal.signal(number, handler)
 
 
-def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_path, monkeypatch):
+def test_a_signal_at_the_last_step_is_raised_when_the_run_is_done(store, tmp_path, monkeypatch):
     from train.loop.module import LanguageModelling
 
     heard, end = [], LanguageModelling.on_train_batch_end
@@ -128,7 +128,7 @@ def test_a_signal_with_the_last_step_is_heard_when_the_run_is_done(store, tmp_pa
         signal.signal(signal.SIGUSR2, before)
 
 
-def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
+def test_a_run_in_use_ends_with_the_exit_code_for_try_again(store, tmp_path):
     arguments = [*RUN, *paths(store), f"paths.runs={tmp_path}"]
     with RunFolder.of(compose("train", arguments)).locked():
         done = run_command("train", *arguments)
@@ -136,7 +136,7 @@ def test_a_run_in_use_ends_with_a_code_that_says_try_again(store, tmp_path):
     assert "another process is at work" in done.stderr
 
 
-def test_the_difference_from_the_commit_is_that_of_the_whole_checkout(tmp_path, monkeypatch):
+def test_the_recorded_difference_is_that_of_the_whole_checkout(tmp_path, monkeypatch):
     import train.runs.provenance
 
     for command in (
@@ -155,7 +155,7 @@ def test_the_difference_from_the_commit_is_that_of_the_whole_checkout(tmp_path, 
     assert state["untracked"] == ["eval/c.py"]
 
 
-def test_the_reason_of_a_failed_job_is_the_tracebacks_last_line():
+def test_the_reason_of_a_failed_job_is_the_last_line_of_its_traceback():
     rule = "-" * 22
     failed = (
         f"Job (task=0) failed during processing with trace:\n{rule}\nTraceback\nValueError: no\n\n{rule}\nYou can use"

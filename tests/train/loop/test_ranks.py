@@ -1,4 +1,4 @@
-"""One run on several devices, as two CPU processes: the numbers of one process, exact resume, and no process left."""
+"""One run on several devices, as two CPU processes: the numbers of one process, exact resume, no leftover process."""
 
 from pathlib import Path
 
@@ -39,8 +39,8 @@ def trained(arguments):
     ],
     ids=["lstm", "txl", "adaptive"],
 )
-def test_two_processes_train_as_one_does(tmp_path, model, more):
-    """Without dropout the gradients are those of the whole batch but for the order of sums."""
+def test_two_processes_give_the_weights_of_one(tmp_path, model, more):
+    """Without dropout the gradients differ from those of the whole batch only in the order of sums."""
     alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *more, "model.dropout=0")) for devices in (1, 2))
     assert both.path.name == alone.path.name  # the number of devices is no part of a run's identity
     assert (alone.read_manifest()["devices"], both.read_manifest()["devices"]) == (1, 2)
@@ -54,8 +54,8 @@ def test_two_processes_train_as_one_does(tmp_path, model, more):
 
 
 @pytest.mark.slow
-def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
-    """Bit for bit, with dropout: each rank has its own states and random numbers back, and masks of its own.
+def test_resuming_a_killed_run_of_two_ranks_gives_identical_weights(tmp_path):
+    """Each rank restores its own states and random numbers, and has its own dropout masks.
 
     Were the masks of both ranks the same, columns i and i + 4 would be dropped alike, as in one process they are not.
     """
@@ -77,7 +77,7 @@ def test_killed_with_its_ranks_it_ends_as_one_left_alone(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sweep_trains_on_several_devices_run_by_run(tmp_path):
+def test_a_sweep_on_several_devices_trains_one_run_after_the_other(tmp_path):
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
     done = run_command("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
     assert done.returncode == 0, done.stderr
@@ -85,13 +85,13 @@ def test_a_sweep_trains_on_several_devices_run_by_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be divided evenly"),
         (["trainer.devices=0"], "trainer.devices=0: must be from 1"),
     ],
 )
-def test_what_cannot_be_shared_out_is_refused(tmp_path, more, told):
-    with pytest.raises(Exception, match=r"trainer\.devices") as caught:
+def test_batches_that_devices_cannot_share_are_refused(tmp_path, more, message):
+    with pytest.raises(Exception, match=r"trainer\.devices") as raised:
         compose("train", [*on(tmp_path, 1, "runs", "lstm"), *more])
-    assert told in (describe(caught.value) or "")
+    assert message in (describe(raised.value) or "")

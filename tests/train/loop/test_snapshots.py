@@ -1,4 +1,4 @@
-"""Snapshots of a run: at which steps, that they change nothing and survive all, and their scores."""
+"""Snapshots of a run: their steps, their independence of the training, resuming, and their scores."""
 
 import json
 
@@ -27,19 +27,19 @@ from train.runs.identity import run_id
 WITHOUT = [option for option in TRAINED if not option.startswith("trainer.snapshots")]
 RUN = [*SMALL, "sample.size=4k", "model=lstm_tiny", "model.embedding=24", "model.hidden=24", *WITHOUT]
 RUN += ["benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]"]
-ASKED = ["trainer.snapshots=4"]
+SNAPSHOTS = ["trainer.snapshots=4"]
 
 
 @pytest.fixture
 def configured(tmp_path, monkeypatch):
-    """A short run with checkpoints every 1,000 words, in relative folders of a folder of its own."""
+    """Return a function that configures a short run with checkpoints every 1,000 words, in the test's own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
     return lambda *more: compose("eval", [*RUN, *more])
 
 
 def batches(epochs, tokens=1000, words=500):
-    """4 columns in steps of 10 tokens: 25 steps an epoch, each of 20 words."""
+    """Return batches of 4 columns in steps of 10 tokens: 25 steps an epoch, each of 20 words."""
     recipe = RecipeConfig(
         name="r", budget=BudgetConfig(epochs=epochs), batch=4, bptt=10, lr=1.0, clip=1.0, export="last",
         validation_words=1,
@@ -47,7 +47,7 @@ def batches(epochs, tokens=1000, words=500):
     return Batches(np.zeros(tokens, np.uint16), words, recipe)
 
 
-def test_moments_by_hand():
+def test_moments_are_the_first_steps_that_reach_them():
     assert moments(None, batches(2)) == {}
     assert moments(1, batches(2)) == {50: "end"}
     # 1000 words seen in all: 500, 250, 125 and 62.5 of them are seen in 25, 12.5, 6.25 and 3.15 steps.
@@ -59,7 +59,7 @@ def test_moments_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("value", "message"),
     [
         ("0", "trainer.snapshots=0: must be from 1 to 1000"),
         ("true", "trainer.snapshots=True: must be a number"),
@@ -68,56 +68,56 @@ def test_moments_by_hand():
         ("[10k,x]", "trainer.snapshots=x: must be a whole number above 0"),
     ],
 )
-def test_other_values_are_refused(given, told):
-    with pytest.raises(ConfigError, match=told):
-        compose("train", [f"trainer.snapshots={given}"])
+def test_wrong_values_of_snapshots_are_refused(value, message):
+    with pytest.raises(ConfigError, match=message):
+        compose("train", [f"trainer.snapshots={value}"])
     with pytest.raises(ConfigError, match=r"scoring.snapshots=true with benchmark=cprag: trajectories are of pairs"):
         compose("eval", ["benchmark=cprag", "scoring.snapshots=true", "paths.data=/data"])
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A run that kept snapshots and exported its last weights, and what is in its folder."""
-    folder = tmp_path_factory.mktemp("kept")
+def finished(tmp_path_factory):
+    """Return a finished run with snapshots, which exported its last weights."""
+    folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         patched.setattr(torch, "set_num_threads", lambda _: None)
-        run = train_run(compose("eval", [*RUN, "recipe.export=last", *ASKED]))
+        run = train_run(compose("eval", [*RUN, "recipe.export=last", *SNAPSHOTS]))
         return RunFolder(folder / run.path)
 
 
-def test_snapshots_change_nothing_and_the_last_is_the_final_model(configured, kept):
+def test_snapshots_change_nothing_and_the_last_is_the_final_model(configured, finished):
     plain = configured("recipe.export=last")
-    assert run_id(plain) == run_id(configured("recipe.export=last", *ASKED)) == kept.path.name
+    assert run_id(plain) == run_id(configured("recipe.export=last", *SNAPSHOTS)) == finished.path.name
     alone = contents(train_run(plain).path)
-    found = contents(kept.path)
-    with_snapshots = [name for name in found if name.startswith("snapshots")]
-    assert len(with_snapshots) == 5  # the folder, and what is in it
-    left = {name: digest for name, digest in found.items() if name not in with_snapshots and name != "config.yaml"}
-    assert difference({name: digest for name, digest in alone.items() if name != "config.yaml"}, left) is None
-    final, exported = load_file(list(kept.snapshots.values())[-1]), load_file(kept.weights)
+    files = contents(finished.path)
+    of_snapshots = [name for name in files if name.startswith("snapshots")]
+    assert len(of_snapshots) == 5  # the folder, and what is in it
+    others = {name: digest for name, digest in files.items() if name not in of_snapshots and name != "config.yaml"}
+    assert difference({name: digest for name, digest in alone.items() if name != "config.yaml"}, others) is None
+    final, exported = load_file(list(finished.snapshots.values())[-1]), load_file(finished.weights)
     assert final.keys() == exported.keys()
     assert all(torch.equal(final[name], exported[name]) for name in final)
     seen = []
-    for step, path in kept.snapshots.items():
+    for step, path in finished.snapshots.items():
         with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["pairscale"])
         assert about["step"] == step
         seen.append((about["moment"], about["words_seen"]))
     assert [moment for moment, _ in seen] == ["1/8", "1/4", "1/2", "end"]
-    words = kept.read_manifest()["words_seen"]
+    words = finished.read_manifest()["words_seen"]
     for (_, here), share in zip(seen, (8, 4, 2, 1), strict=True):
         assert words / share <= here < words / share + 8 * 20  # the tokens of one step
 
 
 class Stopped(Exception):
-    """What ends a run in the middle, as a signal would."""
+    """Raised to stop a run in the middle, as a signal would."""
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_kill_after_a_snapshot_and_before_a_checkpoint(configured, kept, monkeypatch, number):
-    """Also with a snapshot there already that the run has yet to come to."""
-    config = configured("recipe.export=last", *ASKED)
+def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(configured, finished, monkeypatch, number):
+    """A snapshot of a later step, which the run has yet to reach, does not disturb it."""
+    config = configured("recipe.export=last", *SNAPSHOTS)
     write, written = Snapshots.write, []
 
     def stopping(self, model, step):
@@ -131,13 +131,13 @@ def test_a_kill_after_a_snapshot_and_before_a_checkpoint(configured, kept, monke
         with pytest.raises(Stopped):
             train_run(config)
     run = RunFolder.of(config)
-    assert list(run.snapshots) == list(kept.snapshots)[: number + 1]
-    run.snapshot(max(kept.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
+    assert list(run.snapshots) == list(finished.snapshots)[: number + 1]
+    run.snapshot(max(finished.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
     train_run(config)
-    assert difference(contents(kept.path), contents(run.path)) is None
+    assert difference(contents(finished.path), contents(run.path)) is None
 
 
-def test_a_run_that_did_not_keep_them_from_the_start_says_so(configured, monkeypatch, capsys):
+def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configured, monkeypatch, capsys):
     end = LanguageModelling.on_train_batch_end
 
     def ended(self, *arguments):
@@ -149,32 +149,32 @@ def test_a_run_that_did_not_keep_them_from_the_start_says_so(configured, monkeyp
         patched.setattr(LanguageModelling, "on_train_batch_end", ended)
         with pytest.raises(Stopped):
             train_run(configured())
-    run = train_run(configured(*ASKED))
+    run = train_run(configured(*SNAPSHOTS))
     said = " ".join(capsys.readouterr().err.split())
     assert "earlier snapshots, which were not requested then, are missing (1/8, 1/4, 1/2)" in said
     assert len(run.snapshots) == 1
     other = configured("seed=2")
     train_run(other)
-    train_run(configured("seed=2", *ASKED))
+    train_run(configured("seed=2", *SNAPSHOTS))
     assert "has no snapshots, which are written while a run trains" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_damaged_or_missing_snapshot_is_told(configured, kept):
-    (first, path), *_ = kept.snapshots.items()
+def test_a_damaged_or_missing_snapshot_is_an_error(configured, finished):
+    (first, path), *_ = finished.snapshots.items()
     with pytest.raises(RunError, match=rf"no snapshot after 9999 steps; available: {first}, "):
-        load_snapshot(kept, 9999)
+        load_snapshot(finished, 9999)
     data = bytearray(path.read_bytes())
     try:
         path.write_bytes(bytes(data[:-1]) + bytes([data[-1] ^ 1]))
         with pytest.raises(RunError, match=rf"{path.name}: its SHA-256 begins with \w+: cut short or changed since"):
-            load_snapshot(kept, first)
+            load_snapshot(finished, first)
     finally:
         path.write_bytes(data)
-    assert load_snapshot(kept, first).info["moment"] == "1/8"
+    assert load_snapshot(finished, first).info["moment"] == "1/8"
 
 
-def test_snapshots_are_scored_once_each_with_its_own_weights(configured, capsys):
-    config = configured("recipe.export=last", "scoring.snapshots=true", *ASKED)
+def test_each_snapshot_is_scored_once_with_its_own_weights(configured, capsys):
+    config = configured("recipe.export=last", "scoring.snapshots=true", *SNAPSHOTS)
     run = train_run(config)
     score_run(run, config)
     folder = next(run.scores("").iterdir())
@@ -182,18 +182,18 @@ def test_snapshots_are_scored_once_each_with_its_own_weights(configured, capsys)
     assert (metadata["step"], "words_seen" in metadata) == (None, False)
     steps = list(run.snapshots)
     for step in steps:
-        rows, told = read_scores(score_path(folder, "lp", step))
-        assert told["step"] == step
-        assert told["model"]["digest"] == load_snapshot(run, step).digest != metadata["model"]["digest"]
-        assert {key: told[key] for key in ("policy", "parameters", "benchmark", "tokenizer_digest")} == {
+        rows, described = read_scores(score_path(folder, "lp", step))
+        assert described["step"] == step
+        assert described["model"]["digest"] == load_snapshot(run, step).digest != metadata["model"]["digest"]
+        assert {key: described[key] for key in ("policy", "parameters", "benchmark", "tokenizer_digest")} == {
             key: metadata[key] for key in ("policy", "parameters", "benchmark", "tokenizer_digest")
         }
         same = np.array_equal(rows[["good", "bad"]].to_numpy(), final[["good", "bad"]].to_numpy())
         assert same == (step == steps[-1])
-    assert told["words_seen"] == load_model(run).info["words_seen"]
+    assert described["words_seen"] == load_model(run).info["words_seen"]
     out = capsys.readouterr().out
     accuracy = (final["good"] > final["bad"]).groupby(final["paradigm"]).mean().mean()
-    assert out.splitlines()[-1].split() == [f"{told['words_seen']:,}", f"{100 * accuracy:.1f}"]
+    assert out.splitlines()[-1].split() == [f"{described['words_seen']:,}", f"{100 * accuracy:.1f}"]
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     score_run(run, config)
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
@@ -202,25 +202,25 @@ def test_snapshots_are_scored_once_each_with_its_own_weights(configured, capsys)
     assert read_metadata(score_path(folder, "lp", steps[1]))["step"] == steps[1]
 
 
-def test_a_run_without_snapshots_is_scored_and_said(configured, capsys):
+def test_a_run_without_snapshots_is_scored_with_a_warning(configured, capsys):
     config = configured("scoring.snapshots=true")
     run = train_run(config)
     score_run(run, config)
     assert "has no snapshots to score; trainer.snapshots=N keeps N of them" in capsys.readouterr().out
 
 
-def test_a_dry_run_counts_them(configured):
-    given = ["dry_run=true", "dry_run_words_per_s={lstm_tiny:1000}"]
-    asked = [configured(*given), configured(*given, *ASKED), configured(*given, *ASKED, "scoring.snapshots=true")]
+def test_a_dry_run_counts_snapshots(configured):
+    dry = ["dry_run=true", "dry_run_words_per_s={lstm_tiny:1000}"]
+    configs = [configured(*dry), configured(*dry, *SNAPSHOTS), configured(*dry, *SNAPSHOTS, "scoring.snapshots=true")]
     planned.runs.clear()
-    for config in asked:
+    for config in configs:
         planned.runs.append(planned_one(config))
-    plain, kept, scored = planned.runs
-    weights = 4 * estimate(asked[0]).parameters
-    assert kept.estimate.disk_bytes - plain.estimate.disk_bytes == 4 * weights
-    assert kept.seconds == plain.seconds
-    assert scored.scoring_seconds == pytest.approx(5 * kept.scoring_seconds)
-    assert scored.score_bytes > kept.score_bytes == plain.score_bytes
+    plain, snapshots, scored = planned.runs
+    weights = 4 * estimate(configs[0]).parameters
+    assert snapshots.estimate.disk_bytes - plain.estimate.disk_bytes == 4 * weights
+    assert snapshots.seconds == plain.seconds
+    assert scored.scoring_seconds == pytest.approx(5 * snapshots.scoring_seconds)
+    assert scored.score_bytes > snapshots.score_bytes == plain.score_bytes
     planned.runs.clear()
 
 

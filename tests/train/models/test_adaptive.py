@@ -35,14 +35,14 @@ def configured(**values):
 @pytest.fixture(params=CASES)
 def vocabulary(request):
     torch.manual_seed(1)
-    found = AdaptiveVocabulary(configured(**CASES[request.param]), WORDS).double()
-    for weight in found.parameters():
+    adaptive = AdaptiveVocabulary(configured(**CASES[request.param]), WORDS).double()
+    for weight in adaptive.parameters():
         torch.nn.init.normal_(weight, 0.0, 0.5)
-    return found
+    return adaptive
 
 
 def word_by_word(vocabulary, hidden):
-    """ln p (N, V): of a frequent word in the head; of another its cluster in the head, and the word in the cluster."""
+    """Return ln p (N, V): a frequent word's from the head, another's as its cluster's plus its own in the cluster."""
     columns = []
     starts, tables = vocabulary.starts, vocabulary.untied or vocabulary.tables
     states = []
@@ -68,14 +68,14 @@ def word_by_word(vocabulary, hidden):
 def test_probabilities_are_exact_and_sum_to_one(vocabulary):
     hidden = torch.randn(4, 8, dtype=torch.float64)
     rows = torch.arange(4).repeat_interleave(WORDS)
-    found = vocabulary.logprobs(hidden, torch.arange(WORDS).repeat(4), rows).view(4, WORDS)
-    torch.testing.assert_close(found, word_by_word(vocabulary, hidden))
-    torch.testing.assert_close(found.exp().sum(1), torch.ones(4, dtype=torch.float64))
-    torch.testing.assert_close(vocabulary.all_logprobs(hidden), found)
+    logprobs = vocabulary.logprobs(hidden, torch.arange(WORDS).repeat(4), rows).view(4, WORDS)
+    torch.testing.assert_close(logprobs, word_by_word(vocabulary, hidden))
+    torch.testing.assert_close(logprobs.exp().sum(1), torch.ones(4, dtype=torch.float64))
+    torch.testing.assert_close(vocabulary.all_logprobs(hidden), logprobs)
 
 
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 20])
-def test_loss_and_gradients_are_those_of_the_plain_softmax(vocabulary, chunk, monkeypatch):
+def test_loss_and_gradients_equal_the_plain_softmax(vocabulary, chunk, monkeypatch):
     monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", chunk)
     monkeypatch.setattr(train.models.loss, "GRADIENT_CHUNK_BYTES", chunk)
     hidden = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)
@@ -86,31 +86,31 @@ def test_loss_and_gradients_are_those_of_the_plain_softmax(vocabulary, chunk, mo
     names, weights = zip(*vocabulary.named_parameters(), strict=True)
     got = torch.autograd.grad(ours / 30, (hidden, *weights), allow_unused=True)
     expected = torch.autograd.grad(plain / 30, (hidden, *weights), allow_unused=True)
-    for name, found, wanted in zip(("hidden", *names), got, expected, strict=True):
-        assert (found is None or not found.numel()) == (wanted is None), name
-        if found is not None and found.numel():
-            torch.testing.assert_close(found, wanted, msg=lambda text, name=name: f"{name}: {text}")
+    for name, gradient, reference in zip(("hidden", *names), got, expected, strict=True):
+        assert (gradient is None or not gradient.numel()) == (reference is None), name
+        if gradient is not None and gradient.numel():
+            torch.testing.assert_close(gradient, reference, msg=lambda text, name=name: f"{name}: {text}")
     torch.testing.assert_close(-vocabulary.logprobs(hidden.detach(), targets).sum(), ours.detach())
 
 
-def test_rows_share_a_hidden_state(vocabulary):
+def test_several_rows_may_share_a_hidden_state(vocabulary):
     hidden, targets = torch.randn(6, 8, dtype=torch.float64), torch.randint(WORDS, (15,))
     rows = torch.sort(torch.randint(6, (15,))).values
-    found = vocabulary.logprobs(hidden, targets, rows)
-    torch.testing.assert_close(found, word_by_word(vocabulary, hidden)[rows, targets])
+    logprobs = vocabulary.logprobs(hidden, targets, rows)
+    torch.testing.assert_close(logprobs, word_by_word(vocabulary, hidden)[rows, targets])
 
 
 def test_embeddings_are_rows_of_the_tables(vocabulary):
     tokens = torch.randint(WORDS, (3, 7))
-    found = vocabulary.embed(tokens)
-    assert found.shape == (3, 7, 8)
-    for token, embedded in zip(tokens.flatten().tolist(), found.view(21, 8), strict=True):
+    embeddings = vocabulary.embed(tokens)
+    assert embeddings.shape == (3, 7, 8)
+    for token, embedded in zip(tokens.flatten().tolist(), embeddings.view(21, 8), strict=True):
         cluster = sum(token >= start for start in vocabulary.starts[1:-1])
         expected = vocabulary.tables[cluster][token - vocabulary.starts[cluster]]
         if len(vocabulary.projections):
             expected = vocabulary.projections[cluster] @ expected
         torch.testing.assert_close(embedded, expected)
-    (gradient,) = torch.autograd.grad(found.sum(), [vocabulary.tables[0]])
+    (gradient,) = torch.autograd.grad(embeddings.sum(), [vocabulary.tables[0]])
     used = sorted({token for token in tokens.flatten().tolist() if token < vocabulary.starts[1]})
     assert gradient.abs().sum(1).nonzero().flatten().tolist() == used
 
@@ -139,14 +139,14 @@ def test_bf16_keeps_sums_in_float32():
     assert all(weight.grad.dtype == torch.float32 for weight in model.parameters())
 
 
-def test_rare_words_take_few_numbers():
+def test_rare_words_have_smaller_embeddings():
     plain = parameter_count(configured(), 1000) - (1000 * 8 + 1000)  # of all but words
     words = 100 * 16 + 400 * 4 + 500 * 1 + 1000  # tables, tied, and biases
     clusters, projections = 2 * 16 + 2, 2 * 8 * (16 + 4 + 1)
-    found = parameter_count(configured(cutoffs=[100, 500], embedding=16, div_val=4), 1000)
-    assert found == plain + words + clusters + projections
+    parameters = parameter_count(configured(cutoffs=[100, 500], embedding=16, div_val=4), 1000)
+    assert parameters == plain + words + clusters + projections
     tied = configured(cutoffs=[100, 500], embedding=16, div_val=4, tied_projections=True)
-    assert parameter_count(tied, 1000) == found - 8 * (4 + 1)
+    assert parameter_count(tied, 1000) == parameters - 8 * (4 + 1)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_rare_words_take_few_numbers():
         ({"cutoffs": [5, 23]}, r"model\.cutoffs=\[5, 23\]: must be below 23, the size of the vocabulary"),
     ],
 )
-def test_values_out_of_range_are_one_line(values, message):
+def test_values_out_of_range_are_messages_of_one_line(values, message):
     with pytest.raises(ConfigError, match=message):
         AdaptiveVocabulary(configured(**values), WORDS)
 
 
-def test_it_trains_and_is_scored(tmp_path):
+def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):
     sizes = ["model.layers=1", "model.d_model=32", "model.d_inner=64", "model.heads=2", "model.d_head=16"]
     adaptive = ["model.cutoffs=[30,80]", "model.div_val=2", "model.tied_projections=true"]
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs", "trainer.progress=false"]

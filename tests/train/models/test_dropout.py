@@ -1,4 +1,4 @@
-"""Dropout with masks of our own drawing, against its definition."""
+"""Dropout with our own random masks, against its definition."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def test_elements_are_dropped_with_probability_p_and_the_others_scaled(p, dtype)
 
 
 @pytest.mark.parametrize(("p", "alive"), [(1e-9, 1.0), (1 - 1e-9, 0.0)])
-def test_probabilities_next_to_none_and_all(p, alive):
+def test_probabilities_near_0_and_1_drop_almost_nothing_and_almost_all(p, alive):
     torch.manual_seed(1)
     dropped = Dropout(p)(torch.ones(1000, dtype=torch.bfloat16))
     assert (dropped != 0).double().mean().item() == alive
@@ -30,11 +30,11 @@ def test_probabilities_next_to_none_and_all(p, alive):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_nothing_has_nothing_dropped(dtype):
+def test_an_empty_tensor_stays_empty(dtype):
     assert Dropout(0.3)(torch.empty(0, 5, dtype=dtype)).shape == (0, 5)
 
 
-def test_the_gradient_passes_where_the_value_did():
+def test_the_gradient_has_the_mask_of_the_value():
     torch.manual_seed(1)
     values = torch.randn(30, 7, requires_grad=True)
     dropped = Dropout(0.3)(values)

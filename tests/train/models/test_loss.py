@@ -84,13 +84,13 @@ def test_bf16_keeps_sums_in_float32():
     assert hidden.grad.dtype == weight.grad.dtype == torch.float32
 
 
-def test_who_reads_the_chunks_keeps_its_own_autocast():
+def test_chunks_are_yielded_under_the_callers_autocast():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for _ in train.models.loss._product_chunks(torch.ones(3, 2), torch.ones(4, 2), 4 * 4):
             assert torch.is_autocast_enabled("cpu")
 
 
-def test_nothing_to_score_is_an_empty_answer():
+def test_no_targets_give_an_empty_result():
     assert token_logprobs(
         torch.zeros(0, 4), torch.zeros(5, 4), torch.zeros(5), torch.zeros(0, dtype=torch.long)
     ).shape == (0,)
@@ -104,7 +104,7 @@ def test_without_gradients_the_loss_is_the_same(problem):
     torch.testing.assert_close(got, expected.detach())
 
 
-def test_only_what_needs_a_gradient_gets_one(problem):
+def test_only_tensors_that_require_a_gradient_get_one(problem):
     hidden, weight, bias, targets = problem
     cross_entropy(hidden, weight.detach(), bias.detach(), targets).backward()
     assert hidden.grad is not None
@@ -119,7 +119,7 @@ def test_a_token_far_below_the_others_has_a_finite_loss():
     assert weight.grad.tolist() == [[1.0], [-1.0]]
 
 
-def test_memory_stays_far_below_all_logits():
+def test_memory_stays_far_below_that_of_all_logits():
     """4,480 tokens of 50,000 words are 896 MB of logits, of which autograd would hold at least two copies."""
     code = """
 import resource, torch
@@ -146,8 +146,8 @@ def test_a_target_too_improbable_for_a_float_has_its_loss():
 
 
 @pytest.mark.parametrize("rows", [3, 64])
-def test_bf16_gradients_are_those_of_autocast(rows, monkeypatch):
-    """Beside torch's own, under the same autocast: both are within bfloat16's precision of the exact ones."""
+def test_bf16_gradients_are_as_exact_as_those_of_autocast(rows, monkeypatch):
+    """Both these gradients and torch's own under autocast are within bfloat16's precision of the exact ones."""
     monkeypatch.setattr(train.models.loss, "GRADIENT_CHUNK_BYTES", rows * 4 * 50)
     torch.manual_seed(0)
     weights = torch.randn(64, 16), torch.randn(50, 16), torch.randn(50)

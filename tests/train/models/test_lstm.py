@@ -65,7 +65,7 @@ def test_tied_weights_are_one_tensor():
         tiny(tied=True, embedding=4)
 
 
-def test_what_follows_changes_nothing_before_it():
+def test_later_tokens_do_not_change_earlier_outputs():
     torch.manual_seed(0)
     model = build_model(tiny(), 9)
     tokens = torch.randint(9, (2, 7))
@@ -74,7 +74,7 @@ def test_what_follows_changes_nothing_before_it():
     torch.testing.assert_close(model(tokens, state)[0], model(padded, state)[0][:, :7], rtol=0, atol=1e-6)
 
 
-def test_first_weights_and_dropout_as_published():
+def test_initial_weights_and_dropout_are_as_published():
     torch.manual_seed(0)
     model = LstmLanguageModel(tiny(embedding=50, hidden=50, dropout=0.5), 400)
     for weight in (model.embedding.weight, model.output_weight):

@@ -36,7 +36,7 @@ def tiny(**values):
 
 
 def encoding(distance, d_model):
-    """R_i of Vaswani et al. 2017, number by number: all sines, then all cosines, as in the authors' code."""
+    """Return R_i of Vaswani et al. 2017, all sines, then all cosines, as in the authors' code."""
     angles = [distance / 10000 ** (2 * k / d_model) for k in range(d_model // 2)]
     numbers = [math.sin(a) for a in angles] + [math.cos(a) for a in angles]
     return torch.tensor(numbers, dtype=torch.float64)
@@ -116,7 +116,7 @@ def test_segments_with_enough_memory_equal_one_pass():
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
 
 
-def test_what_follows_changes_nothing_before_it():
+def test_later_tokens_do_not_change_earlier_outputs():
     model, _ = tiny()
     tokens = torch.randint(VOCABULARY, (1, 7))
     changed = tokens.clone()
@@ -143,7 +143,7 @@ def test_distance_scores_are_those_of_each_pairs_distance(length, memory):
     torch.testing.assert_close(distance_scores(query, distance, blocked), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_gradients_are_those_of_finite_differences():
+def test_gradients_equal_finite_differences():
     model, _ = tiny(layers=1, memory=3)
     tokens = torch.randint(VOCABULARY, (1, 3))
     _, state = model(torch.randint(VOCABULARY, (1, 3)), model.initial_state(1))
@@ -167,8 +167,8 @@ def test_attention_is_dropped_in_training_with_and_without_a_gradient():
             assert torch.equal(one, other)
 
 
-def test_compiled_it_trains_on_texts_of_any_length():
-    """Traced with sizes that vary, as by trainer.compile=true; no code is generated, which takes minutes."""
+def test_a_compiled_model_trains_on_texts_of_any_length():
+    """The model is traced with dynamic sizes, as by trainer.compile=true, but without generating code (minutes)."""
     model, _ = tiny(dropout=0.5, attention_dropout=0.5)
     compiled = torch.compile(model.train(), backend="eager", dynamic=True)
     state = model.initial_state(2)
@@ -178,7 +178,7 @@ def test_compiled_it_trains_on_texts_of_any_length():
         assert hidden.isfinite().all()
 
 
-def test_memory_gets_no_gradient_and_both_biases_do():
+def test_both_biases_get_a_gradient_and_the_memory_gets_none():
     model, _ = tiny()
     hidden, state = model(torch.randint(VOCABULARY, (1, 4)), model.initial_state(1))
     hidden, state = model(torch.randint(VOCABULARY, (1, 4)), state)
@@ -190,13 +190,13 @@ def test_memory_gets_no_gradient_and_both_biases_do():
     assert model.v.grad.abs().sum() > 0
 
 
-def test_the_memory_is_no_larger_than_what_it_holds():
+def test_the_memory_has_no_storage_beyond_its_own_size():
     model, config = tiny()
     _, state = model(torch.randint(VOCABULARY, (2, 30)), model.initial_state(2))
     assert all(part.untyped_storage().nbytes() == 2 * config.memory * config.d_model * 8 for part in state)
 
 
-def test_first_weights_as_the_authors_draw_them():
+def test_initial_weights_are_drawn_as_by_the_authors():
     config = TxlConfig("t", None, 2, 64, 4, 16, 256, 0.1, 0.0, 8, False, None, tied=False, initial_sd=0.02)
     torch.manual_seed(0)
     model = TransformerXL(config, 500)
@@ -237,7 +237,7 @@ def test_values_out_of_range(values, message):
         tiny(**values)
 
 
-def test_parameters_of_the_published_base_model():
+def test_the_base_model_has_the_published_number_of_parameters():
     """Counted from the sizes that Dai et al. 2019 give for their base model."""
     from pairscale.command.compose import compose
     from train.models.build import parameter_count

@@ -1,4 +1,4 @@
-"""Any value may be an axis of a study: runs are expected, named and grouped by what varies."""
+"""Axes of a study: any value of the configuration may vary, and names groups and runs."""
 
 import dataclasses
 import itertools
@@ -48,7 +48,7 @@ AXES = {
 
 
 @pytest.mark.parametrize("axis", AXES)
-def test_groups_are_called_by_what_varies(axis):
+def test_groups_are_named_by_the_values_that_vary(axis):
     points, names = AXES[axis]
     configs = {}
     for point in points:
@@ -57,18 +57,18 @@ def test_groups_are_called_by_what_varies(axis):
         for size, seed in itertools.product(("4k", "8k"), (1, 2)):
             sample = config["sample"] | {"size": size}
             configs[str(len(configs))] = config | {"sample": sample, "seed": seed}
-    found, notes = labels(configs)
-    # What a tokenizer or corpus brings with it is not named again: one key tells of all that go together.
-    firsts = [found[str(number)] for number in range(0, len(configs), 4)]
+    group_labels, notes = labels(configs)
+    # Values that come with a tokenizer or corpus are not named again: one key stands for all.
+    firsts = [group_labels[str(number)] for number in range(0, len(configs), 4)]
     assert firsts == names
-    assert all(len({found[str(number + k)] for k in range(4)}) == 1 for number in range(0, len(configs), 4))
-    assert len(set(found.values())) == len(points)
+    assert all(len({group_labels[str(number + k)] for k in range(4)}) == 1 for number in range(0, len(configs), 4))
+    assert len(set(group_labels.values())) == len(points)
     also = "Curves differ in more than their names: tokenizer.vocab_size is 10 (lstm_tiny, epochs=1.0), 20 (lstm_tiny, "
     assert notes == ([f"{also}epochs=5.0)."] if axis == "two that go together" else [])
 
 
-def test_what_no_name_tells_is_noted():
-    """Two words that tell curves apart, where corpus and budget differ too: the corpus is named, the budget noted."""
+def test_values_that_names_leave_out_are_noted():
+    """Model and tokenizer already distinguish the curves: the corpus is named too, dropout and budget are noted."""
     points = {
         "a": "corpus=toy model=lstm_tiny model.dropout=0.1",
         "b": "corpus=local corpus.name=english corpus.path=a.txt model=lstm_tiny tokenizer=unigram "
@@ -86,20 +86,20 @@ def test_what_no_name_tells_is_noted():
     ]
 
 
-def test_two_models_with_recipes_of_their_own_differ_in_nothing_else_but_their_budget():
+def test_two_models_with_their_own_recipes_are_noted_to_differ_only_in_their_budget():
     points = [("corpus=toy", f"model={model}") for model in ("lstm_tiny", "txl_tiny")]
-    for more, told in (([], ["epochs is 2.5 (txl_tiny), 5.0 (lstm_tiny)."]), (["recipe.budget.epochs=3"], [])):
+    for more, budgets in (([], ["epochs is 2.5 (txl_tiny), 5.0 (lstm_tiny)."]), (["recipe.budget.epochs=3"], [])):
         configs = {
             point[1]: OmegaConf.to_container(OmegaConf.structured(compose("train", [*point, *more])))
             for point in points
         }
         notes = labels(configs)[1]
-        assert [note.rpartition("budget.")[2] for note in notes] == told
+        assert [note.rpartition("budget.")[2] for note in notes] == budgets
 
 
 @pytest.mark.slow
 def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
-    """Its runs are those that its points make, one by one."""
+    """Its runs are those of its points, composed one by one."""
     shutil.copytree(FOLDER, tmp_path / "conf")
     for module in ("compose", "errors", "sweeps"):
         monkeypatch.setattr(f"pairscale.command.{module}.FOLDER", tmp_path / "conf")
@@ -112,13 +112,15 @@ def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
     )
     expected = expected_runs("abl")
     assert len(expected) == 2 * 2 * 2 * 2 * 2
-    found = {run: run_id(compose("train", ["experiment=abl", *shlex.split(point)])) for run, point in expected.items()}
-    assert all(run == made for run, made in found.items())
+    composed = {
+        run: run_id(compose("train", ["experiment=abl", *shlex.split(point)])) for run, point in expected.items()
+    }
+    assert all(run == identity for run, identity in composed.items())
     assert len(expected_runs("abl", ["seed=3", "model.dropout=0,0.5"])) == 32
 
 
-def test_tables_and_figures_go_by_the_axes(tmp_path):
-    """More groups than hues: none shares its colour and shape with another, and numbers go by size."""
+def test_tables_and_figures_order_groups_by_the_values_of_axes(tmp_path):
+    """With more groups than hues each has its own colour and shape, and numbers sort by value."""
     simulated = SimulatedStudy(pairs=5, models=("txl_tiny",), sizes=("125k", "250k"), seeds=tuple(range(1, 9)))
     folders = simulated.write(tmp_path)
     for number, folder in enumerate(folders):
@@ -136,7 +138,7 @@ def test_tables_and_figures_go_by_the_axes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("overrides", "named"),
     [
         (["study=s", "benchmark=toy"], False),
         (["study=s", "paths.runs=/x", "trainer.threads=1", "scoring.batch_tokens=7", "hydra.verbose=true"], False),
@@ -146,14 +148,14 @@ def test_tables_and_figures_go_by_the_axes(tmp_path):
         (["experiment=demo"], True),
     ],
 )
-def test_a_command_line_names_a_run_or_a_study(given, named):
-    node = composed("eval", given)
+def test_a_command_line_names_a_run_or_a_study(overrides, named):
+    node = composed("eval", overrides)
     HydraConfig.instance().set_config(node)
     assert names_a_run(HydraConfig.get()) is named
 
 
-def test_a_run_has_one_label_whichever_command_describes_it():
-    """Its config.yaml is of training alone; what a sweep asked for also says how it is scored and analysed."""
-    given = ["model=lstm_tiny", "corpus=toy"]
-    described = {command: dataclasses.asdict(compose(command, given)) for command in ("train", "eval", "analysis")}
+def test_a_run_has_the_same_label_in_all_commands():
+    """Its config.yaml holds only training; a sweep's configuration also holds scoring and analysis."""
+    overrides = ["model=lstm_tiny", "corpus=toy"]
+    described = {command: dataclasses.asdict(compose(command, overrides)) for command in ("train", "eval", "analysis")}
     assert {*labels(described)[0].values()} == {"lstm_tiny"}

@@ -1,4 +1,4 @@
-"""A saved model is the same when read; anything else is one clear line."""
+"""Exported models: read back unchanged, or refused in a message of one line."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def saved(tmp_path: Path, tokenizer, name: str = "lstm"):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_model_survives_saving(tmp_path, tokenizer, name):
+def test_a_saved_model_is_read_back_unchanged(tmp_path, tokenizer, name):
     folder, model = saved(tmp_path, tokenizer, name)
     generator = torch.get_rng_state()
     loaded = load_model(folder)
@@ -118,7 +118,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("message", DAMAGE)
-def test_damage_is_one_line(tmp_path, tokenizer, message):
+def test_a_damaged_model_is_a_message_of_one_line(tmp_path, tokenizer, message):
     folder, _ = saved(tmp_path, tokenizer)
     DAMAGE[message](folder)
     with pytest.raises(RunError) as caught:

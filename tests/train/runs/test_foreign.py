@@ -1,4 +1,4 @@
-"""A run folder of someone else's executes nothing, whichever of its files is replaced by one that would."""
+"""Run folders from someone else: none of their files can execute code."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ from train.runs.folder import RunFolder
 
 
 class Evil:
-    """Makes a file when it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __reduce__(self):
         return os.system, ("touch touched",)
@@ -40,7 +40,7 @@ YAML = "model: !!python/object/apply:os.system [touch touched]\n"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Configuration of a run, and the folder in which it was trained."""
+    """Return the configuration of a run and the folder in which it was trained."""
     folder = tmp_path_factory.mktemp("trained")
     few = ["sample.size=2k", "recipe.budget.epochs=1", "benchmark=toy", "benchmark.per_paradigm=2"]
     config = compose("eval", [*SMALL, *LSTM, *few])
@@ -53,7 +53,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def foreign(trained, tmp_path, monkeypatch):
-    """Configuration and folder of a run that is done, the test's own; afterwards, nothing was executed."""
+    """Yield the configuration and folder of a finished run; check afterwards that nothing was executed."""
     config, folder = trained
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -73,7 +73,7 @@ def evil_archive(path: Path) -> None:
 
 
 def vouched(run: RunFolder, path: Path) -> None:
-    """Give a replaced file the digest that the rest of the folder vouches for it by."""
+    """Write the digest of a replaced file where the folder records it."""
     if path == run.weights:
         write_json(run.model, json.loads(run.model.read_text()) | {"digest": sha256_file(path)})
     elif path.parent == run.tokenizer:
@@ -81,7 +81,7 @@ def vouched(run: RunFolder, path: Path) -> None:
         write_json(run.tokenizer / "tokenizer.json", described | {"digest": sha256_file(path), "vocabulary": path.name})
 
 
-def test_the_pickles_here_would_run_something(tmp_path, monkeypatch):
+def test_the_pickles_of_these_tests_execute_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for write in (evil, evil_archive):
         write(tmp_path / "file")
@@ -92,7 +92,7 @@ def test_the_pickles_here_would_run_something(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("write", [evil, evil_archive])
-def test_checkpoints(foreign, write):
+def test_foreign_checkpoints_execute_nothing(foreign, write):
     config, run = foreign
     run.update_manifest(status="unfinished")
     path = run.checkpoint_folder / "checkpoint"
@@ -104,7 +104,7 @@ def test_checkpoints(foreign, write):
 
 @pytest.mark.parametrize("write", [evil, evil_archive])
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm"])
-def test_models_and_tokenizers(foreign, write, name):
+def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
     config, run = foreign
     write(run.path / name)
     vouched(run, run.path / name)
@@ -116,14 +116,14 @@ def test_models_and_tokenizers(foreign, write, name):
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "../model.json", "../manifest.json"])
-def test_json_files(foreign, name):
+def test_foreign_json_files_execute_nothing(foreign, name):
     config, run = foreign
     evil(run.tokenizer / name)
     with pytest.raises(PairscaleError):
         score_study(config)
 
 
-def test_configurations(foreign):
+def test_foreign_configurations_execute_nothing(foreign):
     config, run = foreign
     run.config.write_text(YAML)
     with pytest.raises(PairscaleError, match=r"study=s: 1 of 1 runs could not be scored"):
@@ -137,8 +137,8 @@ def test_configurations(foreign):
 
 
 @pytest.mark.parametrize("key", ["trust_remote_code", "allow_pickle"])
-def test_a_run_folder_cannot_ask_for_code_to_be_run(foreign, key):
-    """As the run folder of a Hugging Face model: a folder beside it, whose code and pickle would run."""
+def test_a_run_folder_cannot_allow_code_of_a_model(foreign, key):
+    """The run folder is of a Hugging Face model, whose own folder has code and a pickle."""
     _, run = foreign
     model = Path("model")
     model.mkdir()
@@ -146,20 +146,20 @@ def test_a_run_folder_cannot_ask_for_code_to_be_run(foreign, key):
     (model / "config.json").write_text(json.dumps(described))
     (model / "evil.py").write_text("import os; os.system('touch touched')")
     evil(model / "pytorch_model.bin")
-    asked = {"name": "hf_causal", "kind": "causal", "path": str(model.resolve()), "dtype": "fp32", key: True}
-    run.config.write_text(json.dumps({"model": asked, "corpus": {"reference": "treebank"}}))
+    model_config = {"name": "hf_causal", "kind": "causal", "path": str(model.resolve()), "dtype": "fp32", key: True}
+    run.config.write_text(json.dumps({"model": model_config, "corpus": {"reference": "treebank"}}))
     with pytest.raises(
         PairscaleError, match=rf"config\.yaml: model\.{key}=true would run code .* which only a command"
     ):
         load_scorer(run)
-    asked.pop(key)
-    run.config.write_text(json.dumps({"model": asked, "corpus": {"reference": "treebank"}}))
+    model_config.pop(key)
+    run.config.write_text(json.dumps({"model": model_config, "corpus": {"reference": "treebank"}}))
     with pytest.raises(PairscaleError, match=r"comes with code of its own|only there as a pickle"):
         load_scorer(run)
 
 
-def test_score_files(foreign):
-    """Parquet can carry pickles of pandas and Arrow extension types; neither is looked at."""
+def test_foreign_score_files_execute_nothing(foreign):
+    """Parquet can hold pickles of pandas and Arrow extension types; neither is read."""
     config, run = foreign
     score_study(config)
     folder = next(run.path.glob("scores/*"))
@@ -177,7 +177,7 @@ def test_score_files(foreign):
         score_study(config)
 
 
-def test_a_flipped_bit_of_a_score_file_is_noticed(foreign):
+def test_a_flipped_bit_of_a_score_file_is_an_error(foreign):
     config, run = foreign
     score_study(config)
     path = score_path(next(run.path.glob("scores/*")), "lp")
@@ -189,15 +189,15 @@ def test_a_flipped_bit_of_a_score_file_is_noticed(foreign):
 
 
 @pytest.mark.parametrize("name", ["offsets.npy", "words.npy"])
-def test_arrays_of_a_store(foreign, name):
+def test_foreign_arrays_of_a_store_execute_nothing(foreign, name):
     config, _ = foreign
     np.save(Path("store/toy/text") / name, np.array([Evil()], dtype=object), allow_pickle=True)
     with pytest.raises(PairscaleError, match=rf"{name}: cannot be read"):
         prepare(config)
 
 
-def test_metrics(foreign):
-    """metrics.csv is text to whoever reads it: the analysis, and a run that resumes."""
+def test_foreign_metrics_execute_nothing(foreign):
+    """metrics.csv is text to both of its readers: the analysis, and a run that resumes."""
     config, run = foreign
     score_study(config)
     evil(run.metrics)
