@@ -232,7 +232,7 @@ def markup(name: str):
     return read
 
 
-# Name -> what is done in a folder, the exit code, and what the line holds. A run goes on without a damaged checkpoint.
+# Name -> action in a folder, exit code, and part of the line. A run continues without a damaged checkpoint.
 WORKS = {
     "tokenizer of the hub: a normalizer removes letters": (
         normalizer_of_a_hub_model, 2, "reads no letter of a plain sentence"

@@ -230,7 +230,7 @@ def test_tasks_shows_its_usage(words, code, tmp_path):
     assert (done.stdout + done.stderr).startswith("usage: pairscale tasks [-h] FILE")
 
 
-def test_usage_whose_reader_stops_early_is_no_error():
+def test_usage_with_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m pairscale | true"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert done.stderr == ""

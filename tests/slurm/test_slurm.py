@@ -53,7 +53,7 @@ def walk(cluster, tmp_path_factory):
     hold.touch()
     held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
     arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
-    said = [cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')]
+    outputs = [cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')]
     array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
     tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(4)], strict=True))
     runs = study(folder)
@@ -74,13 +74,13 @@ def walk(cluster, tmp_path_factory):
             )
         assert not any(run.done for run in runs.values()), "a run ended before it was disturbed"
         cluster.run("scontrol", "update", f"JobId={tasks['limited']}", "TimeLimit=30")
-        said += [cluster.submit(*arguments), cluster.submit(*arguments)]  # while none can end
+        outputs += [cluster.submit(*arguments), cluster.submit(*arguments)]  # while none can end
         hold.unlink()
         wait_until(lambda: not cluster.live(), "the end of all jobs")
         undisturbed.result()
-    said.append(cluster.submit(*arguments))
+    outputs.append(cluster.submit(*arguments))
     wait_until(lambda: not cluster.live(), "the end of the analysis")
-    return folder, alone, {name: path.read_text() for name, path in log.items()}, said
+    return folder, alone, {name: path.read_text() for name, path in log.items()}, outputs
 
 
 def test_submitting_again_starts_only_runs_that_are_neither_done_nor_queued(walk):
@@ -145,14 +145,14 @@ def test_the_interactive_form_waits_for_all_runs_and_reports_failures(cluster, t
         assert process.poll() is None, process.stdout.read()
         running = [task for task, job in cluster.jobs("RUNNING").items() if task.endswith("_0")]
         cluster.run("scancel", "--signal=USR2", *running)
-        said, _ = process.communicate(timeout=240)
-    assert process.returncode == 2, said
-    assert "failed: sample.size=4M: pairscale.errors.ConfigError: sample.size=4M: more words than" in said
+        output, _ = process.communicate(timeout=240)
+    assert process.returncode == 2, output
+    assert "failed: sample.size=4M: pairscale.errors.ConfigError: sample.size=4M: more words than" in output
     job = running[0].partition("_")[0]
     assert (
-        f"job {job}_2 did not begin: sample.size=8k: {elsewhere.path}: another process is at work on this run" in said
+        f"job {job}_2 did not begin: sample.size=8k: {elsewhere.path}: another process is at work on this run" in output
     )
-    assert "pairscale eval: 1 of 3 runs failed, and 1 did not begin or end" in said
+    assert "pairscale eval: 1 of 3 runs failed, and 1 did not begin or end" in output
     assert cluster.jobs()[f"{job}_1"]["state"] == "FAILED"
     (run,) = [RunFolder(path.parent) for path in tmp_path.glob("runs/demo/*/model.json")]
     assert run.done

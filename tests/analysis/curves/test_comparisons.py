@@ -128,7 +128,7 @@ def test_runs_on_the_same_text_are_paired(runs):
     apart = with_samples(judged, lambda group, size, seed: f"{group} {size} {seed}")
     alone = overall_difference(apart)
     assert (alone["paired"], alone["pairs"]) == (False, 0)
-    assert alone["high"] - alone["low"] > 2 * (row["high"] - row["low"])  # the texts' part is gone
+    assert alone["high"] - alone["low"] > 2 * (row["high"] - row["low"])  # the pairing removed the variance of texts
 
 
 def test_no_difference_needs_an_equivalence_test():

@@ -107,7 +107,7 @@ def test_variance_over_runs_and_pairs_is_counted_once():
     assert np.mean(twice, axis=0)[0] > 1.4 * true
 
 
-def test_errors_over_runs_are_what_resampling_runs_gives():
+def test_errors_over_runs_equal_those_of_resampling_runs():
     for nested in (False, True):
         cell, _, fit = studied(seeds=5, nested=nested)
         drawn = resampled_runs(cell.design.stratum, 40_000, np.random.default_rng(3))
@@ -236,7 +236,7 @@ def test_clusters_are_seeds_and_their_correction_is_cr2():
     slopes = [np.polyfit(range(3), y[seed == s, 0], 1)[0] for s in range(3)]
     np.testing.assert_allclose(terms.variance(y), np.var(slopes, ddof=1) / 3)
     np.testing.assert_allclose(terms.degrees(y), 2)
-    part = design.of(np.arange(9) < 8)  # the last seed lacks the largest size
+    part = design.of(np.arange(9) < 8)  # without the last seed's largest size
     terms = run_terms(Interval.T_SEEDS, part, part.contrast)
     model = np.eye(3)[part.size]
     residual = np.eye(8) - model @ np.linalg.pinv(model)

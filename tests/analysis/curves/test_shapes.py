@@ -132,7 +132,7 @@ def test_weights_are_those_of_statsmodels_and_scipy():
     n, k, mean_one = len(X), 3, weights / weights.mean()
     reference = sm.WLS(y, sm.add_constant(X), weights=mean_one).fit()
     expected = -2 * reference.llf + np.log(mean_one).sum() + 2 * k + 2 * k * (k + 1) / (n - k - 1)
-    assert fit.aicc == pytest.approx(expected)  # but for what all shapes share
+    assert fit.aicc == pytest.approx(expected)  # up to a constant of all shapes
     curved, _ = curve_fit(
         lambda d, u, a, r: u - a * np.exp2(-r * d), X - X[0], y, p0=[0.8, 0.3, 0.3], sigma=weights**-0.5
     )

@@ -111,7 +111,7 @@ def test_the_profile_of_a_weighted_line_is_fiellers_set_with_a_sandwich():
 
 
 @pytest.mark.parametrize(("seed", "shift"), [(55, 0.127), (9, 0.066)])
-def test_unbounded_is_what_the_slopes_own_interval_says(seed, shift):
+def test_the_limit_is_unbounded_if_the_interval_of_the_slope_holds_0(seed, shift):
     """Skewed runs, tilted so that either the bootstrap's interval or Student's alone holds 0."""
     x = np.repeat(np.arange(17.0, 20.0), 5)
     y = 0.5 + np.random.default_rng(seed).exponential(0.05, len(x)) + shift * (x - 18)
@@ -237,7 +237,7 @@ def test_a_shape_with_a_ceiling_below_people_gives_never():
 
 
 def test_a_shape_that_cannot_reach_people_gives_no_row():
-    """A sigmoid from .5 to people's accuracy fits best here, and reaches it never, whatever its midpoint."""
+    """A sigmoid from .5 to people's accuracy fits best here, but never reaches it."""
     words, doublings = doubled_words(9)
     accuracies = 0.5 + 0.4 * expit(0.9 * (doublings - 3.5)) + np.tile([0.003, -0.003], 9)
     judged, people = judged_once(accuracies, words), people_at(0.9, 0.01)

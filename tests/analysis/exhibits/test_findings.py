@@ -204,7 +204,7 @@ def test_a_comparison_says_which_line_is_rejected():
         "rates at any size."
     )
     assert "rejected" not in compared(**four)
-    assert "rejected" not in compared(bent=["overall"])  # two sizes are a difference, whatever lies between
+    assert "rejected" not in compared(bent=["overall"])  # two sizes have no line to reject
 
 
 @pytest.mark.parametrize(

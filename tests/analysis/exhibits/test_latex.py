@@ -1,4 +1,4 @@
-"""Tables of reports in LaTeX: they compile whatever names they hold, and fit the page."""
+"""Tables of reports in LaTeX: they compile with any names, and fit the page."""
 
 import re
 import subprocess

@@ -30,8 +30,8 @@ def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), probl
     runs = pd.DataFrame(rows, index=pd.Index([f"run-{i}" for i in range(len(rows))]))
 
     def share(of):
-        wanted = np.repeat(np.broadcast_to(of, len(cells)), 2)
-        return np.arange(PAIRS) < np.round(wanted[:, None] * PAIRS)
+        shares = np.repeat(np.broadcast_to(of, len(cells)), 2)
+        return np.arange(PAIRS) < np.round(shares[:, None] * PAIRS)
 
     pairs = pd.DataFrame({"pair_id": range(PAIRS), "paradigm": "p", "phenomenon": "f"})
     return Judgements(

@@ -131,7 +131,7 @@ def test_names_in_titles():
 def test_numbers_are_written_as_in_papers():
     assert [accuracy_text(value) for value in (0.7134, 1.0, NAN)] == [".713", "1.000", "–"]
     assert [slope_text(value) for value in (0.0426, -0.0036, 0.0)] == ["+.0426", "-.0036", "+.0000"]
-    assert slope_text(-0.001, digits=2) == "-.00"  # below 0, as its interval is said to be
+    assert slope_text(-0.001, digits=2) == "-.00"  # below 0, as its interval
     assert interval_text(-0.001, 0.02) == "[-.0010, +.0200]"
     assert interval_text(-0.0011, 0.0194, digits=3) == "[-.001, +.019]"
     assert interval_text(NAN, NAN) == "–"

@@ -145,7 +145,7 @@ def test_the_difference_of_two_methods_is_by_paradigm_over_the_pairs_of_both(stu
     assert difference_of_methods(by_paradigm, "yes_no", "lp").empty
 
 
-def test_prefix_methods_stand_beside_full_sentences_on_their_own_paradigms():
+def test_prefix_methods_are_compared_with_full_sentences_on_their_paradigms():
     counts = pd.DataFrame(
         [("r", "lp", "", "a", 10, 9), ("r", "lp", "", "b", 10, 3), ("r", "lp", "", "c", 10, 5),
          ("r", "one_prefix", "", "a", 10, 8), ("r", "two_prefix", "", "b", 10, 6), ("r", "two_prefix", "", "c", 10, 7)],
@@ -275,7 +275,7 @@ def test_equal_methods_seldom_differ_and_intervals_hold(runs):
         (one, other), paradigms = drawn(rng, runs)
         estimate, error, degrees, _ = crossed_mean(one - other, list(paradigms))
         held.append(abs(estimate) < stats.t.ppf(0.975, degrees) * error)
-    # one run says nothing of what runs would change, so its interval is over pairs alone
+    # one run does not show the variance of runs, so its interval is over pairs alone
     assert (0.6 if runs == 1 else 0.92) < np.mean(held) < 0.995
 
 

@@ -149,7 +149,7 @@ def test_no_other_paradigms_without_an_attractor_give_the_stated_losses(blimp):
     assert fitting == [ATTRACTOR["Subject-verb agreement"]["no attractor"]]
 
 
-def test_a_model_that_lacks_a_paradigm_of_a_panel_is_left_out_of_it(blimp):
+def test_a_model_without_a_paradigm_of_a_panel_is_left_out_of_it(blimp):
     accuracies = blimp[~((blimp["model"] == "TXL") & (blimp["name"] == "distractor_agreement_relative_clause"))]
     assert set(by_condition(accuracies, ATTRACTOR)["model"]) == set(MODELS) - {"TXL"}
     assert set(by_condition(accuracies, ADJECTIVE)["model"]) == set(MODELS)

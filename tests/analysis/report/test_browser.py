@@ -264,8 +264,8 @@ def test_the_printed_report_is_complete(opened, report, tmp_path):
     text = subprocess.run(
         ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
     ).stdout
-    for wanted in ("Learning curves", "Slopes", "Methods and limits", "Provenance", "Digests"):
-        assert wanted in text, wanted
+    for heading in ("Learning curves", "Slopes", "Methods and limits", "Provenance", "Digests"):
+        assert heading in text, heading
     assert "c0ffeec0ffeec0ff" in text  # a digest, in the last column of the widest table
     boxes = subprocess.run(
         ["pdftotext", "-bbox", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True

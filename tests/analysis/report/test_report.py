@@ -1,4 +1,4 @@
-"""The report and its command: complete, self-contained, and safe whatever the data hold."""
+"""The report and its command: complete, self-contained, with text from data escaped."""
 
 import json
 import re

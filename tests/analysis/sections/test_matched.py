@@ -73,7 +73,7 @@ def test_matched_sets_have_as_many_pairs_of_each_length_in_each_paradigm(both):
     study, judged = both
     matched = match(study, judged["blimp"], judged[ANY], 1)
     table = matched.paradigms.set_index("paradigm")
-    assert "npi_licensing_1" not in table.index  # the generated ones lack it
+    assert "npi_licensing_1" not in table.index  # not among the generated ones
     assert set(table["matched"]) == {80}  # of 120: those of 5 and of 6 words
     assert matched.first.outcome.shape == matched.second.outcome.shape == (12, 5 * 80)
     assert matched.first.pairs["paradigm"].tolist() == matched.second.pairs["paradigm"].tolist()

@@ -178,8 +178,8 @@ def test_the_command_compares_studies(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "reports" / "a+b"
     html = (folder / "report.html").read_text(encoding="utf-8").partition("<script")[0]
-    for wanted in ("Curves together", "Accuracy at common sizes", "Slopes compared", "python -m analysis study=a+b"):
-        assert wanted in html, wanted
+    for text in ("Curves together", "Accuracy at common sizes", "Slopes compared", "python -m analysis study=a+b"):
+        assert text in html, text
     assert (folder / "blimp-together.svg").stat().st_size > 0
 
 

@@ -119,15 +119,15 @@ def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
     if both:
         damage(older)
     train_run(configured())
-    said = printed(capsys)
-    assert said.count("damaged checkpoint") == 1
-    assert newest.name in said
+    output = printed(capsys)
+    assert output.count("damaged checkpoint") == 1
+    assert newest.name in output
     if both:
-        assert "none is left that is whole: starting again from the beginning" in said
-        assert "resuming" not in said
+        assert "none is left that is whole: starting again from the beginning" in output
+        assert "resuming" not in output
     else:
-        assert f"going on from {older.name}" in said
-        assert "resuming" in said
+        assert f"going on from {older.name}" in output
+        assert "resuming" in output
     known = stopped.read_manifest()["damaged_checkpoints"]
     assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
     assert difference(undisturbed, contents(stopped.path)) is None

@@ -92,7 +92,7 @@ def test_snapshots_change_nothing_and_the_last_is_the_final_model(configured, fi
     alone = contents(train_run(plain).path)
     files = contents(finished.path)
     of_snapshots = [name for name in files if name.startswith("snapshots")]
-    assert len(of_snapshots) == 5  # the folder, and what is in it
+    assert len(of_snapshots) == 5  # the folder and four files
     others = {name: digest for name, digest in files.items() if name not in of_snapshots and name != "config.yaml"}
     assert difference({name: digest for name, digest in alone.items() if name != "config.yaml"}, others) is None
     final, exported = load_file(list(finished.snapshots.values())[-1]), load_file(finished.weights)
@@ -150,8 +150,8 @@ def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configured, mo
         with pytest.raises(Stopped):
             train_run(configured())
     run = train_run(configured(*SNAPSHOTS))
-    said = " ".join(capsys.readouterr().err.split())
-    assert "earlier snapshots, which were not requested then, are missing (1/8, 1/4, 1/2)" in said
+    output = " ".join(capsys.readouterr().err.split())
+    assert "earlier snapshots, which were not requested then, are missing (1/8, 1/4, 1/2)" in output
     assert len(run.snapshots) == 1
     other = configured("seed=2")
     train_run(other)

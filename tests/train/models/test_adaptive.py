@@ -84,9 +84,9 @@ def test_loss_and_gradients_equal_the_plain_softmax(vocabulary, chunk, monkeypat
     plain = -word_by_word(vocabulary, hidden).gather(1, targets[:, None]).sum()
     torch.testing.assert_close(ours, plain)
     names, weights = zip(*vocabulary.named_parameters(), strict=True)
-    got = torch.autograd.grad(ours / 30, (hidden, *weights), allow_unused=True)
+    gradients = torch.autograd.grad(ours / 30, (hidden, *weights), allow_unused=True)
     expected = torch.autograd.grad(plain / 30, (hidden, *weights), allow_unused=True)
-    for name, gradient, reference in zip(("hidden", *names), got, expected, strict=True):
+    for name, gradient, reference in zip(("hidden", *names), gradients, expected, strict=True):
         assert (gradient is None or not gradient.numel()) == (reference is None), name
         if gradient is not None and gradient.numel():
             torch.testing.assert_close(gradient, reference, msg=lambda text, name=name: f"{name}: {text}")

@@ -30,8 +30,8 @@ def test_value_and_gradients_equal_autograds(problem, rows, block, monkeypatch):
     theirs = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum")
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
     expected = torch.autograd.grad(theirs / 23, (hidden, weight, bias))
-    got = torch.autograd.grad(ours / 23, (hidden, weight, bias))
-    for ours_gradient, theirs_gradient in zip(got, expected, strict=True):
+    gradients = torch.autograd.grad(ours / 23, (hidden, weight, bias))
+    for ours_gradient, theirs_gradient in zip(gradients, expected, strict=True):
         torch.testing.assert_close(ours_gradient, theirs_gradient, rtol=1e-11, atol=1e-14)
 
 
@@ -47,9 +47,9 @@ def test_logprobs_of_all_tokens(problem, rows, block, monkeypatch):
 def test_repeated_targets_are_each_counted(problem):
     hidden, weight, bias, _ = problem
     targets = torch.zeros(23, dtype=torch.long)
-    (got,) = torch.autograd.grad(cross_entropy(hidden, weight, bias, targets), (bias,))
+    (gradient,) = torch.autograd.grad(cross_entropy(hidden, weight, bias, targets), (bias,))
     (expected,) = torch.autograd.grad(F.cross_entropy(hidden @ weight.T + bias, targets, reduction="sum"), (bias,))
-    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(gradient, expected)
 
 
 def test_token_logprobs_sum_to_the_loss(problem, monkeypatch):
@@ -99,9 +99,9 @@ def test_no_targets_give_an_empty_result():
 def test_without_gradients_the_loss_is_the_same(problem):
     expected = cross_entropy(*problem)
     with torch.no_grad():
-        got = cross_entropy(*problem)
-    assert not got.requires_grad
-    torch.testing.assert_close(got, expected.detach())
+        loss = cross_entropy(*problem)
+    assert not loss.requires_grad
+    torch.testing.assert_close(loss, expected.detach())
 
 
 def test_only_tensors_that_require_a_gradient_get_one(problem):
@@ -141,8 +141,8 @@ def test_a_target_too_improbable_for_a_float_has_its_loss():
     loss = cross_entropy(hidden, weight, bias, torch.tensor([1]))
     assert loss.item() == 200.0
     gradients = torch.autograd.grad(loss, (hidden, weight, bias))
-    for got, expected in zip(gradients, ([[1.0]], [[200.0], [-200.0]], [1.0, -1.0]), strict=True):
-        assert got.tolist() == expected
+    for gradient, expected in zip(gradients, ([[1.0]], [[200.0], [-200.0]], [1.0, -1.0]), strict=True):
+        assert gradient.tolist() == expected
 
 
 @pytest.mark.parametrize("rows", [3, 64])
