@@ -73,7 +73,7 @@ def test_sigterm_in_a_slurm_job_saves_the_run_and_training_continues(store, tmp_
     message = "SIGTERM: saved, and training goes on"
     for times in (1, 2):
         process.kill(signal.SIGTERM)
-        wait_until(lambda times=times: process.said().count(message) == times, f"the run to say so {times} times")
+        wait_until(lambda times=times: process.output().count(message) == times, f"the run to say so {times} times")
     assert process.code is None
     process.kill(signal.SIGKILL)
     process.wait()
