@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 # One thread for each process that computes: the tests run in two of them, each of which takes whole files, so that what the
-# tests of a file share is made once, until one of the two has nothing left.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# tests of a file share is made once, until one of the two has nothing left. Bytecode is kept, wherever Python was asked not
+# to (images for containers often do): the tests start Python some hundred times.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-slow test-slurm lint check peers bench coverage faults lmplz system clean

@@ -1,18 +1,25 @@
 """Composition of the configuration: the YAML files of conf/ under the schemas of the rooms, with Hydra."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, OverrideType
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from pairscale.command.errors import FOLDER, check_keys
 from pairscale.command.launchers import local, slurm  # noqa: F401 (they register themselves)
+from pairscale.command.line import own_folders
 from pairscale.command.rooms import register
 from pairscale.errors import ConfigError, PairscaleError
 
@@ -43,7 +50,41 @@ def registered() -> Iterator[None]:
 def composed(command: str, overrides: list[str]) -> DictConfig:
     """Return the node of `python -m <command> <overrides>`, with Hydra's own part. Raises Hydra's errors."""
     with registered():
-        return hydra.compose(command, overrides, return_hydra_config=True)
+        try:
+            return _with_values(command, overrides)
+        except REFUSALS:  # Hydra's own message, or what only Hydra can read
+            return hydra.compose(command, overrides, return_hydra_config=True)
+
+
+def _with_values(command: str, overrides: list[str]) -> DictConfig:
+    """Return the node that Hydra composes from the choices of groups alone, with the values set in a copy of it.
+
+    Hydra itself does the same two steps, but takes a sixth of a second for the first. Raises REFUSALS.
+    """
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    choices = tuple(str(one.input_line) for one in parsed if not _is_value(one))
+    folders = [FOLDER, *own_folders(choices)]
+    files = sorted((str(path), path.stat().st_mtime_ns) for folder in folders for path in folder.rglob("*.yaml"))
+    node = copy.deepcopy(_of_choices(command, choices, tuple(files)))
+    for one in filter(_is_value, parsed):
+        OmegaConf.update(node, one.key_or_group, one.value(), merge=True)
+    node.hydra.overrides.task = [one.input_line for one in parsed if not one.is_hydra_override()]
+    node.hydra.runtime.cwd = str(Path.cwd())
+    return node
+
+
+def _is_value(override: Override) -> bool:
+    """Return True for the plain `key=value` of a key of ours that is no group, in which files are chosen."""
+    key = override.key_or_group
+    group = (FOLDER / key).is_dir() or ConfigStore.instance().get_type(key) == ObjectType.GROUP
+    special = override.is_hydra_override() or override.is_sweep_override() or override.package is not None
+    return override.type == OverrideType.CHANGE and not group and not special
+
+
+@lru_cache(maxsize=64)
+def _of_choices(command: str, choices: Sequence[str], files: Sequence[tuple[str, int]]) -> DictConfig:
+    """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
+    return hydra.compose(command, list(choices), return_hydra_config=True)
 
 
 def compose(command: str, overrides: list[str]) -> Any:

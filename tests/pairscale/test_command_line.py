@@ -1,15 +1,19 @@
 """Command lines: help, wrong words, folders of the user's configuration, and commands from any folder."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 
+import hydra
 import pytest
+from omegaconf import OmegaConf
 
 from corpora.prepare import prepare
 from pairscale import BY_SCRIPT, MODULES, ROOT, environment, started_by
-from pairscale.command.compose import compose
+from pairscale.command.compose import compose, composed, registered
 from pairscale.command.errors import outcome
 from pairscale.command.help import show_help
 from pairscale.command.line import is_dry_sweep, words_for_hydra
@@ -34,6 +38,57 @@ def ended(tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
     return ended
+
+
+COMPOSED = [
+    ["corpus=toy", "model=lstm_tiny", "model.dropout=0.1", "seed=3", "study=s"],
+    [
+        "experiment=demo",
+        "sample.size=16k",
+        "model=txl_tiny",
+        "method=[lp,one_prefix]",
+        "recipe=sgd_plateau",
+        "recipe.batch=8",
+    ],
+    ["corpus=local", "corpus.path=a b.txt", "+model.more={a: 1}", "hydra/launcher=basic", "hydra.launcher.jobs=2"],
+    ["seed=2", "~seed", "logger=wandb", "logger.project=p"],
+    ["model.hiden=3"],
+    ["seed=many"],
+    ["study=a,b"],
+]
+
+
+@pytest.mark.parametrize("overrides", COMPOSED, ids=" ".join)
+def test_composing_again_with_other_values_gives_what_hydra_gives(overrides):
+    def outcome_of(compose):
+        try:
+            node = compose("eval", overrides)
+        except Exception as error:
+            return type(error), str(error)
+        node.hydra.job.override_dirname = ""  # the one value that differs, and nothing reads
+        return OmegaConf.to_yaml(node)
+
+    def by_hydra(command, overrides):
+        with registered():
+            return hydra.compose(command, overrides, return_hydra_config=True)
+
+    expected = outcome_of(by_hydra)
+    with suppress(Exception):
+        composed("eval", [one for one in overrides if "=" in one])  # the same groups and other values
+    assert outcome_of(composed) == expected
+    assert outcome_of(composed) == expected
+
+
+def test_a_file_that_was_edited_is_read_again(tmp_path):
+    file = tmp_path / "model" / "mine.yaml"
+    file.parent.mkdir()
+    rates = []
+    for dropout in (0.1, 0.25):
+        file.write_text(f"defaults: [lstm_tiny, _self_]\nname: mine\ndropout: {dropout}\n")
+        os.utime(file, (dropout, dropout))
+        own = [f'hydra.searchpath=["file://{tmp_path}"]', "model=mine", "recipe=sgd_plateau"]
+        rates.append(compose("train", [*own, "seed=2"]).model.dropout)
+    assert rates == [0.1, 0.25]
 
 
 @pytest.mark.parametrize("command", NEED_ARGUMENTS)
