@@ -72,8 +72,8 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
          "at the largest size": rows["last_accuracy"], "fit": rows["fit"], "words": words}
     )  # fmt: skip
     about = (
-        "The amount of text at which accuracy would reach that of people if the fitted curve continued, which nothing "
-        f"here shows that it does. {intervals} are by Fieller's theorem (for shapes other than a line, by profile "
+        "The amount of text at which accuracy would reach that of people if the fitted curve continued; nothing here "
+        f"shows that it does. {intervals} are by Fieller's theorem (for shapes other than a line, by profile "
         "likelihood) and include the sampling error of people's accuracy, whose judgements of one pair are correlated; "
         "they are unbounded where the interval of the slope contains 0. Only shapes that can reach people are used; "
         '"never" means that no curve within the limits reaches them. For shapes other than a line, which AICc chose, '
@@ -98,7 +98,7 @@ def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
     about = (
         "Differences between the slopes (accuracy per doubling) of every two curves or, where studies are compared, of "
         f"every two curves of different studies, over the sizes that both have, with {intervals} for these pairs. p "
-        "(Holm): corrected for all comparisons of phenomena and of the whole on this benchmark; filled marks: below "
+        "(Holm): corrected for all comparisons of phenomena, or of the whole, on this benchmark; filled marks: below "
         f"{ALPHA}. p (equivalence): that the slopes differ by at most {rows['margin'].iloc[0]:g} per doubling, "
         "corrected alike."
     )

@@ -22,6 +22,7 @@ from eval.scores.accuracy import wilson
 ABOVE = f"sensitivity>{THRESHOLD:.2f}".replace("0.", ".")
 PAPER = " (paper)"
 _NOTE_9 = "shares of people, which are not a level for a model to reach (note 9)"
+_FIRST_5 = "accuracy@5", "original", "Expected word among the first 5"
 _AT = "Ours are means over the runs at each curve's largest size"
 
 
@@ -53,10 +54,7 @@ _PAPER = {
         "Share of contexts in which the expected word is more probable than both unfitting words",
         1 / 3,
         "table 6",
-        (
-            ("accuracy@5", "original", "Expected word among the first 5"),
-            ("sensitivity", "original", "Expected word above both others"),
-        ),
+        (_FIRST_5, ("sensitivity", "original", "Expected word above both others")),
     ),
     "role": _Paper(
         "table 7",
@@ -67,10 +65,7 @@ _PAPER = {
         "Share of pairs in which the word is more probable with its own roles than with the roles reversed",
         1 / 2,
         "table 10",
-        (
-            ("accuracy@5", "original", "Expected word among the first 5"),
-            ("sensitivity", "original", "Fitting roles above reversed ones"),
-        ),
+        (_FIRST_5, ("sensitivity", "original", "Fitting roles above reversed ones")),
     ),
     "neg": _Paper(
         "table 11",

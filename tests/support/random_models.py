@@ -23,10 +23,10 @@ TXL = TxlConfig(
 )  # fmt: skip
 
 
-def random_model(config: ModelConfig, kind: str = "word", seed: int = 0) -> LoadedModel:
+def random_model(config: ModelConfig, kind: str = "word", seed: int = 0, vocab_size: int | None = None) -> LoadedModel:
     """A model whose weights are random and large enough that its probabilities are far from uniform."""
     schema = TokenizerConfig(
-        name=kind, kind=kind, vocab_size=None, fit_on="train", fit_sentences=100, character_coverage=1.0
+        name=kind, kind=kind, vocab_size=vocab_size, fit_on="train", fit_sentences=100, character_coverage=1.0
     )
     tokenizer = fit_tokenizer(schema, TEXT, len(TEXT))
     torch.manual_seed(seed)

@@ -33,17 +33,19 @@ class Dots:
         y = alt.Y(f"{self.row}:N", sort=list(self.order), axis=_ROWS, scale=alt.Scale(paddingInner=0.25))
         return y, alt.YOffset(f"{self.group}:N", sort=self.groups)
 
+    def _base(self, rows: pd.DataFrame | None) -> alt.Chart:
+        return alt.Chart(self.table if rows is None else rows)
+
     def points(
         self, x: alt.X, tooltip: Sequence[alt.Tooltip] = (), *, filled: bool = True, of: pd.DataFrame | None = None
     ) -> Chart:
         """Return marks at `x`; `of`: those rows of the table that have one."""
-        base = alt.Chart(self.table if of is None else of)
-        marks = base.mark_point(size=55, filled=filled, strokeWidth=1.6, opacity=1)
+        marks = self._base(of).mark_point(size=55, filled=filled, strokeWidth=1.6, opacity=1)
         return marks.encode(x, *self._places, *looks(self.groups, self.group), tooltip=list(tooltip))
 
-    def lines(self, start: str, end: str, opacity: float = 1) -> Chart:
-        """Return lines from one column's values to another's, such as the limits of intervals."""
-        lines = alt.Chart(self.table).mark_rule(strokeWidth=1.8, opacity=opacity)
+    def lines(self, start: str, end: str, opacity: float = 1, *, of: pd.DataFrame | None = None) -> Chart:
+        """Return lines from one column's values to another's, such as the limits of intervals; `of`: as for points."""
+        lines = self._base(of).mark_rule(strokeWidth=1.8, opacity=opacity)
         colour, _ = looks(self.groups, self.group)
         return lines.encode(alt.X(f"{start}:Q"), alt.X2(f"{end}:Q"), *self._places, colour)
 

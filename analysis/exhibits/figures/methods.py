@@ -126,15 +126,17 @@ def prefix_chart(accuracies: pd.DataFrame, method: str, *, width: int | str = 42
     `accuracies`: group, method, name (phenomena and overall, titles), accuracy, full. A filled mark is the prefix
     method, a hollow one the full sentence, joined by a line.
     """
-    order = list(dict.fromkeys(accuracies["name"]))
     rows = accuracies[accuracies["method"] == method]
-    dots = Dots(rows, [name for name in order if name in set(rows["name"])])
+    order = dict.fromkeys(accuracies["name"])
+    dots = Dots(
+        accuracies, [name for name in order if name in set(rows["name"])]
+    )  # a group has one colour in all panels
     x = alt.X("accuracy:Q", scale=_scale(accuracies), axis=SHARE)
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N", title="model")]
     tooltip += [alt.Tooltip("accuracy:Q", format=".3f", title="prefix")]
     tooltip += [alt.Tooltip("full:Q", format=".3f", title="full sentence")]
-    full = dots.points(alt.X("full:Q"), tooltip, filled=False)
-    layers = [dots.lines("accuracy", "full", opacity=0.6), full, dots.points(x, tooltip)]
+    full = dots.points(alt.X("full:Q"), tooltip, filled=False, of=rows)
+    layers = [dots.lines("accuracy", "full", opacity=0.6, of=rows), full, dots.points(x, tooltip, of=rows)]
     return dots.chart(*layers, width=width, title=f"{method} (filled), full sentence (hollow)")
 
 

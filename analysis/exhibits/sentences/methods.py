@@ -71,7 +71,7 @@ def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
         )
     text = [
         f"Curves are least-squares lines of a run's accuracy on log2 of {words}: the slope is the accuracy gained per "
-        "doubling. Sizes weigh equally, however many runs of each are finished. Lines hold for the sizes studied: "
+        "doubling. Sizes weigh equally, however many runs of each are finished. Lines are fitted to the sizes studied: "
         "nothing here shows that they continue, and accuracy cannot exceed 1."
     ]
     if (sizes == 2).any():

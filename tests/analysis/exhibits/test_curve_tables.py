@@ -56,6 +56,8 @@ def test_tables_become_sections_of_the_report(tmp_path):
     assert [one.name for one in (people, differences, shapes, logits)] == ["people", "comparisons", "shapes", "logits"]
     assert people.overall
     assert set(people.table["phenomenon"].iloc[people.overall]) == {"overall"}
+    assert "if the fitted curve continued; nothing here shows that it does." in people.about
+    assert "corrected for all comparisons of phenomena, or of the whole, on this benchmark" in differences.about
     differences.write(tmp_path / "report")
     assert "Anaphor agreement" in (tmp_path / "report" / "comparisons.svg").read_text()
     whole = tables["slope-differences"].query("level == 'overall'").iloc[0]

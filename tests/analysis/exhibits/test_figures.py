@@ -7,12 +7,14 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.figures.curves import accuracy_domain, learning_curves, perplexity_chart, slope_chart
+from analysis.exhibits.figures.methods import prefix_chart
 from analysis.exhibits.figures.style import HUES, finished, side_by_side, spread_apart, style, write_figure
 from analysis.exhibits.tables.slopes import with_published
 from analysis.study.collect import collect
@@ -61,7 +63,7 @@ def layers_of(specification, mark):
 
 
 def rows_of(specification, layer):
-    return specification["datasets"][layer["data"]["name"]]
+    return specification["datasets"][layer.get("data", specification.get("data"))["name"]]
 
 
 def test_learning_curves_show_means_runs_and_the_whole(curves):
@@ -111,3 +113,14 @@ def test_figures_are_written(judged, curves, tmp_path):
     for shown in ("lstm_tiny", "txl_tiny", "125k", "1M", "Phenomenon 11", "Words of training text"):
         assert shown in text
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_group_without_one_prefix_scores_leaves_the_colours_of_the_others():
+    rows = [("lstm", "two_prefix"), ("txl", "two_prefix"), ("txl", "one_prefix")]
+    columns = ["group", "method", "name", "accuracy", "full"]
+    accuracies = pd.DataFrame([(*row, name, 0.6, 0.7) for row in rows for name in ("Overall", "A")], columns=columns)
+    panels = [prefix_chart(accuracies, method, width=200).to_dict() for method in ("one_prefix", "two_prefix")]
+    scales = [layer["encoding"]["color"]["scale"] for panel in panels for layer in panel["layer"]]
+    assert all(scale == {"domain": ["lstm", "txl"], "range": list(HUES[:2])} for scale in scales)
+    drawn = [{row["group"] for layer in panel["layer"] for row in rows_of(panel, layer)} for panel in panels]
+    assert drawn == [{"txl"}, {"lstm", "txl"}]

@@ -122,6 +122,7 @@ def methods_of(judgements, interval="auto"):
     return text
 
 
+FITTED = "Lines are fitted to the sizes studied: nothing here shows that they continue"
 WHY = "A bootstrap needs five runs at each size."
 BENT = "errors include the distance of a bent curve from its line"
 
@@ -130,7 +131,7 @@ BENT = "errors include the distance of a bent curve from its line"
     ("counts", "more", "there", "not_there"),
     [
         ([2] * 4, {}, ["They are t intervals with HC3 errors", "as some size has two runs", BENT, WHY], ["HC2"]),
-        ([3] * 4, {}, ["each size has the spread of its own runs", WHY], ["HC2", "HC3", BENT, "resamples"]),
+        ([3] * 4, {}, ["each size has the spread of its own runs", WHY, FITTED], ["HC2", "HC3", BENT, "resamples"]),
         ([1] * 4, {}, ["HC2 errors", "as some size has one run", "none has a band"], ["HC3", "lack of fit", "Bands"]),
         ([5] * 4, {}, ["They are from a crossed bootstrap (50 resamples, seed 1). Runs are drawn"],
          ["t intervals", WHY]),

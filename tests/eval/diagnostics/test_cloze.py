@@ -7,13 +7,12 @@ import pytest
 import torch
 
 import eval.scorers.next_words.answers
-from corpora.config import TokenizerConfig
-from corpora.tokenizers import EOS, fit_tokenizer
+from corpora.tokenizers import EOS
 from eval.scorers.next_words.answers import Answers, NextTokens
 from eval.scorers.next_words.readings import left_to_right
 from eval.scorers.next_words.whole_words import hub_words, is_word, own_words
 from pairscale.errors import ConfigError, InputError
-from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model
+from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
     MASKED,
     MODELS,
@@ -25,25 +24,14 @@ from tests.support.small_pretrained import (
     policy,
     with_random_weights,
 )
-from train.models.build import build_model
-from train.runs.export import LoadedModel
 
 CONTEXTS = ["The cats sleep near a ", "Who saw the", "The cats sleep near a", "A dog that sees the “naïve” cats"]
 CANDIDATES = [["dog", "sleeps", "zebra"], ["dog", "cats"], ["cat", "dogcat"], ["barks", "sleepy", "cats"]]
 
 
-def pieces(config, seed=0):
+def pieces(config):
     """One of our models over SentencePiece pieces."""
-    schema = TokenizerConfig(
-        name="bpe", kind="bpe", vocab_size=300, fit_on="train", fit_sentences=100, character_coverage=1.0
-    )
-    tokenizer = fit_tokenizer(schema, TEXT, len(TEXT))
-    torch.manual_seed(seed)
-    model = build_model(config, len(tokenizer)).eval()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.normal_(std=0.5)
-    return LoadedModel(model, tokenizer, config, {}, "digest", "tokenizer")
+    return random_model(config, "bpe", vocab_size=300)
 
 
 def log_softmax(logits):
