@@ -37,7 +37,7 @@ from analysis.study.wandb import collect_tracked, project_runs, tracked_judgemen
 from eval.diagnostics.diagnostic import is_diagnostic
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
-from eval.sweeps import asked_commands, asked_runs
+from eval.sweeps import requested_runs, study_commands
 from pairscale.errors import ConfigError
 
 
@@ -51,7 +51,7 @@ def analyse(config: AnalysisConfig) -> None:
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False))
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
-    commands = [command for name in names for command in asked_commands(config.paths.runs, name)]
+    commands = [command for name in names for command in study_commands(config.paths.runs, name)]
     report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
     folder = Path(config.paths.reports) / study.name
     if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
@@ -188,7 +188,7 @@ def _tracked(config: AnalysisConfig) -> list[Study]:
 
 
 def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
-    return {run: request.point for run, request in asked_runs(config.paths.runs, study).items()}
+    return {run: request.point for run, request in requested_runs(config.paths.runs, study).items()}
 
 
 def _published(config: AnalysisConfig) -> None:

@@ -1,11 +1,11 @@
-"""`python -m eval`: score the trained runs of a study, or train and score what an experiment asks for.
+"""The eval command: score the trained runs of a study, or train and score the runs of a sweep.
 
-python -m eval study=NAME benchmark=blimp      every run of the study that is done and lacks scores
-python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face hub, or a local folder
+python -m eval study=NAME benchmark=blimp      every run of the study that is done and has no scores
+python -m eval study=NAME model=hf_causal model.path=gpt2      a model of the Hugging Face Hub, or a local folder
 python -m eval study=NAME benchmark=cprag      a psycholinguistic diagnostic: cprag, role, neg
-python -m eval study=NAME model=imported model.checkpoint=FILE  a published checkpoint, imported unless it is
-python -m eval -m study=NAME corpus=toy model=lstm_tiny model.dropout=0,0.2    runs by their values: the same
-python -m eval -m experiment=NAME              each run of the experiment's grid: train it unless done, then score it
+python -m eval study=NAME model=imported model.checkpoint=FILE    a published checkpoint, which is imported first
+python -m eval -m experiment=NAME              each run of the experiment's grid, which is trained first
+python -m eval -m study=NAME corpus=toy model=lstm_tiny model.dropout=0,0.2    each run of these values, likewise
 """
 
 import functools
@@ -46,7 +46,7 @@ def score_pretrained(config: EvalConfig) -> None:
 
 
 def score_imported(config: EvalConfig) -> None:
-    """Import a published checkpoint unless that is done, and score it."""
+    """Import a published checkpoint unless that is done already, and score it."""
     from eval.run import score_run
     from train.import_checkpoint.run import import_run
 
@@ -60,7 +60,7 @@ def score_imported(config: EvalConfig) -> None:
 
 
 def score_trained(config: EvalConfig) -> None:
-    """Train a run unless that is done, and score it; score all runs of a study if no run is named."""
+    """Train a run unless that is done already, and score it; score all runs of a study if no run is named."""
     from eval.run import check_benchmark, score_run, score_study
 
     if config.study and not names_a_run(HydraConfig.get()):
@@ -80,7 +80,7 @@ _SCORING: dict[type[ModelConfig], Callable[[EvalConfig], None]] = {
 
 
 def plan(config: EvalConfig) -> None:
-    """Note what the run that `config` describes would take; `planned` prints it when all of a sweep are noted."""
+    """Add the estimates for the run of `config` to `planned`, which prints them after the last run of a sweep."""
     planned.begin(f"reading {config.benchmark.name}, measuring each model's speed")
     from eval.estimate import estimate_scoring
     from train.estimate import estimate

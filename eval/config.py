@@ -57,9 +57,9 @@ class PretrainedConfig(ModelConfig):
 
     @property
     def step(self) -> int | None:
-        """Of training, as the revision's name tells it; None where it tells none."""
-        found = re.search(self.revision_pattern or "()", self.revision or "")
-        return int(found[1]) if found and found[1].isdecimal() else None
+        """The training step in the revision's name; None if it has none."""
+        match = re.search(self.revision_pattern or "()", self.revision or "")
+        return int(match[1]) if match and match[1].isdecimal() else None
 
     @property
     def several_models(self) -> bool:
@@ -71,11 +71,11 @@ class PretrainedConfig(ModelConfig):
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of text that the model was trained on, with repeats; None where they are not known."""
+        """Tokens of text that the model was trained on, with repeats; None if unknown."""
         return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
 
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
-        """Nothing but the model counts: no corpus, sample or recipe of ours was used."""
+        """Return name and identity by the model alone, as none of our corpora, samples or recipes was used."""
         words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
         return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
 
@@ -152,7 +152,7 @@ class PolicyConfig:
 
     @property
     def label(self) -> list[str]:
-        """What differs from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
+        """The values that differ from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
         parts = [
             (self.context == "eos", f"context-eos-{self.context_tokens}"),
             (self.context == "text", f"context-text-{sha256_json(self.context_text)[:8]}"),
@@ -171,17 +171,17 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
-    """The policy as score files keep it, with what null became for one model.
+    """Return the policy as score files record it, with nulls resolved for one model.
 
-    pll_shift is there for masked next-token models alone: without it, a token was read at its own position.
-    unk_only is there under unk=skip alone: without it, a sentence of nothing but `<unk>` had the log-probability 0.
+    Only masked next-token models have pll_shift; without it, a token is read at its own position. Only unk=skip has
+    unk_only; in older files without it, a sentence of nothing but `<unk>` has the log-probability 0.
     """
-    kept = dataclasses.asdict(dataclasses.replace(policy, score_eos=score_eos, pll_shift=pll_shift))
-    if not kept["pll_shift"]:
-        del kept["pll_shift"]
+    recorded = dataclasses.asdict(dataclasses.replace(policy, score_eos=score_eos, pll_shift=pll_shift))
+    if not recorded["pll_shift"]:
+        del recorded["pll_shift"]
     if policy.unk == "skip":
-        kept["unk_only"] = "tie"
-    return kept
+        recorded["unk_only"] = "tie"
+    return recorded
 
 
 # The policy of conf/base.yaml, for use from Python: each sentence alone, <unk> scored as it is, float32.

@@ -1,4 +1,4 @@
-"""What the runs of a sweep need of a machine, for launchers: folder, devices, memory, words to train."""
+"""The needs of a sweep's runs, for launchers: folder, devices, memory, words to train."""
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -18,25 +18,25 @@ from train.runs.folder import RunFolder
 
 
 def job_of(index: int, overrides: Sequence[str], config: EvalConfig | None, folder: Path | None) -> Job:
-    """The job of a configuration (None: it is refused) that works on `folder`."""
+    """Return the job of a configuration (None: its values are refused) that works on `folder`."""
     if config is None:
         return Job(index, list(overrides))
     return Job(index, list(overrides), config, folder, takes_gpu(config), config.trainer.devices, work_of(config))
 
 
 def work_of(config: RunConfig) -> Work:
-    """The work of a run, none of training where it is trained."""
+    """Return the work of a run; without words if it is trained already."""
     kind = sha256_json(OmegaConf.to_container(OmegaConf.structured(config.model)))
     try:
         folder = RunFolder.of(config)
         words = 0.0 if folder.done else _words(config)
-    except PairscaleError:  # of no run (a study is scored), or of a damaged folder, which the run itself will say
+    except PairscaleError:  # a study to be scored, or a damaged folder, which the run itself reports
         return Work(kind)
     return Work(kind, words, lambda: training_seconds(folder)) if words else Work(kind)
 
 
 def training_seconds(folder: RunFolder) -> float | None:
-    """Seconds that a run took to train its words; None where its manifest does not say."""
+    """Return the seconds that a run took to train; None if its manifest does not have them."""
     try:
         manifest = folder.read_manifest()
     except PairscaleError:
@@ -54,7 +54,7 @@ def _words(config: RunConfig) -> float:
 
 
 def memory_of(jobs: Sequence[Job]) -> int:
-    """Return the bytes that the largest of `jobs` takes; 0 if none can be estimated, as of models still on a hub."""
+    """Return the bytes that the largest of `jobs` takes; 0 if unknown, as for models that are not downloaded yet."""
     configs = [job.config for job in jobs if job.config]
     trained = [config for config in configs if config.recipe.trains]
     largest = max((config.model.weight_bytes for config in configs), default=0)  # loading takes no less

@@ -1,4 +1,4 @@
-"""Score trained runs: what is scored already is left alone, what lacks is scored in one pass over the model."""
+"""Scoring of runs: the scores that their files do not have, in one pass over the model."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
-    """The run folder of a model that comes trained (config.model is a PretrainedConfig), `config`, and its scorer.
+    """Create the run folder of a pretrained model; return it with `config` and the model's scorer.
 
-    The folder holds the configuration and digests, no weights. Raises as eval.scorers.pretrained.load_pretrained.
+    The folder holds the configuration and digests, no weights. config.model is a PretrainedConfig. Raises InputError if
+    a run of the study has the same weights, and as `load_pretrained`.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.base import Execution
@@ -58,7 +59,7 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
 
 
 def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> None:
-    """Raise InputError where another revision in this study has the same weights: one point of a curve, not two."""
+    """Raise InputError if another revision in the study has the same weights, as it would be the same point twice."""
     assert isinstance(config.model, PretrainedConfig)
     if config.study is None or not run.path.parent.is_dir():
         return
@@ -67,7 +68,7 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             if other.path == run.path or other.read_manifest().get("digest") != digest:
                 continue
             model = other.read_model_config()
-        except RunError as error:  # of that run's files: status and analysis name it too
+        except RunError as error:  # in the other run's files; status and analysis report it too
             _say(f"not compared with this model: {error}")
             continue
         if model.get("path") == config.model.path and model.get("revision") != config.model.revision:
@@ -84,19 +85,19 @@ WORK: dict[type[BenchmarkConfig], type[PairsWork] | type[ClozeWork]] = {
 
 
 def check_methods(config: EvalConfig) -> None:
-    """Raise ConfigError for methods that do not fit the benchmark, before a model is loaded."""
+    """Raise ConfigError for methods that do not fit the benchmark; no model is loaded."""
     WORK[type(config.benchmark)].check_methods(config)
 
 
 def check_benchmark(config: EvalConfig) -> None:
-    """Read the benchmark of a run that is to be trained, unless its pairs depend on the run. Raises as scoring does."""
+    """Read the benchmark before a run is trained, unless its pairs depend on the run. Raises as scoring does."""
     WORK[type(config.benchmark)].check_benchmark(config)
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
-    """Compute the scores that the files of a run lack, and print tables of all that are requested.
+    """Compute the missing scores of a run, and print tables of all that `config` requests.
 
-    `scorer`: that of the run, if it is loaded already. Raises RunError if the run is not trained, is in use, or has a
+    scorer: the run's model, if it is loaded already. Raises RunError if the run is not trained, is in use, or has a
     damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
     """
     check_methods(config)
@@ -106,24 +107,24 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
     from train.loop.device import enough_memory
 
     trajectory: list[dict[str, Any]] = []
-    fewer = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
-    with run.locked(), _noted(run, config) as attempt, enough_memory(fewer):
+    remedy = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
+    with run.locked(), _failures_recorded(run, config) as attempt, enough_memory(remedy):
         work = _work(run, config, scorer)
         where = f"{run.path.name} · {work.folder.name}"
         if names := ", ".join(work.unavailable):
             _say(f"{where}: {len(work.unavailable)} paradigms have too few pairs of known words: {names}")
         if work.unrecorded:
             _say(
-                f"{where}: scored when no file kept the begin symbol, special tokens and config.json; taken as "
-                f"unchanged: without {work.folder} all is scored again"
+                f"{where}: scored by a version that did not record the begin symbol, special tokens and config.json, "
+                f"which are taken to be unchanged; remove {work.folder} to score it again"
             )
         attempt.began = True
         if work.missing:
             work.score()
-        for of_snapshot in _of_snapshots(run, config):
-            if of_snapshot.missing:
-                of_snapshot.score()
-            trajectory.append(of_snapshot.overall())
+        for snapshot in _snapshot_work(run, config):
+            if snapshot.missing:
+                snapshot.score()
+            trajectory.append(snapshot.overall())
         track_scores(run, config)
     for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
         _say(f"{where}: {note}")
@@ -140,16 +141,17 @@ def _say(text: str) -> None:
 
 @dataclass
 class _Attempt:
-    """Whether scoring began: its input can be used."""
+    """An attempt to score a run; `began` is True once its input is read."""
 
     began: bool = False
 
 
 @contextmanager
-def _noted(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
-    """Keep in the manifest why scoring failed, until it does not: of each benchmark its reason, and the command.
+def _failures_recorded(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
+    """Record in the manifest why scoring on a benchmark failed, and its command, until an attempt succeeds.
 
-    What stopped it before it began, a missing benchmark say, is kept only where a sweep asked for these scores.
+    Bad input that stops scoring before it begins, such as a missing benchmark, is recorded only if a sweep requested
+    these scores.
     """
     attempt, label = _Attempt(), score_label(config.benchmark, config.policy)
     manifest = run.read_manifest()
@@ -159,10 +161,10 @@ def _noted(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
     try:
         yield attempt
     except Exception as error:
-        of_input = isinstance(error, (ConfigError, InputError)) and not attempt.began
-        if not of_input or is_requested(run, config.benchmark.name):
+        bad_input = isinstance(error, (ConfigError, InputError)) and not attempt.began
+        if not bad_input or is_requested(run, config.benchmark.name):
             reasons = others | {label: f"{type(error).__name__}: {error}"}
-            with suppress(WriteError):  # where the disk is full, the manifest cannot say so either
+            with suppress(WriteError):  # a full disk cannot take the reason either; `error` is raised in any case
                 run.update_manifest(scoring_failed=reasons, scoring_commands=other_commands | _command(label))
         raise
     if label in failed:
@@ -178,9 +180,9 @@ def _command(label: str) -> dict[str, str]:
 
 
 def score_study(config: EvalConfig) -> None:
-    """Score every run of `config.study` that is done, in this process; list those that are not.
+    """Score every run of `config.study` that is done, in this process; list the others.
 
-    Raises RunError when there is no such study, none of its runs is done, or some could not be scored.
+    Raises RunError if there is no such study, if none of its runs is done, and after all if some could not be scored.
     """
     done, failed = [], 0
     for run in study_runs(config.paths.runs, config.study or ""):
@@ -193,27 +195,27 @@ def score_study(config: EvalConfig) -> None:
         if manifest.get("status") == DONE:
             done.append(run)
         else:
-            told = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
-            console.print(f"not scored: {run.path.name}: {told}", markup=False)
+            status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
+            console.print(f"not scored: {run.path.name}: {status}", markup=False)
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
     check_benchmark(config)
-    asked = len(done) + failed
+    total = len(done) + failed
     for run in done:
         try:
             if config.dry_run:
                 work = _work(run, config)
-                of_snapshots = [one.described() for one in _of_snapshots(run, config)]
+                snapshots = Counter(snapshot.described() for snapshot in _snapshot_work(run, config))
                 console.print(f"{run.path.name} · {work.folder.name}: {work.described()}", markup=False)
-                for told, count in Counter(of_snapshots).items():
-                    console.print(f"  {count} snapshot{'s' if count > 1 else ''}: {told}", markup=False)
+                for description, count in snapshots.items():
+                    console.print(f"  {count} snapshot{'s' if count > 1 else ''}: {description}", markup=False)
             else:
                 score_run(run, config)
-        except (RunError, StoreError, InputError) as error:  # of this run's files: the others can be scored
+        except (RunError, StoreError, InputError) as error:  # in this run's files; the others can be scored
             console.print(f"not scored: {error}", markup=False)
             failed += 1
     if failed:
-        raise RunError(f"study={config.study}: {failed} of {asked} runs could not be scored (said above)")
+        raise RunError(f"study={config.study}: {failed} of {total} runs could not be scored (see above)")
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:
@@ -225,7 +227,7 @@ def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> P
     return WORK[type(config.benchmark)].of(run, config, scorer)
 
 
-def _of_snapshots(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
+def _snapshot_work(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
     if not config.scoring.snapshots:
         return
     from eval.scorers.base import Execution

@@ -1,4 +1,4 @@
-"""The runs that commands and sweeps ask for: folders, a sweep's points, a study's grid (pairscale/command/rooms.py)."""
+"""The runs of command lines: points and jobs of a sweep, and the grid of a study (pairscale/command/rooms.py)."""
 
 import dataclasses
 import itertools
@@ -27,10 +27,10 @@ from train.runs.output import NOWHERE, output_folder
 
 
 def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
-    """Whether a command line says which run it means, by an experiment or any value that can change its numbers."""
-    counted = {part.name for part in dataclasses.fields(EvalConfig) if part.metadata.get("digest", True)}
-    given = (re.split(r"[.=@]", override.lstrip("+~"))[0] for override in hydra_config.overrides.task)
-    return hydra_config.runtime.choices.get("experiment") is not None or not counted.isdisjoint(given)
+    """Return True if a command line names a run: by an experiment, or by a value that can change its numbers."""
+    in_digest = {part.name for part in dataclasses.fields(EvalConfig) if part.metadata.get("digest", True)}
+    keys = (re.split(r"[.=@]", override.lstrip("+~"))[0] for override in hydra_config.overrides.task)
+    return hydra_config.runtime.choices.get("experiment") is not None or not in_digest.isdisjoint(keys)
 
 
 def scores_study(node: DictConfig) -> bool:
@@ -46,9 +46,10 @@ def scoring_folder(kind: str, *, _root_: DictConfig) -> str:
 def points(
     command: str, overrides: list[str], skip_refused: bool = False
 ) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
-    """The runs of a sweep: overrides that name each, its composed node (sizes and seeds apart) and its configuration.
+    """Yield the runs of a sweep: the overrides that name a run, its composed node, and its configuration.
 
-    Seeds and sizes change nothing else, and are not composed anew. `skip_refused` leaves out runs of refused values.
+    Runs that differ only in size and seed share one node, as composing is slow. `skip_refused` leaves out runs with
+    refused values.
     """
     refused = REFUSALS if skip_refused else ()
     try:
@@ -62,17 +63,17 @@ def points(
         with suppress(*refused):
             node = composed(command, [*fixed, *point]) if point else common
             if OmegaConf.is_missing(node.corpus, "path"):
-                node.corpus.path = ""  # the user's to give, and not part of a run's identity
+                node.corpus.path = ""  # the user has to set it, but it is not part of a run's identity
             config = to_config(node)
             node.hydra.overrides.task += [f"sample.size={size}" for size in (sizes or [])[:1]]
             node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
             for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
                 with suppress(*refused):
-                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, _vary(config, size, seed)
+                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, _replaced(config, size, seed)
 
 
 def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:
-    """The jobs of a sweep, from the overrides that Hydra gives to a launcher (composed as `_job_configs` says)."""
+    """Return the jobs of a sweep, from the overrides that Hydra passes to a launcher."""
     configs = _job_configs(loader, master, overrides)
     pairs = zip(overrides, configs, strict=True)
     return [job_of(index, words, *(job or (None, None))) for index, (words, job) in enumerate(pairs)]
@@ -81,33 +82,35 @@ def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[
 def _job_configs(
     loader: ConfigLoader, master: DictConfig, jobs: Iterable[Sequence[str]]
 ) -> Iterator[tuple[EvalConfig, Path] | None]:
-    """Of each job of a sweep (its overrides, as Hydra gives them to a launcher) the configuration and the work folder.
+    """Yield the configuration and the folder of each job of a sweep; None if its values are refused.
 
-    That is the folder of its run, or of the study that it scores as a whole. None where values are refused, as the
-    job itself will say. Jobs that differ in seeds and sizes alone are composed once, as `points` does.
+    The folder is that of the job's run, or that of the study if the job scores all of it. Jobs that differ only in size
+    and seed are composed once, as in `points`.
     """
     parser = OverridesParser.create()
     composed: dict[tuple[str, ...], tuple[EvalConfig, bool] | None] = {}
     for overrides in jobs:
-        varied = [one for one in overrides if one.startswith(("seed=", "sample.size="))]
-        rest = tuple(one for one in overrides if one not in varied)
+        varied = [override for override in overrides if override.startswith(("seed=", "sample.size="))]
+        rest = tuple(override for override in overrides if override not in varied)
         if rest not in composed:
             composed[rest] = None
             with suppress(*REFUSALS):
                 node = loader.load_sweep_config(master, list(overrides))
-                config = to_config(node)
-                composed[rest] = config, scores_study(node)
+                composed[rest] = to_config(node), scores_study(node)
         job = None
         with suppress(*REFUSALS):
-            if (found := composed[rest]) is not None:
-                config, whole = found
+            if (common := composed[rest]) is not None:
+                config, whole_study = common
                 values = {one.partition("=")[0]: str(parser.parse_override(one).value()) for one in varied}
-                config = _vary(config, values.get("sample.size", config.sample.size), values.get("seed", config.seed))
-                job = config, Path(config.paths.runs) / str(config.study) if whole else RunFolder.of(config).path
+                size, seed = values.get("sample.size", config.sample.size), values.get("seed", config.seed)
+                config = _replaced(config, size, seed)
+                study = Path(config.paths.runs) / str(config.study)
+                job = config, study if whole_study else RunFolder.of(config).path
         yield job
 
 
-def _vary(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
+def _replaced(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
+    """Return a configuration with another size and seed. Raises ConfigError for a seed that is not a number."""
     sample = dataclasses.replace(config.sample, size=size)
     try:
         number = int(seed)
@@ -117,58 +120,59 @@ def _vary(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, EvalConfig]]:
-    """What the command line would say of each run of an experiment's grid, and its configuration. Errors: `grid`."""
+    """Yield the runs of an experiment's grid: overrides as on a command line, and configuration. Raises as `grid`."""
     grid(experiment, overrides)
-    asked = [f"experiment={experiment}", *overrides]
-    return ((shlex.join(named), config) for named, _, config in points("train", asked))
+    runs = points("train", [f"experiment={experiment}", *overrides])
+    return ((shlex.join(point), config) for point, _, config in runs)
 
 
-def asked_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
-    """The runs that there should be of a study, by run id: what its sweeps asked for and kept (eval/grid.py).
+def requested_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
+    """Return the runs that a study should have, by run id: those that its sweeps requested (eval/grid.py).
 
-    Where none did, those of the experiment of the study's name; {} where there is none either.
+    Without such a record they are those of the experiment with the study's name; {} if there is none.
     """
-    kept = read_grid(Path(runs) / study)
-    if kept or not is_experiment(study):
-        return kept
+    recorded = read_grid(Path(runs) / study)
+    if recorded or not is_experiment(study):
+        return recorded
     command = f"python -m eval -m experiment={study}"
-    expected = expected_points(study)
     return {
-        run_id(config): RequestedRun.of(point, config, config.benchmark.name, command) for point, config in expected
+        run_id(config): RequestedRun.of(point, config, config.benchmark.name, command)
+        for point, config in expected_points(study)
     }
 
 
-def commands_of(asked: Iterable[RequestedRun]) -> list[str]:
-    """The commands that asked for runs, each once, in their order."""
-    return list(dict.fromkeys(command for one in asked for command in one.commands))
+def commands_of(requested: Iterable[RequestedRun]) -> list[str]:
+    """Return the commands that requested runs, each once, in order."""
+    return list(dict.fromkeys(command for run in requested for command in run.commands))
 
 
-def asked_commands(runs: str | Path, study: str) -> list[str]:
-    """The commands that make a study's runs: those that its sweeps kept, or that of the experiment of its name.
+def study_commands(runs: str | Path, study: str) -> list[str]:
+    """Return the commands that make a study's runs: those of its sweeps, or that of the experiment with its name.
 
-    Runs that none of them asked for are named in a comment, with the file that holds their configuration.
+    A run of no sweep has a comment instead, with the file that holds its configuration.
     """
-    asked = asked_runs(runs, study)
-    alone = sorted(path.parent for path in Path(runs, study).glob("*/config.yaml") if path.parent.name not in asked)
-    return [*commands_of(asked.values()), *(f"# of no sweep; its values: {path}/config.yaml" for path in alone)]
+    requested = requested_runs(runs, study)
+    configs = sorted(Path(runs, study).glob("*/config.yaml"))
+    comments = [f"# of no sweep; its values: {path}" for path in configs if path.parent.name not in requested]
+    return [*commands_of(requested.values()), *comments]
 
 
-def keep_points(found: Iterable[tuple[list[str], DictConfig, EvalConfig]], command: str, typed: str) -> None:
-    """Keep runs, as `points` gives them, in the folders of their studies, for `asked_runs`; `typed` asked for them.
+def record_points(points: Iterable[tuple[list[str], DictConfig, EvalConfig]], command: str, typed: str) -> None:
+    """Write the runs that the command line `typed` requests to the grids of their studies, for `requested_runs`.
 
-    Left out is what names no run (a sweep over benchmarks that scores a study), or makes several (model.revisions).
-    Raises NoCorpus where runs are to be trained on none.
+    Points that name no run (a sweep over benchmarks that scores a study), or several (model.revisions), are left out.
+    Raises NoCorpus for runs to be trained without a corpus.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
-    for named, node, config in found:
+    for point, node, config in points:
         if config.model.several_models or not (command == "train" or names_a_run(node.hydra)):
             continue
         key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
         if config.study:
-            grids.setdefault(key, {})[shlex.join(named)] = config
+            grids.setdefault(key, {})[shlex.join(point)] = config
     for (study, benchmark), runs in grids.items():
         write_grid(study, runs, benchmark, typed)
 
 
-__all__ = ["jobs", "keep_points", "memory_of", "points"]  # of pairscale.command.rooms.Runs
+__all__ = ["jobs", "memory_of", "points", "record_points"]  # the interface pairscale.command.rooms.Runs
 OmegaConf.register_new_resolver("scoring_folder", scoring_folder, replace=True)

@@ -16,16 +16,16 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from eval.config import EvalConfig
-from eval.sweeps import keep_points
+from eval.sweeps import record_points
 from pairscale import as_typed
 from pairscale.command.compose import REFUSALS, composed, to_config
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import InputError
 
 
-def keep_tasks(file: Path) -> None:
+def record_tasks(file: Path) -> None:
     """Record the grid of a file of tasks, without lines whose values are refused: their tasks report them."""
-    keep_points(_runs(file), "eval", f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}")
+    record_points(_runs(file), "eval", f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}")
 
 
 def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
@@ -46,4 +46,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
     parser.add_argument("file", metavar="FILE", type=Path, help="tasks as slurm/run.sbatch takes them, one a line")
     with one_line_errors("pairscale tasks"):
-        keep_tasks(parser.parse_args().file)
+        record_tasks(parser.parse_args().file)

@@ -9,7 +9,7 @@ from analysis.status.removal import STUDY, confirmed, described, remove_runs, se
 from analysis.status.report import report
 from analysis.status.states import SCORED, TRAINED, RunState, run_states
 from eval.grid import RequestedRun
-from eval.sweeps import asked_runs, commands_of
+from eval.sweeps import commands_of, requested_runs
 from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
@@ -24,7 +24,7 @@ def run(config: AnalysisConfig) -> None:
     if config.study is None:
         known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
         raise ConfigError(f"study=null: name a study; available in {runs}: {', '.join(known) or 'none'}")
-    requested = asked_runs(runs, config.study)
+    requested = requested_runs(runs, config.study)
     states = run_states(runs / config.study, requested)
     if not states:
         raise RunError(f"study={config.study}: no such experiment, and no run in {runs / config.study}")

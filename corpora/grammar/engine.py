@@ -83,6 +83,8 @@ class Frame:
 
 
 class Line(NamedTuple):
+    """A line below a heading of grammar.yaml."""
+
     heading: Symbol
     symbols: list[Symbol]
     weight: float
@@ -105,7 +107,10 @@ class _Option(NamedTuple):
 
 
 class Grammar:
-    """A grammar (grammar.yaml) over tables, compiled on use; InputError unless they fit; `knows` of a Lexicon."""
+    """A grammar over tables of words, which is compiled as it is used; `knows` restricts the words as in Lexicon.
+
+    Raises InputError for a grammar that is wrong or does not fit the tables.
+    """
 
     def __init__(
         self,
@@ -330,7 +335,7 @@ class Grammar:
         return rows, list(itertools.accumulate(weights))
 
     def fill(self, frame: Frame, rng: random.Random) -> list[Row | list[str]]:
-        """Draw a row or words for each draw of a frame. Raises NothingFits if prior rows leave a later one nothing."""
+        """Return a row, or words, for each draw of a frame. Raises NothingFits if none fits the earlier rows."""
         contents: list[Row | list[str]] = []
         for draw in frame.draws:
             cells = tuple([contents[number][column] for _, number, column in draw.needs])  # type: ignore[call-overload]
@@ -354,13 +359,13 @@ class Grammar:
                 words += content
             else:
                 assert form is not None, "a part with a row has a form"
-                again = number in seen  # through its label: the same row, so no second entry
+                again = number in seen  # by its label: the same row, which is no second entry
                 words.append(content[form] if again else self.lexicon.entry(frame.draws[number].symbol, content, form))
                 seen.add(number)
         return words
 
     def draw(self, symbol: Symbol, rng: random.Random) -> list[str]:
-        """Draw the words of a symbol without variables. Raises NothingFits if there are none."""
+        """Return random words for a symbol without variables. Raises NothingFits if there are none."""
         return self._walk(self.choice(symbol), rng)
 
     def _walk(self, choice: Choice, rng: random.Random) -> list[str]:
@@ -387,7 +392,7 @@ def _range(bounds: Sequence[int] | None) -> range | None:
 
 
 def read_grammar(folder: Path, knows: Callable[[str], bool] | None = None) -> Grammar:
-    """Read the grammar of a folder: grammar.yaml over lexicon/*.tsv. Raises InputError if they do not fit together."""
+    """Return the grammar of a folder: grammar.yaml over lexicon/*.tsv. Raises InputError if they do not fit."""
     description = yaml.safe_load((folder / "grammar.yaml").read_text("utf-8"))
     tables = {file.stem: read_table(file) for file in sorted((folder / "lexicon").glob("*.tsv"))}
     return Grammar(description, tables, knows)

@@ -1,4 +1,4 @@
-"""Tables of words: rows that meet conditions and have the needed forms, within a vocabulary if there is one."""
+"""Tables of words: rows that meet conditions and have certain forms, optionally all within a vocabulary."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ class Lexicon:
     zipf: the r-th matching row has the weight (r + shift) ** -exponent; None: equal weights. A column `weight` of a
         table overrides both.
     distinct: tables whose drawn words are entries that know their row.
-    knows: returns true if a word is in the vocabulary; all other forms count as missing. None: no restriction.
+    knows: returns True if a word is in the vocabulary; all other forms count as missing. None: no restriction.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Lexicon:
 
 
 def with_aliases(table: str, rows: list[Row], names: Mapping[str, str]) -> list[Row]:
-    """Return rows with further names of columns (alias to column). Raises InputError if there is no such column."""
+    """Return rows with aliases (alias -> column) as additional columns. Raises InputError for an unknown column."""
     for column in names.values():
         if not rows or column not in rows[0]:
             raise InputError(f"grammar.yaml: aliases: no table '{table}' with the column {column}")
@@ -117,7 +117,7 @@ def with_aliases(table: str, rows: list[Row], names: Mapping[str, str]) -> list[
 
 
 def read_table(file: Path) -> list[Row]:
-    """Read the rows of a table of words. Raises InputError, with the line, for an empty cell or a missing one."""
+    """Return the rows of a table of words. Raises InputError, with the line, for an empty or a missing cell."""
     with file.open(encoding="utf-8", newline="") as lines:
         header, *rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     for number, row in enumerate(rows, start=2):

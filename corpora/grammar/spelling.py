@@ -13,13 +13,13 @@ class Spelling(Protocol):
     """The spelling of a language."""
 
     def spell(self, words: Sequence[str]) -> list[str]:
-        """Return words, the first ones of a sentence, as they are written."""
+        """Return the first words of a sentence as they are written."""
 
     def text(self, spelt: Sequence[str]) -> str:
-        """Return spelt words, of a sentence or its beginning, as text."""
+        """Return the text of a sentence, or of its beginning, from spelt words."""
 
     def length(self, spelt: Sequence[str]) -> int:
-        """Return the length that must be equal in both sentences of a pair, beside their number of entries."""
+        """Return the length that must be equal in both sentences of a pair, besides their number of entries."""
 
 
 class English:
@@ -64,7 +64,7 @@ class Mandarin:
 
 
 def spelling_of(name: str, vowel: Collection[str] = (), consonant: Collection[str] = ()) -> Spelling:
-    """Return the spelling of a name in grammar.yaml. Raises InputError for an unknown name."""
+    """Return the spelling with this name in grammar.yaml. Raises InputError for an unknown name."""
     match name:
         case "english":
             return English(vowel, consonant)

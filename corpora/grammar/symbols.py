@@ -56,7 +56,7 @@ class Symbol(NamedTuple):
         return {value: (match[1], match[2]) for value, match in matches if match}
 
     def variables(self) -> set[str]:
-        """Return the names of the symbol's variables, "-n" for a value other than that of n."""
+        """Return the symbol's variables; "-n" stands for a value other than that of n."""
         columns = (column for _, column in self.references().values())
         return {value for value in [*self._values(), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
 
@@ -83,7 +83,7 @@ def _bound(value: str, binding: Binding) -> str:
 
 
 def parse_symbol(text: str, where: str) -> Symbol:
-    """Read one symbol; a mark such as "." is a word. Raises InputError, naming `where`, for any other text."""
+    """Return the symbol in a text; a mark such as "." is a word. Raises InputError, which names `where`."""
     match = _SYMBOL.fullmatch(text)
     if text in MARKS or (not match and _WORD.fullmatch(text)):
         return Symbol(text, None, ())
@@ -98,10 +98,10 @@ def parse_symbol(text: str, where: str) -> Symbol:
 
 
 def split_symbols(text: str) -> list[str]:
-    """Return the symbols of a line, which are separated by spaces outside brackets."""
+    """Return the texts of a line's symbols, which are separated by spaces outside brackets."""
     return _PARTS.findall(text)
 
 
 def parse_symbols(text: str, where: str) -> list[Symbol]:
-    """Read the symbols of a line. Raises InputError, naming `where`, for a text that is not a symbol."""
+    """Return the symbols of a line. Raises InputError, which names `where`, for a part that is not a symbol."""
     return [parse_symbol(part, where) for part in split_symbols(text)]

@@ -1,5 +1,5 @@
 """Sources of text: local files, data sets of the Hugging Face Hub, and the Wikipedia of Gulordava et al. 2018.
 
-`documents(config)` in read.py is the entrance. lines.py reads plain and compressed files, sentences.py splits
+Start at `documents` in read.py. lines.py reads plain and compressed files, sentences.py splits
 paragraphs into sentences, and gulordava.py reads the published parts and vocabulary.
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from corpora.config import CorpusConfig, GulordavaCorpusConfig
 from corpora.documents import Document
-from corpora.sources.lines import MAX_LINE, SPLITS, Report, check_present, decoded, ignore, lines, report_part
+from corpora.sources.lines import MAX_LINE, SPLITS, Report, check_present, decode_line, ignore, lines, report_part
 from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 from pairscale.errors import InputError
 
@@ -32,7 +32,7 @@ def gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Documen
 
 
 def published_vocabulary(config: CorpusConfig) -> list[str] | None:
-    """Return the words, by rank, that a corpus was published with, or None; InputError if the file cannot be had."""
+    """Return the words of a corpus's published vocabulary, by rank; None if it has none. Raises as `gulordava`."""
     if not isinstance(config, GulordavaCorpusConfig):
         return None
     words = dict.fromkeys(text.strip() for text in _lines(config, VOCABULARY))
@@ -59,7 +59,7 @@ def _download(url: str, corpus: str, report: Report) -> Iterator[str]:
                 read += len(line)
                 if number % 1024 == 0 and size:
                     report(read / size)
-                yield decoded(line, f"{url}:{number}")
+                yield decode_line(line, f"{url}:{number}")
     except OSError as error:
         files = ", ".join([*PARTS, VOCABULARY])
         raise InputError(

@@ -23,7 +23,7 @@ def ignore(share: float) -> None:
 
 
 def report_part(report: Report, index: int, parts: int) -> Report:
-    """Return a report for input number `index` of several that are read in turn."""
+    """Return the report for input number `index` (from 0) of several that are read in turn."""
     return lambda share: report((index + share) / parts)
 
 
@@ -45,11 +45,11 @@ def lines(file: Path, report: Report = ignore) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
             if number % 1024 == 0:
                 report(raw.tell() / size)
-            yield number, decoded(line, f"{file}:{number}")
+            yield number, decode_line(line, f"{file}:{number}")
 
 
-def decoded(line: bytes, where: str) -> str:
-    """Return a line as text, without its end and a byte order mark. Raises InputError, naming `where`."""
+def decode_line(line: bytes, where: str) -> str:
+    """Return a line as text, without its line break and byte order mark. Raises InputError, which names `where`."""
     if len(line) == MAX_LINE:
         raise InputError(f"{where}: a line of over {MAX_LINE >> 20} MiB is not text")
     try:
@@ -67,7 +67,7 @@ def _zstd(raw: IO[bytes]) -> Any:
     return untyped.CompressedInputStream(untyped.PythonFile(raw, mode="r"), "zstd")
 
 
-_DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
+_DECOMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
     ".xz": lzma.LZMAFile,
     ".bz2": bz2.BZ2File,
@@ -77,10 +77,10 @@ _DECOMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Yield a stream of a file's decompressed bytes, and the file itself, whose position shows the progress."""
+    """Yield a stream of a file's decompressed bytes, and the file itself, whose position is the progress."""
     try:
         with file.open("rb") as raw:
-            stream: Any = _DECOMPRESSED[file.suffix](raw) if file.suffix in _DECOMPRESSED else raw
+            stream: Any = _DECOMPRESSORS[file.suffix](raw) if file.suffix in _DECOMPRESSORS else raw
             yield io.BufferedReader(stream, 1 << 20), raw
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{file}: cannot be read to its end ({error})") from error

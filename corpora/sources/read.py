@@ -1,4 +1,4 @@
-"""The documents of a corpus as a stream, for each kind of source; no text is held in memory as a whole."""
+"""The documents of a corpus as a stream, for each kind of source; no text is in memory as a whole."""
 
 import dataclasses
 import json
@@ -32,21 +32,21 @@ def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Documen
 
             yield from toy_documents(config)
         case LocalCorpusConfig():
-            yield from _limited(_local(config, report), config.document_sentences)
+            yield from _divided(_local(config, report), config.document_sentences)
         case HubCorpusConfig():
-            yield from _limited(_hub(config, report), config.document_sentences)
+            yield from _divided(_hub(config, report), config.document_sentences)
         case GulordavaCorpusConfig():
             from corpora.sources.gulordava import gulordava
 
-            yield from _limited(gulordava(config, report), config.document_sentences)
+            yield from _divided(gulordava(config, report), config.document_sentences)
         case _:
             raise TypeError(type(config).__name__)
 
 
 def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return all that a corpus's text depends on, as plain data: configuration and digests of local files.
+    """Return everything that a corpus's text depends on, as plain data: configuration and digests of local files.
 
-    known: digests by name of files that may no longer exist. Raises InputError for a missing file not in it.
+    known: digests, by name, of files that may no longer exist. Raises InputError for any other missing file.
     """
     description = {
         f"corpus.{field.name}": getattr(config, field.name)
@@ -99,7 +99,7 @@ def source_bytes(config: CorpusConfig) -> float:
     return sum(file.stat().st_size * (EXPANSION if file.suffix in COMPRESSIONS else 1) for file in files)
 
 
-def _limited(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
+def _divided(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
     """Yield documents cut into parts of at most `limit` sentences."""
     for document in stream:
         sentences = document.sentences
@@ -167,7 +167,7 @@ def _no_field(where: str, text_field: str, available: Iterable[str]) -> InputErr
     return InputError(f"{where}: no field '{text_field}' (corpus.text_field); available: {', '.join(available)}")
 
 
-def _text_of(value: Any, where: str, text_field: str) -> str:
+def _checked_text(value: Any, where: str, text_field: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: field '{text_field}' holds {type(value).__name__}, not text (corpus.text_field)")
     try:
@@ -189,7 +189,7 @@ def _jsonl(file: Path, text_field: str, report: Report) -> Iterator[str]:
             raise InputError(f"{file}:{number}: holds {type(row).__name__}, not an object with a field '{text_field}'")
         if text_field not in row:
             raise _no_field(f"{file}:{number}", text_field, row)
-        yield _text_of(row[text_field], f"{file}:{number}", text_field)
+        yield _checked_text(row[text_field], f"{file}:{number}", text_field)
 
 
 def _parquet(file: Path, text_field: str, report: Report) -> Iterator[str]:
@@ -204,7 +204,7 @@ def _parquet(file: Path, text_field: str, report: Report) -> Iterator[str]:
         for batch in table.iter_batches(batch_size=1024, columns=[text_field]):
             for value in batch.column(0).to_pylist():
                 rows += 1
-                yield _text_of(value, f"{file}: row {rows}", text_field)
+                yield _checked_text(value, f"{file}: row {rows}", text_field)
             report(rows / max(1, table.metadata.num_rows))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file}: not a readable parquet file ({str(error).splitlines()[0]})") from None
@@ -225,18 +225,18 @@ def _hub(config: HubCorpusConfig, report: Report) -> Iterator[Document]:
         split = SPLITS.get(name) if config.published_splits else None
         if config.published_splits and split is None:
             raise InputError(f"{config.dataset}: split '{name}': must be one of {', '.join(SPLITS)}")
-        texts = _counted(part, config, done, total, report)
+        texts = _row_texts(part, config, done, total, report)
         for sentences in _ROWS[config.rows](texts, config.split_sentences):
             if sentences:
                 yield Document(config.dataset, sentences, split)
         done += part.num_rows
 
 
-def _counted(part: Any, config: HubCorpusConfig, done: int, total: int, report: Report) -> Iterator[str]:
+def _row_texts(part: Any, config: HubCorpusConfig, done: int, total: int, report: Report) -> Iterator[str]:
     for index, row in enumerate(part.select_columns([config.text_field]), start=1):
         if index % 1024 == 0:
             report((done + index) / total)
-        yield _text_of(row[config.text_field], f"{config.dataset}: row {index}", config.text_field)
+        yield _checked_text(row[config.text_field], f"{config.dataset}: row {index}", config.text_field)
 
 
 def _document_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:

@@ -1,7 +1,7 @@
-"""The toy language, a small English: text of any size from grammar.yaml and the tables of words in lexicon/.
+"""The toy language, a small fragment of English: text of any size, from grammar.yaml and the tables of lexicon/.
 
-Minimal pairs of the language (eval/benchmarks/toy) never occur in the text: one sentence in eight, by its checksum, is
-reserved for their good sentences, and the grammar does not write their bad ones.
+Its minimal pairs (eval/benchmarks/toy) never occur in the text: one sentence in eight, by its checksum, is reserved for
+their good sentences, and the grammar does not generate their bad ones.
 """
 
 import random
@@ -28,12 +28,12 @@ def toy_grammar() -> Grammar:
 
 
 def is_reserved(sentence: str) -> bool:
-    """Return true if a sentence is reserved for the benchmark, whatever the seeds: no text contains it."""
+    """Return True if a sentence is reserved for the benchmark: no text contains it, whatever the seed."""
     return zlib.crc32(sentence.encode()) % RESERVED == 0
 
 
 def documents(config: ToyCorpusConfig) -> Iterator[Document]:
-    """Yield documents of `config.words` words in all, final marks included; the last sentence may exceed it."""
+    """Yield documents of `config.words` words in total, final marks included; the last sentence may exceed it."""
     grammar = toy_grammar()
     assert grammar.document is not None
     assert grammar.length is not None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from corpora.sources.lines import COMPRESSIONS, MAX_LINE, decoded, opened
+from corpora.sources.lines import COMPRESSIONS, MAX_LINE, decode_line, opened
 from eval.benchmarks.config import BenchmarkConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
@@ -142,7 +142,7 @@ def text_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Yield each line's number (from 1) and text without its end, unpacked. Raises InputError for unreadable files."""
     with opened(file) as (stream, _):
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
-            yield number, decoded(line, f"{file}: line {number}")
+            yield number, decode_line(line, f"{file}: line {number}")
 
 
 def _jsonl(file: Path) -> Iterator[Row]:

@@ -81,7 +81,7 @@ class _Session:
             return
         if self.command in ("train", "eval") and is_sweep(words):
             points = runs().points(self.command, overrides, skip_refused=True)  # a refused one will report itself
-            runs().keep_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
+            runs().record_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
 
         @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=self.command)
         def task(node: DictConfig) -> None:

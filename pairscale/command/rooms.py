@@ -29,7 +29,7 @@ class Runs(Protocol):
     def points(self, command: str, overrides: list[str], skip_refused: bool = False) -> Iterator[Point]:
         """Yield the runs of a sweep."""
 
-    def keep_points(self, found: Iterable[Point], command: str, typed: str) -> None:
+    def record_points(self, points: Iterable[Point], command: str, typed: str) -> None:
         """Record the runs of the command line `typed` in the folders of their studies."""
 
     def jobs(self, loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:

@@ -10,8 +10,8 @@ import pytest
 from analysis.status.states import MISSING, run_states
 from analysis.study.collect import collect
 from eval.grid import RequestedRun, read_grid, write_grid
-from eval.sweeps import asked_commands, asked_runs, names_a_run, points
-from eval.tasks import keep_tasks
+from eval.sweeps import names_a_run, points, requested_runs, study_commands
+from eval.tasks import record_tasks
 from pairscale.command.compose import compose
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
@@ -40,7 +40,7 @@ def swept(tmp_path, monkeypatch):
 def test_a_sweep_keeps_what_it_asks_for_before_it_begins(swept, tmp_path):
     begun, code = swept("eval", *GIVEN, "sample.size=2k,4k", "seed=1,2", "benchmark=toy")
     assert code == 0
-    asked = asked_runs(tmp_path, "mine")
+    asked = requested_runs(tmp_path, "mine")
     assert set(asked) == {run_id(config) for config in begun}
     assert len(asked) == 4
     for run, one in asked.items():
@@ -62,7 +62,7 @@ def test_another_sweep_adds_to_the_grid_and_the_same_one_does_not(swept, tmp_pat
     assert len(list((tmp_path / "mine" / "grid").iterdir())) == 1
     swept("eval", *GIVEN, "sample.size=2k", "seed=2,3", "benchmark=toy")
     swept("eval", *GIVEN, "sample.size=2k", "seed=2,3", "benchmark=climp")
-    asked = asked_runs(tmp_path, "mine")
+    asked = requested_runs(tmp_path, "mine")
     found = {one.config["seed"]: (sorted(one.benchmarks), len(one.commands)) for one in asked.values()}
     assert found == {1: ([], 1), 2: (["climp", "toy"], 3), 3: (["climp", "toy"], 2)}
 
@@ -71,7 +71,7 @@ def test_a_value_that_is_refused_stops_no_other_run(swept, tmp_path):
     begun, code = swept("train", *GIVEN, "sample.size=2k,none", "model.hidden=16,-1", "model.embedding=16", "seed=1")
     assert code == 2
     assert [(config.sample.size, config.model.hidden) for config in begun] == [("2k", 16)]
-    assert set(asked_runs(tmp_path, "mine")) == {run_id(begun[0])}
+    assert set(requested_runs(tmp_path, "mine")) == {run_id(begun[0])}
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def test_what_asks_for_no_run_of_a_study_keeps_nothing(swept, tmp_path, override
 
 
 def test_an_experiment_of_the_studys_name_is_what_is_asked_for_where_no_sweep_was(swept, tmp_path):
-    asked = asked_runs(tmp_path, "demo")
+    asked = requested_runs(tmp_path, "demo")
     assert {run: one.point for run, one in asked.items()} == expected_runs("demo")
     assert {one.benchmarks for one in asked.values()} == {frozenset(["toy"])}
     swept("eval", "experiment=demo", "model=lstm_tiny", "seed=7")
-    assert {(one.config["model"]["name"], one.config["seed"]) for one in asked_runs(tmp_path, "demo").values()} == {
+    assert {(one.config["model"]["name"], one.config["seed"]) for one in requested_runs(tmp_path, "demo").values()} == {
         ("lstm_tiny", 7)
     }
-    assert asked_runs(tmp_path, "neither") == {}
+    assert requested_runs(tmp_path, "neither") == {}
 
 
 def test_two_studies_of_one_sweep_have_a_grid_each(swept, tmp_path):
     swept("train", *GIVEN[1:], "sample.size=2k", "seed=1", "study=one,two")
-    (one,), (two,) = asked_runs(tmp_path, "one"), asked_runs(tmp_path, "two")
+    (one,), (two,) = requested_runs(tmp_path, "one"), requested_runs(tmp_path, "two")
     assert one == two
 
 
@@ -120,8 +120,8 @@ def test_the_tasks_of_an_array_by_hand_are_a_grid(tmp_path):
     fixed = ["experiment=demo", "study='by hand'", f"paths.runs={tmp_path}"]
     lines = [[*fixed, f"seed={seed}"] for seed in ("1", "2", "x")]
     (tmp_path / "tasks.txt").write_text("".join(f"{line[-1]}\t{shlex.join(line)}\n" for line in lines))
-    keep_tasks(tmp_path / "tasks.txt")
-    asked = asked_runs(tmp_path, "by hand")
+    record_tasks(tmp_path / "tasks.txt")
+    asked = requested_runs(tmp_path, "by hand")
     assert list(asked) == [run_id(compose("eval", line)) for line in lines[:2]]
     assert "slurm/run.sbatch" in next(iter(asked.values())).commands[0]
 
@@ -175,11 +175,11 @@ def test_commands_that_are_printed_make_the_runs_of_the_study_again(swept, tmp_p
     """The report printed "python -m eval study=mine": it scores what is there, and trains nothing."""
     begun, _ = swept("eval", *GIVEN, "sample.size=2k,4k", "seed=1,2", "benchmark=toy")
     more, _ = swept("eval", *GIVEN[:3], "recipe.lr=0.1,0.2", "sample.size=2k", "seed=1", "benchmark=toy")
-    commands = asked_commands(tmp_path, "mine")
+    commands = study_commands(tmp_path, "mine")
     assert len(commands) == 2
     assert set.union(*map(composed_runs, commands)) == {run_id(config) for config in [*begun, *more]}
 
-    of_experiment = asked_commands(tmp_path, "demo")
+    of_experiment = study_commands(tmp_path, "demo")
     assert of_experiment == ["python -m eval -m experiment=demo"]
     assert composed_runs(of_experiment[0]) == set(expected_runs("demo"))
 
@@ -189,6 +189,6 @@ def test_a_run_of_no_sweep_is_named_beside_the_commands(swept, tmp_path):
     alone = RunFolder.of(compose("train", [*GIVEN, "sample.size=4k", f"paths.runs={tmp_path}"]))
     alone.path.mkdir(parents=True)
     alone.config.write_text("model: {}")
-    sweep, comment = asked_commands(tmp_path, "mine")
+    sweep, comment = study_commands(tmp_path, "mine")
     assert sweep.startswith("python -m train -m study=mine")
     assert comment == f"# of no sweep; its values: {alone.config}"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from eval.sweeps import asked_runs
+from eval.sweeps import requested_runs
 from pairscale.command.compose import compose
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
@@ -159,7 +159,7 @@ def test_the_interactive_form_waits_for_all_runs_and_reports_failures(cluster, t
     assert run.read_manifest()["attempts"] == 2
     assert run.read_manifest()["machine"]["slurm_job"] == f"{job}_0"
     assert not (tmp_path / "runs/demo/slurm/config.yaml").exists()
-    assert len(asked_runs(tmp_path / "runs", "demo")) == 3
+    assert len(requested_runs(tmp_path / "runs", "demo")) == 3
 
 
 def test_the_cluster_starts_once_and_stops_its_daemons(cluster, tmp_path):

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
 from eval.scores.files import ITEMS, SCORES, read_items, read_metadata, read_scores, write_table
-from eval.sweeps import asked_runs
+from eval.sweeps import requested_runs
 from pairscale.files import sha256_file
 from tests.support.simulated_study import SimulatedStudy
 from train.models.build import build_model
@@ -36,7 +36,7 @@ def analyse(runs: Path) -> None:
     for reason in study.problems["reason"]:
         raise RunError(reason)
     judgements(study, "blimp", "lp", "wrong")
-    asked_runs(runs, STUDY.name)
+    requested_runs(runs, STUDY.name)
     for folder in study.folders.values():
         folder.read_progress()
     load_model(first(runs))

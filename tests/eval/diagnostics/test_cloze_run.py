@@ -122,7 +122,7 @@ def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(con
     capsys.readouterr()
     score_run(run, config, scorer)
     printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("scored when no file kept the begin symbol") == 1
+    assert printed.count("scored by a version that did not record the begin symbol") == 1
     assert "(scored already)" in printed
 
 

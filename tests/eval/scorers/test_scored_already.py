@@ -92,7 +92,7 @@ def test_scores_from_before_settings_were_kept_are_said_to_be_taken_as_they_are(
     capsys.readouterr()
     score_run(old.run, old.config, old.scorer)
     told = " ".join(capsys.readouterr().out.split())
-    assert told.count("scored when no file kept the begin symbol") == 1
+    assert told.count("scored by a version that did not record the begin symbol") == 1
 
 
 def test_equal_weights_under_two_revisions_are_an_error(folder, tmp_path, work):
