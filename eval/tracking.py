@@ -19,16 +19,16 @@ from eval.scores.accuracy import accuracies
 from eval.scores.record import RECORD, scored_pairs, write_record
 from train.config import described
 from train.runs.folder import RunFolder
-from train.trackers.tracker import Job, tracked
+from train.trackers.tracker import Job, takes_results, tracked
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
-    """Track all scores of `run`, of pairs and of diagnostics, unless logger=csv.
+    """Track all scores of `run`, of pairs and of diagnostics, if the tracker has a place for them.
 
     They are summary values and tables, all of them each time, so that nothing is there twice after scoring again.
     Raises the errors of `tracked` and of the readers of scores.
     """
-    if config.logger.name == "csv":
+    if not takes_results(config.logger.name):
         return
     scores, diagnostics = list(scored_pairs(run)), dict(_diagnostics(run))
     trained = run.read_config()

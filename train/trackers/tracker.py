@@ -115,6 +115,12 @@ def trackers() -> Mapping[str, type[Tracker]]:
     return _TRACKERS
 
 
+def takes_results(name: str) -> bool:
+    """Return True if the tracker `name` has a place for results, which the job would compute for it."""
+    chosen = trackers()[name]
+    return chosen.summarise is not Tracker.summarise or chosen.table is not Tracker.table
+
+
 @contextmanager
 def tracked(logger: LoggerConfig, job: Job) -> Iterator[Tracker]:
     """Yield the tracker of `job`, which fails if the block raises. Raises as the tracker's constructor."""
