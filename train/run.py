@@ -53,7 +53,8 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
 def track_points(tracker: Tracker, folder: RunFolder) -> None:
     """Track the points of metrics.csv that the tracker does not have."""
     for row in MetricsFile(folder.metrics).rows:
-        tracker.log(numbers(row))
+        if row.get("words_seen"):  # of a file that someone changed: no point of a curve
+            tracker.log(numbers(row))
 
 
 def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> None:

@@ -118,7 +118,8 @@ def test_what_w_and_b_has_already_is_not_logged_again(tmp_path, monkeypatch):
     )  # fmt: skip
     monkeypatch.setattr("wandb.init", lambda **_: run)
     config = compose("train", asked(tmp_path))
-    (tmp_path / "metrics.csv").write_text("step,words_seen,valid_ppl,valid_oov_rate\n1,100,9,0\n2,200,8,0\n3,300,7,0\n")
+    rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one lost its place
+    (tmp_path / "metrics.csv").write_text(f"step,words_seen,valid_ppl,valid_oov_rate\n{rows}")
     tracker = WandbTracker(config.logger, Job("train", "a-run", "s", tmp_path, {}))
     track_points(tracker, RunFolder(tmp_path))
     for words in (300, 400, 400, 500):
