@@ -194,8 +194,7 @@ def compare_policies(
     common = first.runs.index[first.runs.index.isin(second.runs.index)]
     if common.empty:
         raise RunError(f"{first.label} and {second.label}: no run was scored under both")
-    keys = ["phenomenon", "paradigm", "pair_id"]
-    if not first.pairs[keys].equals(second.pairs[keys]):
+    if not _named(first.pairs).equals(_named(second.pairs)):
         raise RunError(f"{first.label} and {second.label}: not the same pairs, so they cannot be compared run by run")
     units = units_of(first.pairs)
     runs = first.runs.loc[common].sort_values("sample_words", kind="stable")
@@ -218,6 +217,11 @@ def compare_policies(
         named = {"size": "all", **{key: str(value) for key, value in zip(by, cell, strict=True)}}
         rows.append(units.table.assign(**named, runs=len(of_cell), **means, low=low, high=high, p=p, note=note))
     return _corrected(pd.concat(rows, ignore_index=True))[POLICY_COLUMNS]
+
+
+def _named(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return what identifies the pairs; of judgements by paradigm, the paradigms and their numbers of pairs."""
+    return pairs[["phenomenon", "paradigm", "n_pairs" if "n_pairs" in pairs else "pair_id"]]
 
 
 def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:

@@ -209,6 +209,29 @@ def test_two_policies_are_compared_by_a_paired_test_over_runs():
         compare_policies(first, other, 0.95)
 
 
+def test_two_policies_are_compared_by_paradigm_where_pairs_are_unknown():
+    """As tracked in W&B, and of generated pairs of each run's own words: without the floor of single judgements."""
+    accuracies, sizes = RISING
+    first = judged_groups({"a": (accuracies, sizes)})
+    second = judged_groups({"a": (accuracies + 0.05, sizes)}, rng=np.random.default_rng(1))
+    by_pair, by_paradigm = compare_policies(first, second, 0.95), compare_policies(*map(tracked, (first, second)), 0.95)
+    columns = ["group", "level", "name", "runs", "first", "second", "difference", "note"]
+    pd.testing.assert_frame_equal(by_pair[columns], by_paradigm[columns])
+    assert (by_pair["low"] <= by_paradigm["low"] + 1e-12).all()
+    assert (by_pair["high"] >= by_paradigm["high"] - 1e-12).all()
+    pd.testing.assert_series_equal(by_pair.loc[0, ["low", "high", "p"]], by_paradigm.loc[0, ["low", "high", "p"]])
+    with pytest.raises(RunError, match="not the same pairs"):
+        compare_policies(tracked(first), second, 0.95)
+
+
+def tracked(judged):
+    """Return the same judgements by paradigm."""
+    names = judged.pairs["paradigm"]
+    pairs = judged.pairs.groupby(["phenomenon", "paradigm"], as_index=False).size().rename(columns={"size": "n_pairs"})
+    means = np.stack([judged.outcome[:, names == name].mean(axis=1, dtype=np.float64) for name in pairs["paradigm"]], 1)
+    return replace(judged, pairs=pairs, outcome=means, tie=np.zeros_like(means), unk=np.zeros_like(means))
+
+
 def test_nested_seeds_are_paired_if_one_group_has_a_missing_run():
     """A seed is a draw of text, so a seed without one of the sizes still pairs with the other group's seed."""
     sizes = np.repeat([1000, 2000, 4000], 3)
