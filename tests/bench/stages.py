@@ -64,16 +64,17 @@ def stages(ngrams: bool = True) -> list[Stage]:
         return ("train", *SMALL, "sample.size=4k", *overrides)
 
     models = [train(*LSTM), train(*TXL), *([train(*NGRAM)] if ngrams else [])]
-    score = ("eval", *QUIET, *BENCHMARK)  # with nothing of a run: all of the study's are scored
-    # Figures take most of the time of an analysis, so its study is small enough to have few of them.
-    points = [train(*LSTM, "recipe.budget.epochs=1", "trainer.snapshots=null", f"sample.size={n}k") for n in (2, 4)]
+    # It names no run, so all runs of the study are scored.
+    score = ("eval", *QUIET, *BENCHMARK, "scoring.snapshots=true")
+    # Figures take most of the time of an analysis: its study has few of them, trajectories included.
+    points = [train(*LSTM, "recipe.budget.epochs=1", f"sample.size={n}k") for n in (2, 4)]
     analysed = (*score, "benchmark.paradigms=[only_npi_licensor_present]", "method=[lp]")
     return [
         Stage("corpora", prepare),
         Stage("train, LSTM", models[0], (prepare,), checkpoints=True),
         Stage("train, Transformer-XL", models[1], (prepare,), checkpoints=True),
         *([Stage("train, 5-gram", models[2], (prepare,))] if ngrams else []),
-        Stage("score", (*score, "scoring.snapshots=true"), (prepare, *models)),
+        Stage("score", score, (prepare, *models)),
         Stage("analysis", ("analysis", "study=s"), (prepare, *points, analysed)),
     ]
 

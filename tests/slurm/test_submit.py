@@ -167,11 +167,11 @@ def mine(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("flag", [True, False])
-def test_a_model_and_an_experiment_of_ones_own_are_submitted(submit, queue, arguments, mine, flag):
+@pytest.mark.parametrize(("flag", "experiment"), [(True, "of_mine"), (False, "of_mine"), (True, "demo")])
+def test_a_model_and_an_experiment_of_ones_own_are_submitted(submit, queue, arguments, mine, flag, experiment):
     quoted = str(mine).replace('"', '\\"')
     own = ["--config-dir", str(mine)] if flag else [f'hydra.searchpath=["file://{quoted}"]']
-    given = ["experiment=of_mine", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
+    given = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
     submit([argument for argument in given if argument != "model=lstm_tiny"])
     array, _ = calls(queue)
     tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
