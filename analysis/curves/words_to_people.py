@@ -26,7 +26,7 @@ from analysis.study.judgements import Judgements
 
 PEOPLE = "people"
 AS_GOOD = 2.0  # AICc above the lowest up to which a shape is as good (Burnham and Anderson 2002, section 2.6)
-LEAST_SQUARES = 1e-18  # of a fit: less is rounding alone, as accuracies are shares of pairs
+ROUNDING = 1e-18  # sum of squares up to which a line passes through every run, as accuracies are shares of pairs
 BEYOND = 1e20  # words, as in Warstadt et al. 2020, section 6.3: larger numbers are shown as beyond it
 REACHED, ESTIMATED, UNBOUNDED, NEVER, NO_ESTIMATE = "reached", "estimated", "unbounded", "never", "none"
 COLUMNS = [
@@ -175,8 +175,8 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
             at, error = row["people"], row["people_error"]
             shapes = [shape for shape in shapes_for(design.x, None) if shape.can_reach(at)]
             fits = [fit_shape(shape, design.x, fit.y[:, u], design.weights) for shape in shapes]
-            best = preferred(fits)
-            if best is not None and fits[0].aicc - best.aicc > AS_GOOD:  # the first is the line
+            straight, best = fits[0], preferred(fits)
+            if best is not None and straight.aicc - best.aicc > AS_GOOD and straight.squares > ROUNDING:
                 rows.append({**rows[-1], **_from_shape(best, at, error, config.confidence, design.nested)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -233,19 +233,14 @@ def _row(fit: str, last_accuracy: float, reach: Sequence[float], status: str, no
     return {**row, "text": described(row)}
 
 
-_DEPENDENT = "the profile takes runs to be independent, and those of a seed share their text"
-_EXACT = "the curve passes through every run, so nothing shows their spread"
-
-
 def _from_shape(fit: Fit, people: float, error: float, confidence: float, nested: bool) -> dict[str, Any]:
     """Return the row of another shape than the line: "never" only if no curve of the profile reaches people."""
     fitted = float(fit.shape.at(fit.points.x.max(keepdims=True), fit.free)[0])
     reach = fit.shape.reaches(people, fit.free)
     note = [fit.note] if fit.note else []
-    no_limits = _DEPENDENT if nested else _EXACT if fit.squares < LEAST_SQUARES else ""
-    if no_limits:
+    if nested:
         low = high = math.nan
-        note.append(f"no limits: {no_limits}")
+        note.append("no limits: the profile takes runs to be independent, and those of a seed share their text")
         status = REACHED if fitted >= people else ESTIMATED if math.isfinite(reach) else NO_ESTIMATE
     else:
         low, high = profile_limits(fit, people, error, confidence)
