@@ -1,12 +1,12 @@
-"""Checkpoints made by running the authors' own code, imported, and compared with that code token by token.
+"""Import of checkpoints written by the authors' own code, compared with that code token by token.
 
     python tests/bench/authors_code.py --colorless CHECKOUT --transformer-xl CHECKOUT [--steps N]
 
 CHECKOUTs of github.com/facebookresearch/colorlessgreenRNNs and github.com/kimiyoung/transformer-xl. Their classes train
-small models for some steps, save them with torch.save in both formats, whole and as a state_dict, and give ln p of each
-token of a stream read in segments. `import_run` makes run folders of the files. Prints the largest difference in nats.
-The copies that are run differ from the checkout in two words that no longer work: `.byte()` masks are `.bool()`, and
-the CUDA version, which nothing uses, is 0.
+small models for some steps, save them with torch.save in both formats, whole and as a state_dict, and compute ln p of
+each token of a stream read in segments. `import_run` turns the files into run folders. The script prints the largest
+difference in nats. The copies that run differ from the checkout in two expressions that torch no longer supports:
+`.byte()` masks are `.bool()`, and the unused CUDA version is 0.
 """
 
 import argparse
@@ -61,7 +61,7 @@ TXL_MODELS: dict[str, dict[str, Any]] = {
 
 
 def run_copy(sources: list[Path], folder: Path) -> None:
-    """Copy files to a folder that is importable, with what no longer works replaced."""
+    """Copy files to an importable folder, with REPLACED applied."""
     folder.mkdir()
     for source in sources:
         text = source.read_text(encoding="utf-8")
@@ -71,8 +71,8 @@ def run_copy(sources: list[Path], folder: Path) -> None:
     sys.path.insert(0, str(folder))
 
 
-def trained(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], steps: int) -> nn.Module:
-    """Some steps on simulated tokens, frequent ones first, so that no weight is as it was drawn."""
+def train(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], steps: int) -> nn.Module:
+    """Train for some steps on simulated tokens, so that no weight has its initial value; return the model."""
     for name, weight in model.named_parameters():
         if weight.dim() > 1 or name.endswith("_bias"):
             nn.init.normal_(weight, 0.0, 0.15)
@@ -86,8 +86,8 @@ def trained(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], steps: i
     return model.eval()
 
 
-def saved(model: nn.Module, path: Path) -> Iterator[tuple[str, Path]]:
-    """The ways to save a model."""
+def save_in_each_format(model: nn.Module, path: Path) -> Iterator[tuple[str, Path]]:
+    """Save a model in each format; yield the format and the path."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for old in (False, True):
@@ -97,54 +97,57 @@ def saved(model: nn.Module, path: Path) -> Iterator[tuple[str, Path]]:
 
 
 @torch.no_grad()
-def ours(folder: Path, name: str, words: list[str], stream: Tensor, *overrides: str) -> Tensor:
-    """ln p of each token of the stream but the first, by the imported model."""
+def imported_logprobs(folder: Path, name: str, words: list[str], stream: Tensor, *overrides: str) -> Tensor:
+    """Return ln p of each token of the stream but the first, by the imported model."""
     values = [f"model.checkpoint={folder}/model.pt", f"model.name={name}", "study=s", f"paths.runs={folder}/runs"]
     loaded = load_model(import_run(compose("import_checkpoint", [*values, *overrides])))
     ids = {loaded.tokenizer.token(index): index for index in range(len(loaded.tokenizer))}
     assert loaded.tokenizer.token(UNK) == "<unk>"
     tokens = torch.tensor([[ids[words[index]] for index in stream.tolist()]])
-    state, found = loaded.model.initial_state(1), []
+    state, logprobs = loaded.model.initial_state(1), []
     for start in range(0, len(stream) - 1, SEGMENT):
         targets = tokens[0, start + 1 : start + 1 + SEGMENT]
         hidden, state = loaded.model(tokens[:, start : start + len(targets)], state)
-        found.append(loaded.model.logprobs(hidden[0], targets))
-    return torch.cat(found)
+        logprobs.append(loaded.model.logprobs(hidden[0], targets))
+    return torch.cat(logprobs)
 
 
 def compare(
     label: str, name: str, model: nn.Module, expected: Tensor, words: list[str], stream: Tensor, bare: list[str]
 ) -> float:
-    """Import a model saved in each way and print the largest difference. `bare`: what a state_dict does not say."""
+    """Import a model saved in each format and print the largest difference.
+
+    `bare` are the overrides that a state_dict needs, as it has only weights.
+    """
     worst = 0.0
     for number in range(4):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-            ways = saved(model, folder / "model.pt")
+            ways = save_in_each_format(model, folder / "model.pt")
             for _ in range(number + 1):
                 way, _ = next(ways)
             overrides = bare if way.startswith("state_dict") else []
-            found = ours(folder, name, words, stream, *overrides)
-        worst = max(worst, (found - expected).abs().max().item())
+            logprobs = imported_logprobs(folder, name, words, stream, *overrides)
+        worst = max(worst, (logprobs - expected).abs().max().item())
     print(f"{label:55s} {len(expected):4d} tokens, mean {expected.mean():7.3f} nats, largest difference {worst:.1e}")
     return worst
 
 
 def colorless(checkout: Path, folder: Path, words: list[str], stream: Tensor, steps: int) -> float:
-    """Their LSTM, tied and untied."""
+    """Compare their LSTM, tied and untied."""
     run_copy([checkout / "src/language_models/model.py"], folder)
-    theirs = importlib.import_module("model")
+    module = importlib.import_module("model")
     worst = 0.0
     for tied in (False, True):
         torch.manual_seed(1)
-        model = theirs.RNNModel("LSTM", WORDS, 24, 24 if tied else 36, 2, 0.2, tied)
+        model = module.RNNModel("LSTM", WORDS, 24, 24 if tied else 36, 2, 0.2, tied)
 
         def loss(inputs: Tensor, targets: Tensor, model: nn.Module = model) -> Tensor:
             output, _ = model(inputs, model.init_hidden(inputs.shape[1]))
             return nn.functional.cross_entropy(output.view(-1, WORDS), targets.reshape(-1))
 
-        trained(model, loss, steps)
+        train(model, loss, steps)
         with torch.no_grad():
             output, _ = model(stream[:-1, None], model.init_hidden(1))
             expected = output[:, 0].log_softmax(-1).gather(1, stream[1:, None])[:, 0]
@@ -154,20 +157,20 @@ def colorless(checkout: Path, folder: Path, words: list[str], stream: Tensor, st
 
 
 def transformer_xl(checkout: Path, folder: Path, words: list[str], stream: Tensor, steps: int) -> float:
-    """Their Transformer-XLs."""
+    """Compare their Transformer-XLs."""
     names = ["mem_transformer.py", "utils/proj_adaptive_softmax.py", "utils/log_uniform_sampler.py"]
     run_copy([checkout / "pytorch" / name for name in names], folder)
-    theirs = importlib.import_module("mem_transformer")
+    module = importlib.import_module("mem_transformer")
     worst = 0.0
     for label, values in TXL_MODELS.items():
         torch.manual_seed(1)
-        model = theirs.MemTransformerLM(WORDS, **{**BASE, **values})
+        model = module.MemTransformerLM(WORDS, **{**BASE, **values})
 
         def loss(inputs: Tensor, targets: Tensor, model: nn.Module = model) -> Tensor:
-            found: Tensor = model(inputs, targets)[0].mean()
-            return found
+            mean: Tensor = model(inputs, targets)[0].mean()
+            return mean
 
-        trained(model, loss, steps)
+        train(model, loss, steps)
         expected, memories = [], model.init_mems()
         with torch.no_grad():
             for start in range(0, len(stream) - 1, SEGMENT):
@@ -178,8 +181,8 @@ def transformer_xl(checkout: Path, folder: Path, words: list[str], stream: Tenso
         bare += [f"model.clamp_len={model.clamp_len}", f"model.pre_norm={values.get('pre_lnorm', False)}"]
         if "cutoffs" in values:
             bare.append(f"model.cutoffs={values['cutoffs']}")
-        found = compare(f"transformer-xl, {label}", "txl", model, torch.cat(expected), words, stream, bare)
-        worst = max(worst, found)
+        difference = compare(f"transformer-xl, {label}", "txl", model, torch.cat(expected), words, stream, bare)
+        worst = max(worst, difference)
     return worst
 
 
@@ -189,7 +192,7 @@ def main() -> None:
     parser.add_argument("--transformer-xl", type=Path, help="checkout of kimiyoung/transformer-xl")
     parser.add_argument("--steps", type=int, default=20, help="training steps of each model")
     arguments = parser.parse_args()
-    # The special words stand where they are not ours, inside the head.
+    # The special words have other ids than ours, inside the head of the softmax.
     words = [f"word{index}" for index in range(WORDS)]
     words[7], words[3] = "<eos>", "<unk>"
     stream = torch.randint(WORDS, (STREAM,), generator=torch.Generator().manual_seed(2))

@@ -1,4 +1,4 @@
-"""What whole commands take: --help, preparing a corpus, drawing a sample, and a run beyond its training and scoring."""
+"""Time and memory of whole commands: --help, preparing a corpus, drawing a sample, the overhead of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("train", "eval", "analysis", "corpora")
-# Starts what it is given and prints how much memory that took at its peak, in KiB.
+# Runs a command and prints its peak memory in KiB.
 MEASURED = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
@@ -38,8 +38,8 @@ gc.freeze()
 
 
 @dataclass
-class Took:
-    """Values of one figure, one a round. `goal`: at most so much."""
+class Figure:
+    """Values of one figure, one a round; `goal` is the largest value allowed."""
 
     name: str
     unit: str
@@ -56,33 +56,33 @@ class Took:
 
 
 def measured(*arguments: str) -> tuple[float, float]:
-    """Seconds that `python ...` takes, from its start to its end, and GB of memory at its peak."""
-    # As where Python may keep what it compiled: containers forbid it, and every command then compiles ours anew.
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """Run `python ...`; return its seconds, from start to end, and its peak memory in GB."""
+    # Let Python cache compiled modules: containers often forbid it, and every command would compile ours again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
     command = [sys.executable, "-c", MEASURED, sys.executable, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=kept, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return time.perf_counter() - started, float(done.stdout) * 1024 / 1e9
 
 
-def helps(rounds: int) -> list[Took]:
-    """`--help` of each command, after one that fills the caches."""
-    found = []
+def helps(rounds: int) -> list[Figure]:
+    """Measure `--help` of each command, after one call that fills the caches."""
+    figures = []
     for package in PACKAGES:
         measured("-m", package, "--help")
         seconds = [measured("-m", package, "--help")[0] for _ in range(rounds)]
-        found.append(Took(f"python -m {package} --help", "s", seconds, 1.5 if package == "train" else None))
-    return found
+        figures.append(Figure(f"python -m {package} --help", "s", seconds, 1.5 if package == "train" else None))
+    return figures
 
 
-def overhead(rounds: int) -> list[Took]:
-    """Seconds of a run that are neither training nor scoring: what is left at no words and no pairs.
+def overhead(rounds: int) -> list[Figure]:
+    """Measure the seconds of a run that are neither training nor scoring.
 
-    What a run takes is a line over the epochs that it trains for and the pairs that it is scored on; two points of each
-    give its value at zero. Alone, in a process of its own; and as a further run of a sweep, in a process that is there.
-    Beside them what importing torch and Lightning takes a process that trains.
+    The time of a run is linear in its epochs and in the pairs that it is scored on; two points of each give its value
+    at zero: for a run in its own process, and for a further run of a sweep in a running process. Importing torch and
+    Lightning is measured for comparison.
     """
-    alone, further, libraries = [], [], []
+    separate, further, libraries = [], [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
@@ -90,13 +90,13 @@ def overhead(rounds: int) -> list[Took]:
             short = _run(folder, "short", 1, 10)
             training = (_run(folder, "trained", 5, 10) - short) / 4
             scoring = (_run(folder, "scored", 1, 50) - short) / 4
-            alone.append(short - training - scoring)
+            separate.append(short - training - scoring)
             further.append((_run(folder, "several", 1, 10, "1,2,3,4,5") - short) / 4 - training - scoring)
             libraries.append(measured("-c", LIBRARIES)[0])
     return [
-        Took("a run of its own, but for training and scoring", "s", alone, 5.0),
-        Took("importing torch and Lightning alone", "s", libraries),
-        Took("a further run of a sweep, but for training and scoring", "s", further, 5.0),
+        Figure("a run of its own, but for training and scoring", "s", separate, 5.0),
+        Figure("importing torch and Lightning alone", "s", libraries),
+        Figure("a further run of a sweep, but for training and scoring", "s", further, 5.0),
     ]
 
 
@@ -107,8 +107,8 @@ def _run(folder: Path, study: str, epochs: int, pairs: int, seeds: str = "1") ->
     return measured("-m", "eval", "-m", *values)[0]
 
 
-def preparation(text: Path, rounds: int) -> list[Took]:
-    """A word-level store of a text, and a sample of 64M words of it, ready to train on."""
+def preparation(text: Path, rounds: int) -> list[Figure]:
+    """Measure a word-level store of a text, and a sample of 64M words of it, ready for training."""
     seconds, memory, sample = [], [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as temporary:
@@ -120,7 +120,7 @@ def preparation(text: Path, rounds: int) -> list[Took]:
             nothing = measured("-c", "import pairscale.command.main, corpora.prepare")[0]
             sample.append(measured("-c", SAMPLE, *values, "sample.size=64M")[0] - nothing)
     return [
-        Took(f"a word-level store of {text.name}", "s", seconds, 240.0),
-        Took("its memory", "GB", memory, 2.0),
-        Took("a sample of 64M words of it", "s", sample, 5.0),
+        Figure(f"a word-level store of {text.name}", "s", seconds, 240.0),
+        Figure("its memory", "GB", memory, 2.0),
+        Figure("a sample of 64M words of it", "s", sample, 5.0),
     ]

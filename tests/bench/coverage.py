@@ -1,13 +1,13 @@
-"""How often the 95% intervals of the analysis hold the truth, in simulated studies whose truth is known.
+"""Coverage of the analysis's 95% intervals in simulated studies of known truth.
 
     python tests/bench/coverage.py [--studies N] [--resamples N] [--designs NAME ...] [--processes N] [--csv FILE]
 
-One row for each design, quantity and level; "worst phenomenon" is the phenomenon that is covered least often. With
+One row for each design, quantity and level; "worst phenomenon" is the phenomenon with the lowest coverage. With
 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own, so its rows are
 the same whatever other designs are simulated. Studies are those of tests/support/simulated_judgements.py: pairs crossed
 with runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that
-rises late (whose slope is that of the line through them, sizes weighted equally). What is measured of a study is in
-QUANTITIES: a function there yields rows, and adding one adds a quantity.
+rises late (whose slope is that of the line through them, sizes weighted equally). QUANTITIES has a function for each
+quantity, which yields rows; a function added there adds a quantity.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from tests.support.simulated_judgements import SimulatedJudgements
 
 PEOPLE = 0.93  # their true accuracy in each unit
 ASKED = 100  # judgements of people of each paradigm
-LEVELS = {"overall": [0], "worst phenomenon": [1, 2], "paradigm": [3]}  # whose coverage is counted: rows of Units.table
+LEVELS = {"overall": [0], "worst phenomenon": [1, 2], "paradigm": [3]}  # rows of Units.table
 KEYS = [*DESIGN, "quantity", "question", "level", "interval", "used"]
 THESE, NEW = "these pairs", "new pairs too"
 SHARED = 0.5  # share of the variance between runs that the same text gives two models
@@ -80,7 +80,7 @@ OTHER_RUNS = {"4x5 line, spread falls": [(5, 5, 5, 1), (1, 1, 1, 1)]}
 
 @dataclass(frozen=True)
 class Draw:
-    """A simulated study, and what quantities need of it."""
+    """A simulated study with its fit."""
 
     design: str
     cell: SimulatedJudgements
@@ -96,8 +96,10 @@ class Draw:
     def units(self):
         return self.cell.units
 
-    def drawn(self, cell: SimulatedJudgements, runs: np.ndarray, pairs=None) -> tuple[GroupFit, np.ndarray, np.ndarray]:
-        """Another study by `runs`, on these pairs or others: its line, outcomes and expected accuracies."""
+    def another_study(
+        self, cell: SimulatedJudgements, runs: np.ndarray, pairs=None
+    ) -> tuple[GroupFit, np.ndarray, np.ndarray]:
+        """Simulate another study by `runs`, on these or other pairs; return fit, outcomes, expected accuracies."""
         outcome, expected = cell.draw(self.rng, self.pairs if pairs is None else pairs, runs)
         return self.fitted(outcome), outcome, expected
 
@@ -106,7 +108,7 @@ class Draw:
 
     @cached_property
     def floor(self) -> np.ndarray:
-        """(S, U) variance of the sizes' means by chance in single judgements."""
+        """(S, U) variance of the means of sizes due to chance in single judgements."""
         design, sizes = self.cell.design, range(self.cell.sizes)
         of_size = [np.where(design.size == s, design.weights, 0) for s in sizes]
         return np.stack([judgement_floor(self.outcome, c, design.size, self.units) for c in of_size])
@@ -114,7 +116,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one quantity gives in all units: limits and truth, or whether it holds, each (U,)."""
+    """Interval limits and true value of one quantity in all units, each (U,)."""
 
     quantity: str
     question: str
@@ -122,8 +124,8 @@ class Limits:
     low: np.ndarray
     high: np.ndarray
     truth: np.ndarray
-    used: bool = True  # by the analysis; others show why not
-    outside: np.ndarray | bool = False  # the set is all but what lies between the limits
+    used: bool = True  # by the analysis; the others are for comparison
+    outside: np.ndarray | bool = False  # the confidence set is the complement of the interval
 
 
 def slopes(draw: Draw) -> Iterator[Limits]:
@@ -155,7 +157,7 @@ def half_as_steep(cell: SimulatedJudgements) -> SimulatedJudgements:
 
 
 def differences(draw: Draw) -> Iterator[Limits]:
-    """Of a model with shallower slopes; of the same model again: a false alarm is 1 - coverage."""
+    """Yield differences from a model with half the slopes, and from the same model (false alarms: 1 - coverage)."""
     cell, design = draw.cell, draw.cell.design
     shallower = half_as_steep(cell)
     draws = cell.design.cluster.max() + 1
@@ -169,17 +171,17 @@ def differences(draw: Draw) -> Iterator[Limits]:
     for name, other, runs, pairing in others:
         if name == "difference, same texts" and cell.overlap:
             continue
-        fit, outcome, expected = draw.drawn(other, runs)
-        found = slope_difference(draw.fit, fit, draw.config, pairing)
+        fit, outcome, expected = draw.another_study(other, runs)
+        limits = slope_difference(draw.fit, fit, draw.config, pairing)
         truth = cell.slope_of(draw.expected) - cell.slope_of(expected)
-        yield Limits(name, THESE, fit.method, found["low"], found["high"], truth)
+        yield Limits(name, THESE, fit.method, limits["low"], limits["high"], truth)
         truth = cell.slope_new_pairs - other.slope_new_pairs
-        yield Limits(name, NEW, fit.method, found["low_new_pairs"], found["high_new_pairs"], truth)
+        yield Limits(name, NEW, fit.method, limits["low_new_pairs"], limits["high_new_pairs"], truth)
     for runs in OTHER_RUNS.get(draw.design, []):
         yield unequal_runs(draw, replace(cell, seeds=runs))
     if not design.nested and not cell.overlap:
         other_pairs = cell.draw_pairs(draw.rng)
-        _, outcome, expected = draw.drawn(cell, draw.runs, other_pairs)
+        _, outcome, expected = draw.another_study(cell, draw.runs, other_pairs)
         units = replace(draw.units, differences=True)
         change = fit_group("change", outcome - draw.outcome, design, units, draw.config.interval)
         ends = t_limits(change.line.slope, change.errors.runs, change.errors.degrees, draw.config.confidence)
@@ -188,17 +190,17 @@ def differences(draw: Draw) -> Iterator[Limits]:
 
 
 def unequal_runs(draw: Draw, other: SimulatedJudgements) -> Limits:
-    """The same model again, with other numbers of runs, which choose the method of both."""
+    """Compare the model with itself with other numbers of runs, which choose the method of both."""
     outcome, expected = other.draw(draw.rng, draw.pairs)
     first, second = (
         fit_group("g", of, cell.design, draw.units, draw.config.interval, other.design)
         for cell, of in ((draw.cell, draw.outcome), (other, outcome))
     )
     apart = np.full(len(outcome), -1)
-    found = slope_difference(first, second, draw.config, apart)
+    limits = slope_difference(first, second, draw.config, apart)
     truth = draw.cell.slope_of(draw.expected) - other.slope_of(expected)
     name = f"difference, same model of {counts_text(other.design.counts)} runs"
-    return Limits(name, THESE, second.method, found["low"], found["high"], truth)
+    return Limits(name, THESE, second.method, limits["low"], limits["high"], truth)
 
 
 def bands(draw: Draw) -> Iterator[Limits]:
@@ -210,29 +212,29 @@ def bands(draw: Draw) -> Iterator[Limits]:
         yield Limits(f"band at the {name} size", THESE, "Wilson, Student", low[s], high[s], truth[s])
     level = np.full(len(low[0]), CHANCE)
     words = np.exp2(cell.at)
-    found = np.nan_to_num(onset(words, low, level), nan=np.inf)
+    onsets = np.nan_to_num(onset(words, low, level), nan=np.inf)
     true = np.nan_to_num(onset(words, truth, level), nan=np.inf)
-    held = np.where(found >= true, 0.0, 1.0)  # an onset is to be no smaller than the true one
-    yield Limits("onset", THESE, "lower bounds of bands", held - 0.5, held + 0.5, np.zeros(len(held)))
+    misses = np.where(onsets >= true, 0.0, 1.0)  # an onset must not be smaller than the true one
+    yield Limits("onset", THESE, "lower bounds of bands", misses - 0.5, misses + 0.5, np.zeros(len(misses)))
 
 
 def fits(draw: Draw) -> Iterator[Limits]:
-    """The level of the test of lack of fit, where the truth is a line: coverage is the share not rejected."""
+    """Yield the test of lack of fit where the truth is a line; coverage is the share not rejected."""
     if draw.cell.shape == "line":
         p = lack_of_fit(draw.fit.method, draw.fit.y, draw.cell.design, draw.floor)
         yield Limits("lack of fit", THESE, "ANOVA-type", 0.05 - p, p * 0 + 1, np.zeros(len(p)))
 
 
 def words(draw: Draw) -> Iterator[Limits]:
-    """log2(words) at which the line reaches people."""
+    """Yield log2(words) at which the line reaches people."""
     cell = draw.cell
     if cell.shape != "line" or cell.overlap or cell.paradigms is CEILING:
         return
-    asked = draw.rng.binomial(ASKED, PEOPLE, size=len(cell.paradigms)) / ASKED
-    share = (ASKED * asked + 2) / (ASKED + 4)
+    people = draw.rng.binomial(ASKED, PEOPLE, size=len(cell.paradigms)) / ASKED
+    share = (ASKED * people + 2) / (ASKED + 4)
     error = np.sqrt((share * (1 - share) / (ASKED + 4)) @ cell.units.weights**2)
     _, low, high, bounded = line_reaches(
-        draw.fit, asked @ cell.units.weights, error, slope_quantile(draw.fit, draw.config)
+        draw.fit, people @ cell.units.weights, error, slope_quantile(draw.fit, draw.config)
     )
     level = draw.expected.mean(axis=0) @ cell.units.weights
     at = cell.at.mean() + (PEOPLE - level) / cell.slope_of(draw.expected)
@@ -243,10 +245,10 @@ QUANTITIES = (slopes, differences, bands, fits, words)
 
 
 def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:
-    """Rows KEYS, studies, covered (share of those with limits), none (share without), width (median) of a design."""
+    """Return KEYS, studies, covered (share of those with limits), none (share without), width (median) of a design."""
     cell = DESIGNS[name]
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    held, width = defaultdict(list), defaultdict(list)
+    covers, width = defaultdict(list), defaultdict(list)
     for _ in range(studies):
         pairs, runs = cell.draw_pairs(rng), cell.draw_runs(rng)
         outcome, expected = cell.draw(rng, pairs, runs)
@@ -256,23 +258,23 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
         for limits in (limits for quantity in QUANTITIES for limits in quantity(draw)):
             inside = (limits.low <= limits.truth) & (limits.truth <= limits.high)
             inside = np.where(limits.outside, ~inside, inside)
-            known = np.isfinite(limits.low) | (limits.interval == "Fieller")
+            limited = np.isfinite(limits.low) | (limits.interval == "Fieller")
             key = (limits.quantity, limits.question, limits.interval, limits.used)
-            held[key].append(np.where(known, inside, np.nan))
+            covers[key].append(np.where(limited, inside, np.nan))
             width[key].append(limits.high - limits.low)
     samples = "nested" if cell.nested else "overlapping" if cell.overlap else "independent"
     rows = []
-    for (quantity, question, interval, used), of in held.items():
+    for (quantity, question, interval, in_use), of in covers.items():
         limits = np.stack(of)  # (studies, U)
-        known = ~np.isnan(limits)
-        covered = np.where(known, limits, 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+        limited = ~np.isnan(limits)
+        covered = np.where(limited, limits, 0).sum(axis=0) / np.where(limited.any(axis=0), limited.sum(axis=0), np.nan)
         for level, units in LEVELS.items():
             u = min(units, key=lambda unit: np.inf if np.isnan(covered[unit]) else covered[unit])
-            wide = np.stack(width[quantity, question, interval, used])[known[:, u], u]
+            wide = np.stack(width[quantity, question, interval, in_use])[limited[:, u], u]
             rows.append({
                 "design": name, "runs": counts_text(cell.design.counts), "samples": samples, "pairs": cell.pairs,
-                "quantity": quantity, "question": question, "level": level, "interval": interval, "used": used,
-                "studies": studies, "covered": covered[u], "none": 1 - known[:, u].mean(),
+                "quantity": quantity, "question": question, "level": level, "interval": interval, "used": in_use,
+                "studies": studies, "covered": covered[u], "none": 1 - limited[:, u].mean(),
                 "width": np.median(wide) if len(wide) else np.nan,
             })  # fmt: skip
     return pd.DataFrame(rows)
@@ -281,12 +283,12 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
 def coverage(
     studies: int, resamples: int = CONFIG.resamples, names=None, processes: int = 1, progress=lambda part: None
 ) -> pd.DataFrame:
-    """All designs, or those of `names`: KEYS, studies, covered, none, standard_error, width."""
+    """Simulate all designs, or those of `names`; return KEYS, studies, covered, none, standard_error, width."""
     config = replace(CONFIG, resamples=resamples)
-    chosen = [name for name in DESIGNS if not names or name in names]
+    names_to_run = [name for name in DESIGNS if not names or name in names]
     parts = []
     with ProcessPoolExecutor(processes) as pool:
-        for part in pool.map(partial(simulate, studies=studies, config=config), chosen):
+        for part in pool.map(partial(simulate, studies=studies, config=config), names_to_run):
             parts.append(part)
             progress(part)
     table = pd.concat(parts, ignore_index=True)
@@ -301,7 +303,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=CONFIG.resamples)
     parser.add_argument("--designs", nargs="+", choices=list(DESIGNS), metavar="NAME", help="all of them if left out")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--csv", type=Path, default=FILE, help="where the table goes")
+    parser.add_argument("--csv", type=Path, default=FILE, help="file for the table")
     arguments = parser.parse_args()
     console = Console()
 

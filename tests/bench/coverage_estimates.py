@@ -1,9 +1,9 @@
-"""How often the 95% intervals of estimates other than slopes hold the truth, in simulated studies.
+"""Coverage of 95% intervals for estimates other than slopes, in simulated studies.
 
     python tests/bench/coverage_estimates.py [--studies N] [--csv FILE] [QUANTITY ...]
 
-A quantity is a function of a number of studies and a generator that yields rows: design, interval, covered (share of
-studies whose interval holds the truth), studies, and what else there is to say. With 500 studies the standard error of
+A quantity is a function of a number of studies and a generator; it yields rows: design, interval, covered (share of
+studies whose interval contains the truth), studies, and a remark. With 500 studies the standard error of
 a coverage of 95% is 1%. tests/bench/coverage.py has the slopes.
 """
 
@@ -35,14 +35,14 @@ FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage_estimates.
 COLUMNS = ["quantity", "design", "interval", "studies", "covered", "told"]
 CONFIG = CurvesConfig("lp", "auto", 0.95, 200, 1)
 ASKED = PublishedPeople(pairs=5, judgements=20, correlation=0.12)  # as BLiMP's people were
-PEOPLE, PARADIGMS = 0.9, 20  # their true accuracy, and how many paradigms they were asked about
+PEOPLE, PARADIGMS = 0.9, 20  # their true accuracy, and the number of paradigms that they judged
 WORDS = (125_000 * 2.0 ** np.repeat(np.arange(8), 2)).astype(int)  # eight sizes of two runs
 DOUBLINGS = np.log2(WORDS / WORDS[0])
 Rows = Iterator[dict[str, object]]
 
 
 def judged_from(accuracies: np.ndarray, pairs: int = 1000) -> Judgements:
-    """Judgements of one paradigm by runs of these accuracies at WORDS."""
+    """Return judgements of one paradigm by runs of these accuracies at WORDS."""
     runs = pd.DataFrame(
         {"study": "s", "group": "g", "size": WORDS.astype(str), "seed": np.tile([1, 2], 8), "sample_words": WORDS,
          "nested": False}
@@ -53,8 +53,8 @@ def judged_from(accuracies: np.ndarray, pairs: int = 1000) -> Judgements:
     return Judgements("b", "lp", "d", {}, runs, table, outcome, flat, flat, pd.DataFrame())
 
 
-def asked_people(rng: np.random.Generator) -> pd.DataFrame:
-    """Accuracy of people who were asked about PARADIGMS paradigms, whose agreement with pairs is beta-distributed."""
+def simulated_people(rng: np.random.Generator) -> pd.DataFrame:
+    """Return the accuracy of simulated people on PARADIGMS paradigms; agreement with pairs is beta-distributed."""
     total = (1 - ASKED.correlation) / ASKED.correlation
     agreement = rng.beta(PEOPLE * total, (1 - PEOPLE) * total, (PARADIGMS, ASKED.pairs))
     shares = rng.binomial(ASKED.judgements, agreement).mean(axis=1) / ASKED.judgements
@@ -65,7 +65,7 @@ def asked_people(rng: np.random.Generator) -> pd.DataFrame:
     return people[people["level"] == "overall"]
 
 
-CURVES = {  # accuracy after doublings of the smallest size, and after how many it is that of people
+CURVES = {  # accuracy after doublings of the smallest size, and the doublings after which it reaches people
     "line": (lambda d: 0.55 + 0.03 * d, 35 / 3),
     "sigmoid to .95": (lambda d: 0.5 + 0.45 * expit(0.9 * (d - 5)), 5 + np.log(8) / 0.9),
     "sigmoid to .92": (lambda d: 0.5 + 0.42 * expit(0.9 * (d - 3)), 3 + np.log(20) / 0.9),
@@ -75,29 +75,29 @@ CURVES = {  # accuracy after doublings of the smallest size, and after how many 
 
 
 def words(studies: int, rng: np.random.Generator) -> Rows:
-    """log2(words) to people of the line (Fieller) and of the shape that AICc prefers (profile), one paradigm."""
+    """Yield log2(words) to people of the line (Fieller) and of the shape preferred by AICc (profile), one paradigm."""
     for name, (curve, doublings) in CURVES.items():
         truth = np.log2(WORDS[0]) + doublings
-        held: dict[str, list[bool]] = {}
+        covers: dict[str, list[bool]] = {}
         statuses: dict[str, Counter[str]] = {}
         for _ in range(studies if name == "line" else max(studies // 5, 1)):  # a profile takes a second
-            judged = judged_from(curve(DOUBLINGS) + rng.normal(0, 0.01, len(WORDS)))
-            table = words_to_people(judged, CONFIG, asked_people(rng))
+            judgements = judged_from(curve(DOUBLINGS) + rng.normal(0, 0.01, len(WORDS)))
+            table = words_to_people(judgements, CONFIG, simulated_people(rng))
             for row in table[table["level"] == "overall"].to_dict("records"):
                 kind = "line" if row["fit"] == "line" else "preferred shape"
                 statuses.setdefault(kind, Counter())[row["status"]] += 1
                 low, high = (np.log2(row[end]) if row[end] > 0 else -np.inf for end in ("low", "high"))
-                held.setdefault(kind, []).append(bool(low <= truth <= high))
-        for kind, of in held.items():
-            told = ", ".join(f"{status} {count}" for status, count in statuses[kind].most_common())
-            if kind == "preferred shape" or name == "line":  # of another truth no line holds it
+                covers.setdefault(kind, []).append(bool(low <= truth <= high))
+        for kind, of in covers.items():
+            remark = ", ".join(f"{status} {count}" for status, count in statuses[kind].most_common())
+            if kind == "preferred shape" or name == "line":  # the line fits no other curve
                 interval = "Fieller" if kind == "line" else "profile"
                 yield {"design": f"{name}, {kind}", "interval": interval, "studies": len(of), "covered": np.mean(of),
-                       "told": told}  # fmt: skip
+                       "told": remark}  # fmt: skip
 
 
 def log_odds(studies: int, rng: np.random.Generator) -> Rows:
-    """Slopes of the binomial model: random paradigms and runs, 100 pairs a paradigm."""
+    """Yield slopes of the binomial model: random paradigms and runs, 100 pairs a paradigm."""
     usual = {"sizes": 4, "seeds": 2, "paradigms": 8, "level": 1.0, "slope": 0.4, "slope_sd": 0.1, "run_sd": 0.2}
     designs = {
         "4x2, 8 paradigms": {},
@@ -110,40 +110,46 @@ def log_odds(studies: int, rng: np.random.Generator) -> Rows:
         "4x2, one paradigm": {"paradigms": 1, "slope_sd": 0.0},
         "8x1": {"sizes": 8, "seeds": 1, "slope": 0.2},
     }
-    for name, changed in designs.items():
-        d = usual | changed
+    for name, changes in designs.items():
+        d = usual | changes
         size, seed = (g.ravel() for g in np.meshgrid(range(int(d["sizes"])), range(int(d["seeds"])), indexing="ij"))
         design = Design(17.0 + size, size, seed, nested=False)
-        x, k, found = design.x - design.x.mean(), int(d["paradigms"]), []
+        x, k, estimates = design.x - design.x.mean(), int(d["paradigms"]), []
         for _ in range(studies):
             logits = rng.normal(d["level"], 1 if k > 1 else 0, k) + np.outer(
                 x, rng.normal(d["slope"], d["slope_sd"], k)
             )
             logits = logits + rng.normal(0, d["run_sd"], (len(x), 1)) + rng.normal(0, 0.1, (len(x), k))
             right = rng.binomial(100, expit(logits)).astype(float)
-            found.append(fit_binomial(design, right, np.full(k, 100)))
-        table = pd.DataFrame(found).dropna(subset="slope")
+            estimates.append(fit_binomial(design, right, np.full(k, 100)))
+        table = pd.DataFrame(estimates).dropna(subset="slope")
         covered = ((table["low"] < d["slope"]) & (d["slope"] < table["high"])).mean()
-        told = f"true {d['slope']}, mean {table['slope'].mean():.3f}, {studies - len(table)} without a slope"
-        yield {"design": name, "interval": "jackknife", "studies": len(table), "covered": covered, "told": told}
+        remark = f"true {d['slope']}, mean {table['slope'].mean():.3f}, {studies - len(table)} without a slope"
+        yield {"design": name, "interval": "jackknife", "studies": len(table), "covered": covered, "told": remark}
 
 
 def methods(studies: int, rng: np.random.Generator) -> Rows:
-    """Difference of two equal methods, pairs and runs having effects on it (pairs alone where there is one run)."""
+    """Yield the difference of two equal methods, with random effects of pairs and runs (only pairs for one run)."""
     for runs, run_sd in ((1, 0.0), (2, 0.25), (3, 0.25), (5, 0.25), (5, 0.05)):
-        held = []
+        covers = []
         for _ in range(studies):
             common = rng.normal(0.7, 1, 400) + rng.normal(0, 0.2, (runs, 1))
             logits = [common + rng.normal(0, 0.7, 400) + rng.normal(0, run_sd, (runs, 1)) for _ in "ab"]
             one, other = ((rng.uniform(size=of.shape) < expit(of)).astype(float) for of in logits)
             difference, error, degrees, _ = crossed_mean(one - other, list(np.repeat(list("abcdefgh"), 50)))
-            held.append(abs(difference) < student.ppf(0.975, degrees) * error)
+            covers.append(abs(difference) < student.ppf(0.975, degrees) * error)
         named = f"{runs} run{'s' * (runs > 1)}, spread {run_sd}, 8 paradigms of 50 pairs"
-        yield {"design": named, "interval": "crossed t", "studies": studies, "covered": np.mean(held), "told": "equal"}
+        yield {
+            "design": named,
+            "interval": "crossed t",
+            "studies": studies,
+            "covered": np.mean(covers),
+            "told": "equal",
+        }
 
 
 def overall(studies: int, rng: np.random.Generator) -> Rows:
-    """Accuracy over fixed paradigms: Wilson's interval with effective trials, and with all pairs as if alike."""
+    """Yield accuracy over fixed paradigms: Wilson's interval with effective trials, and as if all pairs were alike."""
     equally = np.full((12, 1), 1 / 12)
     for pairs in (10, 100, 1000):
         truth = np.array([0.2, 0.35, 0.5, 0.5, 0.6, 0.75, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0])
@@ -168,7 +174,7 @@ QUANTITIES: dict[str, Callable[[int, np.random.Generator], Rows]] = {
 
 
 def coverage(studies: int, names: list[str], progress: Callable[[dict[str, object]], None]) -> pd.DataFrame:
-    """COLUMNS of the quantities named."""
+    """Return COLUMNS of these quantities."""
     rows = []
     for name in names:
         for row in QUANTITIES[name](studies, np.random.default_rng(1)):
@@ -181,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("quantity", nargs="*", choices=[*QUANTITIES, []], help="all, unless some are named")
     parser.add_argument("--studies", type=int, default=500)
-    parser.add_argument("--csv", type=Path, default=FILE, help="where the table goes")
+    parser.add_argument("--csv", type=Path, default=FILE, help="file for the table")
     arguments = parser.parse_args()
     console = Console(highlight=False)
 

@@ -1,20 +1,20 @@
-"""Kill every stage at many moments, fill its disk, damage its checkpoints; start it again; compare, bit for bit.
+"""Fault injection: every stage is killed, runs out of disk or has checkpoints damaged, restarts, and must lose nothing.
 
     python tests/bench/faults.py --trials 50            (make faults N=50)
 
-A trial is a copy of a folder in which the stage's inputs are ready. Its command is started, disturbed, and started
-again with the same words; then every file of the folder must be the same as after a run that was left alone, none more
-and none less (of manifest.json: all but times, speeds and attempts). How it is disturbed:
+A trial is a copy of a folder with the inputs of the stage. The command is started, disturbed, and started again with
+the same words; then the folder must have the same files, bit for bit, as after an undisturbed run (manifest.json apart
+from times, speeds and attempts). The kinds of faults:
 
-    moment   SIGKILL at a moment drawn uniformly over the time that the stage takes
+    moment   SIGKILL at a moment drawn uniformly over the duration of the stage
     rename   SIGKILL between a write and its rename: just before the n-th call of os.replace, n drawn over all of them
     call     SIGKILL just before the n-th call that changes the file system (CALLS), n drawn over all of them
-    full     a disk (a tmpfs; root only) too small for the stage, its size drawn up to what the stage needs: the
-             command must fail in one line; then the disk is made larger
-    damage   SIGKILL as in `moment` once there is a checkpoint, whose end is then cut off, or a bit of which is flipped
+    full     a disk (a tmpfs; root only) too small for the stage, of random size: the command must fail with a
+             one-line error; then the disk is made larger
+    damage   SIGKILL as in `moment` after the first checkpoint; the newest one is truncated, or one of its bits flipped
 
 Commands run in processes forked from one that has imported everything (multiprocessing's forkserver), as importing
-takes longer than these stages. Nothing of this is in the product: calls are counted by functions put into `os`.
+takes longer than these stages. Calls are counted by functions put into `os`; the product knows nothing of this.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ class Bench:
     """Trials of one stage."""
 
     def __init__(self, stage: Stage, commands: Commands, place: Path):
-        """Runs what comes before the stage, then the stage itself, undisturbed."""
+        """Run the commands before the stage, then the stage itself, undisturbed."""
         self.stage, self.commands, self.place = stage, commands, place
         self.start = place / "start"
         self.start.mkdir(parents=True)
         for command in stage.before:
             self._succeed(self.start, command)
-        alone = self._copy("alone")
+        undisturbed = self._copy("alone")
         started = time.monotonic()
-        self._succeed(alone, stage.command, CALLS)
+        self._succeed(undisturbed, stage.command, CALLS)
         self.seconds = time.monotonic() - started
-        self.expected = contents(alone)
-        made = json.loads(calls_of(alone).read_text())
-        self.calls = {"rename": made["replace"], "call": sum(made.values())}
+        self.expected = contents(undisturbed)
+        calls = json.loads(calls_of(undisturbed).read_text())
+        self.calls = {"rename": calls["replace"], "call": sum(calls.values())}
         self.needed: int | None = None  # bytes that the stage adds to its disk, at most
 
     def _succeed(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = ()) -> None:
@@ -73,17 +73,17 @@ class Bench:
         return Path(shutil.copytree(self.start, self.place / name, dirs_exist_ok=True))
 
     def trial(self, kind: str, seed: int) -> str | None:
-        """Disturb the stage once; None if it survived, else what was lost."""
+        """Disturb the stage once; return None if it survived, else the loss."""
         draw = random.Random(f"{self.stage.name} {kind} {seed}")
         with self._disk("trial", kind == "full") as folder:
-            told = getattr(self, f"_{kind}")(folder, draw)
-            if told is None:
+            loss = getattr(self, f"_{kind}")(folder, draw)
+            if loss is None:
                 code = self.commands.run(folder, self.stage.command)
                 log = log_of(folder).read_text()
-                told = f"exit code {code}" if code else difference(self.expected, contents(folder))
-                if told is None and kind == "damage" and "damaged checkpoint" not in log:
-                    told = "the damage was not said"
-            return None if told is None else f"{told}\n{log_of(folder).read_text()}"
+                loss = f"exit code {code}" if code else difference(self.expected, contents(folder))
+                if loss is None and kind == "damage" and "damaged checkpoint" not in log:
+                    loss = "the damage was not reported"
+            return None if loss is None else f"{loss}\n{log_of(folder).read_text()}"
 
     @contextlib.contextmanager
     def _disk(self, name: str, own: bool) -> Iterator[Path]:
@@ -100,13 +100,13 @@ class Bench:
             log_of(folder).unlink(missing_ok=True)
 
     def _killed(self, process: Any) -> bool:
-        """Kill a process; whether it was still at work."""
+        """Kill a process; return True if it was still running."""
         process.kill()
         process.join()
         return bool(process.exitcode == -signal.SIGKILL)
 
     def _again(self, folder: Path) -> None:
-        """The folder as it was before a command that ended before it was killed."""
+        """Restore the folder after a command that ended before it was killed."""
         log_of(folder).unlink()
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -158,15 +158,15 @@ class Bench:
             code = self.commands.run(folder, self.stage.command)
             if code:
                 break
-            _mount(folder, 1 << 28, "remount,")  # it was enough: other blocks are freed at other moments
+            _mount(folder, 1 << 28, "remount,")  # the disk was large enough: blocks are freed at other moments
             self._again(folder)
         log = log_of(folder).read_text()
         _mount(folder, 1 << 28, "remount,")
         lines = [line for line in log.splitlines() if line.startswith(f"pairscale {self.stage.command[0]}: ")]
         if code != 2 or len(lines) != 1 or "Traceback" in log:
-            return f"a full disk is not told in one line (exit code {code})"
+            return f"a full disk gave no one-line error (exit code {code})"
         if "No space left on device" not in lines[0]:
-            return "a full disk is told as something else"
+            return "a full disk gave the error of another fault"
         if left := [path.name for path in folder.rglob(".*.tmp")]:
             return f"a full disk left {left}"
         for path in folder.rglob("*.ckpt"):
@@ -175,7 +175,7 @@ class Bench:
         return None
 
     def _peak(self, folder: Path) -> int:
-        """Most bytes that are used of a disk while the stage is at work on it."""
+        """Return the largest number of bytes used on the disk while the stage runs."""
         process = self.commands.start(folder, self.stage.command)
         peak = 0
         while process.is_alive():
@@ -196,7 +196,7 @@ def _mount(folder: Path, size: int, remount: str = "") -> None:
 
 
 def can_mount() -> bool:
-    """Whether this process may mount a small disk."""
+    """Return True if this process can mount a small disk."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             _mount(Path(folder), 1 << 20)
@@ -208,7 +208,7 @@ def can_mount() -> bool:
 
 @dataclass
 class Result:
-    """Trials of a stage by kind, and what was lost: (kind, seed, what)."""
+    """Trials of a stage by kind, and losses: (kind, seed, description)."""
 
     stage: str
     trials: Counter[str] = field(default_factory=Counter)
@@ -220,7 +220,7 @@ class Result:
 
 
 def plan(stage: Stage, trials: int, disk: bool, others: int) -> dict[str, int]:
-    """Number of trials of each kind: of `trials`, a fifth (one at least) at a rename; `others` of each further kind."""
+    """Return the trials of each kind: a fifth of `trials` (at least one) at a rename, `others` of each other kind."""
     aimed = max(1, trials // 5)
     counts = {"moment": trials - aimed, "rename": aimed, "call": others}
     counts |= {"full": others} if disk else {}
@@ -228,16 +228,16 @@ def plan(stage: Stage, trials: int, disk: bool, others: int) -> dict[str, int]:
 
 
 def measure(stage: Stage, commands: Commands, counts: dict[str, int], seed: int) -> Result:
-    """All trials of a stage."""
+    """Run all trials of a stage."""
     result = Result(stage.name)
     with tempfile.TemporaryDirectory(prefix="faults-") as place:
         bench = Bench(stage, commands, Path(place))
         for kind, count in counts.items():
             for number in range(seed, seed + count):
-                told = bench.trial(kind, number)
+                loss = bench.trial(kind, number)
                 result.trials[kind] += 1
-                if told is not None:
-                    result.lost.append((kind, number, told))
+                if loss is not None:
+                    result.lost.append((kind, number, loss))
     return result
 
 
@@ -247,7 +247,7 @@ def main() -> int:
     parser.add_argument("--others", type=int, help="of each stage in each other way (default: a fifth of --trials)")
     parser.add_argument("--seed", type=int, default=0, help="of the first trial of each kind; the next ones count up")
     parser.add_argument("--stages", nargs="+", help="beginnings of their names (default: all)")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     from pairscale.errors import ConfigError
     from train.lmplz import find_programs
 
@@ -255,20 +255,20 @@ def main() -> int:
         ngrams = bool(find_programs())
     except ConfigError:
         ngrams = False
-        print("without n-gram models: `make lmplz` builds what estimates them")
+        print("without n-gram models: `make lmplz` builds the program that they need")
     disk = can_mount()
     if not disk:
         print("without full disks: only root can mount small ones")
-    others = given.trials // 5 if given.others is None else given.others
-    chosen = [s for s in stages(ngrams) if not given.stages or s.name.startswith(tuple(given.stages))]
+    others = arguments.trials // 5 if arguments.others is None else arguments.others
+    chosen = [s for s in stages(ngrams) if not arguments.stages or s.name.startswith(tuple(arguments.stages))]
     commands, lost = Commands(), 0
     print(f"{'stage':24}" + "".join(f"{kind:>8}" for kind in KINDS) + f"{'trials':>8}{'survived':>10}{'lost':>6}")
     for stage in chosen:
-        result = measure(stage, commands, plan(stage, given.trials, disk, others), given.seed)
+        result = measure(stage, commands, plan(stage, arguments.trials, disk, others), arguments.seed)
         cells = "".join(f"{result.trials[kind] or '':>8}" for kind in KINDS)
         print(f"{stage.name:24}{cells}{result.trials.total():8}{result.survived:10}{len(result.lost):6}", flush=True)
-        for kind, seed, told in result.lost:
-            print(f"  lost: {kind}, --seed {seed}: {told}", flush=True)
+        for kind, seed, loss in result.lost:
+            print(f"  lost: {kind}, --seed {seed}: {loss}", flush=True)
         lost += len(result.lost)
     return 1 if lost else 0
 

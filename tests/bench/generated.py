@@ -1,6 +1,6 @@
-"""Pairs a second that are made of each paradigm, on one core: `python tests/bench/generated.py`.
+"""Speed of generating pairs of each paradigm, on one core: `python tests/bench/generated.py`.
 
-Times are of the process, not of the clock, since this machine may be shared; compiling a paradigm is told apart.
+Times are CPU times of the process, as the machine may be shared; compiling a paradigm is counted separately.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def main() -> None:
             paradigm = paradigm_of(language, name, grammar)
             compiled = time.process_time()
             try:
-                made = sum(1 for _ in paradigm.pairs(random.Random(1), arguments.pairs))
+                count = sum(1 for _ in paradigm.pairs(random.Random(1), arguments.pairs))
             except InputError as error:
                 print(error)
                 continue
             compiling += compiled - started
-            rates[name] = made / (time.process_time() - compiled)
+            rates[name] = count / (time.process_time() - compiled)
         slowest = sorted(rates, key=rates.__getitem__)
         mean = len(rates) * arguments.pairs / sum(arguments.pairs / rate for rate in rates.values())
         print(f"{language}: {len(rates)} paradigms, {mean:,.0f} pairs/s, compiling {compiling:.1f} s; slowest:")

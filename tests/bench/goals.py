@@ -1,8 +1,8 @@
-"""The project's goals of speed beside what speed.py and peers.py measured, one line each, from the files they write.
+"""The project's goals of speed compared with the figures of speed.py and peers.py, from the files that they write.
 
     python tests/bench/goals.py [FOLDER]        all .json files there; reports/bench, where `make bench` puts them
 
-A figure is the median of its rounds. Those of scoring are goals for models of base size on whole paradigms of BLiMP.
+A figure is the median of its rounds. The goals of scoring are for models of base size on whole paradigms of BLiMP.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-SHARE_OF_GAIN = 0.85  # of what reading every beginning once allows
-PEERS = {  # comparison of peers.py, our way, another: how many times as fast ours is to be
+SHARE_OF_GAIN = 0.85  # of the gain that is possible by reading every beginning once
+PEERS = {  # comparison of peers.py, our way, another: least ratio of our speed to the other
     ("lp", "ours", "minicons"): 2.3,
     ("lp", "ours", "lm-evaluation-harness"): 1.4,
     ("lp", "ours in bf16", "minicons"): 4.0,
@@ -30,7 +30,7 @@ PEERS = {  # comparison of peers.py, our way, another: how many times as fast ou
 
 @dataclass(frozen=True)
 class Goal:
-    """One line: `at_most` says on which side of `goal` the figure is to be."""
+    """One figure with its goal, an upper limit if `at_most`, else a lower one."""
 
     name: str
     figure: float
@@ -47,27 +47,27 @@ class Goal:
         return [self.name, f"{side} {self.goal:g} {self.unit}", f"{self.figure:.2f}", "met" if self.met else "missed"]
 
 
-def of_speed(found: dict[str, Any]) -> Iterator[Goal]:
-    """Goals that speed.json holds beside its figures."""
-    for case in found["training_and_scoring"]:
+def of_speed(results: dict[str, Any]) -> Iterator[Goal]:
+    """Yield the goals in speed.json."""
+    for case in results["training_and_scoring"]:
         for other, goal in case["goals"].items():
             if other in case["ratio"]:
                 unit = "of the limit" if other == "limit" else f"x the {other}"
                 yield Goal(case["name"], case["ratio"][other], goal, unit)
-    for command in found["commands"]:
+    for command in results["commands"]:
         if command["goal"] is not None:
             yield Goal(command["name"], median(command["values"]), command["goal"], command["unit"], at_most=True)
 
 
-def of_peers(found: dict[str, dict[str, dict[str, float]]]) -> Iterator[Goal]:
-    """Goals beside the figures of peers.json."""
+def of_peers(results: dict[str, dict[str, dict[str, float]]]) -> Iterator[Goal]:
+    """Yield the goals for the figures of peers.json."""
     for (comparison, ours, other), goal in PEERS.items():
-        if comparison in found:
-            rates = found[comparison]
+        if comparison in results:
+            rates = results[comparison]
             yield Goal(f"{comparison}, {ours}", rates[ours]["rate"] / rates[other]["rate"], goal, f"x {other}")
-    if "lp" in found:
-        alone = found["lp"]["ours, nothing shared"]
-        share = (alone["ratio"] - 1) / (alone["bound"] - 1)
+    if "lp" in results:
+        unshared = results["lp"]["ours, nothing shared"]
+        share = (unshared["ratio"] - 1) / (unshared["bound"] - 1)
         yield Goal("lp, what beginnings in common gain", share, SHARE_OF_GAIN, "of the bound's gain")
 
 
@@ -80,8 +80,8 @@ def main() -> None:
     if not files:
         sys.exit(f"{folder}: no .json file of speed.py or peers.py in there; `make bench` writes them")
     for file in files:
-        found = json.loads(file.read_text())
-        for goal in of_speed(found) if "training_and_scoring" in found else of_peers(found):
+        results = json.loads(file.read_text())
+        for goal in of_speed(results) if "training_and_scoring" in results else of_peers(results):
             table.add_row(*goal.row())
     Console(highlight=False, width=120).print(table)
 

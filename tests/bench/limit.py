@@ -1,8 +1,8 @@
-"""What a training step takes for its matrix products, recurrent layers and softmaxes alone: the limit of the rest.
+"""Lower limit of the time of a training step: its matrix products, recurrent layers and softmaxes alone.
 
-A step is run once under a dispatch mode that keeps every call of OPERATIONS with its arguments, forward and backward;
-the limit is how long just these calls take, one after another, on the same tensors. No dropout, no casts, no sums, no
-optimiser. Another way to compute the same step may call other operations, and so have another limit.
+A step runs once under a dispatch mode that records every call of OPERATIONS with its arguments, forward and backward;
+the limit is the time of these calls, one after another, on the same tensors. No dropout, no casts, no sums, no
+optimiser. Another implementation of the step can call other operations and so have another limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPERATIONS = {
 
 
 class Recorded(TorchDispatchMode):
-    """Keeps the calls of OPERATIONS that are made while it is on."""
+    """Records the calls of OPERATIONS while it is active."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Recorded(TorchDispatchMode):
 
 
 def products_alone(step: Callable[[], float]) -> Callable[[], float]:
-    """The calls of OPERATIONS that `step` makes, in its order, as a step of as many units."""
+    """Return a step that repeats the calls of OPERATIONS of `step`, in its order, for as many units."""
     with Recorded() as recorded:
         units = step()
     assert recorded.calls

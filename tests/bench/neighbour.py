@@ -1,10 +1,10 @@
-"""Training beside a busy neighbour: words per second by number of threads and waiting policy, alone and beside it.
+"""Training speed beside a busy process, by number of threads and waiting policy.
 
     python tests/bench/neighbour.py --models txl_tiny lstm_tiny lstm --rounds 5
 
-Each way is a process of its own, and takes turns with the others, as what else the machine does changes by the minute.
-The neighbour is one process that never waits, niced as a considerate colleague's (nice 10). "side by side" is one run
-with one thread for each core, as a sweep starts them; its figure is the sum over the runs.
+Each way is a process of its own, and the ways take turns, as the load of a machine changes by the minute. The neighbour
+is one process that never waits, with nice 10. "side by side" is one run with one thread for each core, as a sweep
+starts them; its figure is the sum over the runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POLICIES = {"active": {"OMP_WAIT_POLICY": "ACTIVE"}, "default": {}, "passive": {
 
 @contextmanager
 def neighbour() -> Iterator[None]:
-    """One busy process beside the block."""
+    """Run one busy process during the block."""
     process = subprocess.Popen(["nice", "-n", "10", sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -39,7 +39,7 @@ def neighbour() -> Iterator[None]:
 
 
 def way(model: str, runs: int, threads: int, policy: str) -> SideBySide:
-    """Processes that train; they read the policy when they import torch."""
+    """Return processes that train; they read the policy when they import torch."""
     vocabulary = VOCABULARY if model in PUBLISHED else TINY_VOCABULARY
     before = dict(os.environ)
     os.environ.pop("OMP_WAIT_POLICY", None)

@@ -1,4 +1,4 @@
-"""Small models that train side by side, as `hydra/launcher=local` starts them: words of all, beside one at a time."""
+"""Small models that train side by side, as `hydra/launcher=local` starts them, compared with one at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PER_GPU = (3, 6)
 
 
 def packed_cases(models: Mapping[str, int | None], vocabulary: int) -> Iterator[Case]:
-    """One case a model, precision and number of runs: some on a GPU; without one, one on each core."""
+    """Yield a case for each model, precision and number of runs: PER_GPU on a GPU, else one on each core."""
     cores = len(os.sched_getaffinity(0))
     for model, batch in models.items():
         for precision in PRECISIONS:
@@ -32,22 +32,22 @@ def packed_cases(models: Mapping[str, int | None], vocabulary: int) -> Iterator[
 
 
 class SideBySide:
-    """A way (tests/bench/turns.py): so many processes train the same at once; units are tokens of all of them."""
+    """A way (tests/bench/turns.py): `runs` processes train at once; units are tokens of all of them."""
 
     def __init__(self, runs: int, threads: int, training: tuple[str, int, int | None, bool]):
-        """`training`: arguments of tests.bench.training.step."""
+        """Start the processes; `training` are arguments of tests.bench.training.step."""
         context = get_context("spawn")
         pipes = [context.Pipe() for _ in range(runs)]
-        self.connections = [ours for ours, _ in pipes]
+        self.connections = [end for end, _ in pipes]
         self.processes = [
-            context.Process(target=_train, args=(theirs, threads, training), daemon=True) for _, theirs in pipes
+            context.Process(target=_train, args=(other_end, threads, training), daemon=True) for _, other_end in pipes
         ]
-        for process, (_, theirs) in zip(self.processes, pipes, strict=True):
+        for process, (_, other_end) in zip(self.processes, pipes, strict=True):
             process.start()
-            theirs.close()  # so that a process that ended is an EOFError, no waiting for ever
+            other_end.close()  # so that a dead process gives EOFError instead of endless waiting
 
     def __call__(self, seconds: float) -> tuple[float, float]:
-        """Tokens of all in a second, as each works for a little more or less than `seconds`."""
+        """Return the tokens of all in a second; each works for about `seconds`."""
         for connection in self.connections:
             connection.send(seconds)
         done = [connection.recv() for connection in self.connections]
@@ -65,5 +65,5 @@ def _train(connection: Connection, threads: int, training: tuple[str, int, int |
     try:
         while True:
             connection.send(way(connection.recv()))
-    except EOFError:  # of the end that closed
+    except EOFError:  # the other end has closed
         return

@@ -1,12 +1,12 @@
-"""Which of the generated sentences a parser accepts that knows nothing of our templates: Debian's link-grammar.
+"""Share of generated sentences that an independent parser accepts, Debian's link-grammar.
 
     python -m eval.generate paths.reports=reports
     python tests/bench/parsed_pairs.py reports/generated+en [--pairs 100] [--json OUT]
 
-The folder holds BLiMP-format JSONL, ours or BLiMP's own, one file a paradigm. A sentence counts as accepted where
-link-parser (packages link-grammar, link-grammar-dictionaries-en) links all of its words; a sentence that takes longer
-than --seconds counts as not accepted. The parser is right about agreement and the forms of verbs, and blind to what
-depends on meaning (selection, polarity, quantifiers) and on gender: there the two shares are alike.
+The folder holds BLiMP-format JSONL, ours or BLiMP's own, one file a paradigm. A sentence is accepted if
+link-parser (packages link-grammar, link-grammar-dictionaries-en) links all of its words within --seconds. The parser
+knows agreement and the forms of verbs, but not meaning (selection, polarity, quantifiers) and gender: there the two
+shares are alike.
 """
 
 import argparse
@@ -29,13 +29,15 @@ _LINKAGES = re.compile(r"Found \d+ linkages? \((\d+)")  # those without a violat
 
 
 def accepted(sentences: list[str], seconds: int) -> list[bool]:
-    """Whether the parser links all words of each sentence within `seconds`.
+    """Return True for each sentence of which the parser links all words within `seconds`.
 
-    Raises RuntimeError where its output does not repeat the sentences in their order.
+    Raises RuntimeError if its output does not repeat the sentences in order.
     """
     command = [PARSER, "en", *OPTIONS, f"-timeout={seconds}"]
     text = "\n".join(sentences) + "\n"
-    output = subprocess.run(command, input=text, capture_output=True, text=True, check=True)  # it greets on stderr
+    output = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=True
+    )  # stderr has only its greeting
     lines = output.stdout.splitlines()
     starts = []
     for sentence in sentences:
@@ -45,25 +47,25 @@ def accepted(sentences: list[str], seconds: int) -> list[bool]:
             raise RuntimeError(f"{PARSER} gave no verdict on '{sentence}'") from None
     verdicts = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        found = [match for match in map(_LINKAGES.match, lines[start + 1 : end]) if match]
-        verdicts.append(bool(found) and int(found[0][1]) > 0)
+        linkages = [match for match in map(_LINKAGES.match, lines[start + 1 : end]) if match]
+        verdicts.append(bool(linkages) and int(linkages[0][1]) > 0)
     return verdicts
 
 
 def shares(folder: Path, pairs: int, seconds: int, seed: int) -> Iterator[dict[str, str | int | float]]:
-    """For each paradigm the shares of good and bad sentences that are accepted, of `pairs` pairs drawn at random."""
+    """Yield for each paradigm the shares of accepted good and bad sentences, in a random sample of `pairs` pairs."""
     for file in sorted(folder.glob("*.jsonl")):
         items = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-        drawn = random.Random(f"{seed} {file.stem}").sample(items, min(pairs, len(items)))
-        good, bad = (accepted([item[side] for item in drawn], seconds) for side in ("sentence_good", "sentence_bad"))
+        sample = random.Random(f"{seed} {file.stem}").sample(items, min(pairs, len(items)))
+        good, bad = (accepted([item[side] for item in sample], seconds) for side in ("sentence_good", "sentence_bad"))
         yield {
             "paradigm": file.stem,
-            "phenomenon": drawn[0]["linguistics_term"],
-            "pairs": len(drawn),
-            "good": sum(good) / len(drawn),
-            "bad": sum(bad) / len(drawn),
-            "only_good": sum(g and not b for g, b in zip(good, bad, strict=True)) / len(drawn),
-            "only_bad": sum(b and not g for g, b in zip(good, bad, strict=True)) / len(drawn),
+            "phenomenon": sample[0]["linguistics_term"],
+            "pairs": len(sample),
+            "good": sum(good) / len(sample),
+            "bad": sum(bad) / len(sample),
+            "only_good": sum(g and not b for g, b in zip(good, bad, strict=True)) / len(sample),
+            "only_bad": sum(b and not g for g, b in zip(good, bad, strict=True)) / len(sample),
         }
 
 

@@ -1,12 +1,12 @@
-"""Scores and speed beside minicons and lm-evaluation-harness, same model, same sentences, in one run.
+"""Scores and speed compared with minicons and lm-evaluation-harness: same model, same sentences, one process.
 
     make peers
     python tests/bench/peers.py --make FOLDER --text english.txt.xz      a GPT-2 of 124M, a BERT of 110M
     python tests/bench/peers.py --models FOLDER --benchmark BLIMP [--run RUN]   (--models: else tiny ones)
 
-The weights are random: speed and sums do not depend on what they are. What is compared takes turns in rounds, so that
-whatever else the machine does slows all of them. Our rates are over whole paradigms, whose sentences share beginnings;
-the peers share none, so a sample of the same sentences tells theirs.
+The weights are random, as speed and agreement do not depend on them. The ways take turns in rounds, so that other load
+slows all of them. Our rates are over whole paradigms, whose sentences share beginnings; the peers share none, so a
+sample of the same sentences is enough for theirs.
 """
 
 import argparse
@@ -137,7 +137,7 @@ def our_way(name: str, scorer: CausalScorer | MaskedScorer | ModelScorer, **poli
 
 
 def unshared(way: Way, scorer: CausalScorer) -> Way:
-    """The same, each sentence read whole."""
+    """Return the same way, with each sentence read whole."""
 
     def sums(sentences: list[str]) -> list[float]:
         scorer.reads_trees = False
@@ -154,7 +154,7 @@ def minicons_way(model: torch.nn.Module, tokenizer: object, pll: str | None, bat
 
     total = {"reduction": lambda scores: scores.sum(0).item()}
     if pll:
-        # minicons 0.3.39 asks for a name that transformers 5 has dropped.
+        # minicons 0.3.39 uses a name that transformers 5 has dropped.
         PreTrainedTokenizerBase.batch_encode_plus = PreTrainedTokenizerBase.__call__
         peer, options = minicons.MaskedLMScorer(model, "cpu", tokenizer=tokenizer), {"PLL_metric": pll}
     else:
@@ -174,14 +174,14 @@ def lm_eval_way(model: torch.nn.Module, tokenizer: object, batch: int, at_once: 
     peer = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=batch, device="cpu")
 
     def sums(sentences: list[str]) -> list[float]:
-        asked = [Instance("loglikelihood", {}, ("", text), index) for index, text in enumerate(sentences)]
-        return [float(total) for total, _ in peer.loglikelihood(asked, disable_tqdm=True)]
+        requests = [Instance("loglikelihood", {}, ("", text), index) for index, text in enumerate(sentences)]
+        return [float(total) for total, _ in peer.loglikelihood(requests, disable_tqdm=True)]
 
     return Way("lm-evaluation-harness", sums, at_once)
 
 
 def one_by_one_way(scorer: ModelScorer) -> Way:
-    """One sentence at a time with all its logits, as the evaluation of the LSTM's authors goes."""
+    """Return a way that reads one sentence at a time with all logits, as the LSTM's authors evaluate it."""
     model, eos = scorer.model, 0
 
     @torch.inference_mode()
@@ -189,17 +189,17 @@ def one_by_one_way(scorer: ModelScorer) -> Way:
         totals = []
         for sentence in sentences:
             ids, _ = scorer.tokenizer.encode_raw(sentence)
-            read = torch.tensor([[eos, *ids, eos]])
-            hidden, _ = model(read[:, :-1], model.initial_state(1))
+            sequence = torch.tensor([[eos, *ids, eos]])
+            hidden, _ = model(sequence[:, :-1], model.initial_state(1))
             logits = torch.nn.functional.linear(hidden, model.output_weight, model.output_bias)
-            totals.append(logits.log_softmax(-1).gather(2, read[:, 1:, None]).sum().item())
+            totals.append(logits.log_softmax(-1).gather(2, sequence[:, 1:, None]).sum().item())
         return totals
 
     return Way("one sentence at a time", sums, 300)
 
 
 def judged_way(name: str, scorer: CausalScorer, method: str, shared: bool, at_once: int | None) -> Way:
-    """Scores of sentences that stand as pairs of neighbours, by a method with templates."""
+    """Return a way to score pairs of neighbouring sentences by a method with templates."""
 
     def sums(sentences: list[str]) -> list[float]:
         scorer.reads_trees = shared
@@ -213,14 +213,14 @@ def judged_way(name: str, scorer: CausalScorer, method: str, shared: bool, at_on
 
 
 def compare(title: str, ways: list[Way], sentences: list[str], equal: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Largest difference of sums from the first way's, and sentences a second; prints the table."""
-    drawn = np.random.default_rng(1).permutation(len(sentences) // 2)
-    sample = [sentences[place] for pair in drawn for place in (2 * pair, 2 * pair + 1)]
+    """Print and return the largest difference of sums from those of the first way, and sentences a second."""
+    order = np.random.default_rng(1).permutation(len(sentences) // 2)
+    sample = [sentences[place] for pair in order for place in (2 * pair, 2 * pair + 1)]
     first, *others = ways
     expected = np.asarray(first.sums(sample[:equal]))
-    found: dict[str, dict[str, float]] = {first.name: {"difference": 0.0}}
+    results: dict[str, dict[str, float]] = {first.name: {"difference": 0.0}}
     for way in others:
-        found[way.name] = {"difference": float(np.abs(np.asarray(way.sums(sample[:equal])) - expected).max())}
+        results[way.name] = {"difference": float(np.abs(np.asarray(way.sums(sample[:equal])) - expected).max())}
     rates: dict[str, list[float]] = {way.name: [] for way in ways}
     parts = [(way, sentences if way.at_once is None else sample[: way.at_once]) for way in ways]
     turns = [(len(part), (way, part)) for _ in range(rounds) for way, part in parts]
@@ -234,34 +234,34 @@ def compare(title: str, ways: list[Way], sentences: list[str], equal: int, round
         table.add_column(heading, justify="right" if heading else "left")
     for name, rate in rates.items():
         ratio = median(rates[first.name]) / median(rate)
-        found[name] |= {"rate": median(rate), "ratio": ratio}
+        results[name] |= {"rate": median(rate), "ratio": ratio}
         cells = [f"{median(rate):,.1f}", f"{min(rate):,.1f}", f"{max(rate):,.1f}", f"{ratio:.2f}x"]
-        table.add_row(name, f"{found[name]['difference']:.1e} nats", *cells)
+        table.add_row(name, f"{results[name]['difference']:.1e} nats", *cells)
     console.print(table, "")
-    return found
+    return results
 
 
 def print_bound(scorer: CausalScorer, sentences: list[str]) -> float:
-    """Tokens to read, and positions whose softmax is needed, when every beginning is read once.
+    """Print the tokens to read and the softmaxes to compute if every beginning is read once.
 
-    Returns how many times as fast as reading all tokens that is at most.
+    Returns the largest possible speed relative to reading all tokens.
     """
     different = list(dict.fromkeys(sentences))
     texts = [np.asarray([scorer.begin, *ids]) for ids, _ in encoded(scorer.tokenizer, different)]
     total = sum(len(text) - 1 for text in texts)
-    told, bounds = [], []
+    parts, bounds = [], []
     for name, capacity in (("one tree of all", total + 1), ("our trees", eval.scorers.causal.TREE_TOKENS)):
         batches = list(forests(texts, np.ones(len(texts), np.int64), capacity, max(capacity, scorer.batch_tokens)))
-        read = sum(int((batch.parents >= 0).sum()) + len(batch.tokens) for batch in batches)
+        tokens_read = sum(int((batch.parents >= 0).sum()) + len(batch.tokens) for batch in batches)
         softmaxes = sum(len(np.unique(batch.rows)) for batch in batches)
-        bounds.append(total / read)
-        told.append(f"{name}: {read / total:.1%} of the tokens read, {softmaxes / total:.1%} of the softmaxes")
-    console.print(f"{len(sentences):,} sentences, {total:,} tokens. {'; '.join(told)}.\n")
+        bounds.append(total / tokens_read)
+        parts.append(f"{name}: {tokens_read / total:.1%} of the tokens read, {softmaxes / total:.1%} of the softmaxes")
+    console.print(f"{len(sentences):,} sentences, {total:,} tokens. {'; '.join(parts)}.\n")
     return max(bounds)
 
 
 def text_lines(file: Path, every: int = 6) -> Iterator[str]:
-    """A part of a text that is enough to make a tokenizer of."""
+    """Return a part of a text, enough to fit a tokenizer."""
     return (line for number, line in lines(file) if number % every == 0 and line.strip())
 
 
@@ -295,13 +295,13 @@ def main() -> None:
         text = text_lines(arguments.text) if arguments.text else toy_lines()
         make(arguments.make, text, arguments.size)
         return
-    chosen = ["benchmark=toy"]
+    overrides = ["benchmark=toy"]
     if arguments.benchmark:
-        chosen = ["benchmark=blimp", f"benchmark.path={arguments.benchmark}",
+        overrides = ["benchmark=blimp", f"benchmark.path={arguments.benchmark}",
                   f"benchmark.paradigms=[{','.join(arguments.paradigms)}]"]  # fmt: skip
     if arguments.pairs:
-        chosen.append(f"benchmark.pairs={arguments.pairs}")
-    pairs = load_benchmark(compose("eval", chosen).benchmark).pairs
+        overrides.append(f"benchmark.pairs={arguments.pairs}")
+    pairs = load_benchmark(compose("eval", overrides).benchmark).pairs
     sentences = pairs[["good", "bad"]].to_numpy().reshape(-1).tolist()  # the two of a pair are neighbours
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.models or Path(temporary)
@@ -313,7 +313,7 @@ def main() -> None:
 
 
 def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
-    """All comparisons that are asked for, by name."""
+    """Run the requested comparisons; return their figures by name."""
     results = {}
     rounds, batch = arguments.rounds, arguments.batch
     equal, at_once = (2 * (count // 2) for count in (arguments.equal, arguments.sample))  # whole pairs

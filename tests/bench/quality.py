@@ -1,12 +1,12 @@
-"""Whether a faster step learns as much: validation perplexity beside the authors' scripts, same text, recipe and words.
+"""Validation perplexity compared with the authors' scripts: same text, recipe and words.
 
     REFERENCE_LSTM=CHECKOUT REFERENCE_TXL=CHECKOUT python tests/bench/quality.py --text english.txt.xz [--seeds N]
 
 Each of our models is trained in fp32 and in bf16, the authors' script on the very tokens of the same sample (word for
 word, in the same order) with the same vocabulary, columns, learning rates and number of epochs, once a seed. Perplexity
-is a token's, `<eos>` counted, on the same validation text, the best of all epochs. What is left of differences: the
-scripts fill no last column but cut the text (fewer than `batch` tokens), and read validation text in ten columns where
-ours has sixteen.
+is per token, `<eos>` included, on the same validation text, the best of all epochs. Two differences remain: the scripts
+cut the text instead of filling the last column (fewer than `batch` tokens), and read validation text in ten columns,
+ours in sixteen.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if str(ROOT) not in sys.path:  # started as a script
 from corpora.prepare import HeldOut, Tokens, prepare  # noqa: E402
 from corpora.tokenizers import EOS, UNK  # noqa: E402
 from pairscale.command.compose import compose  # noqa: E402
-from tests.bench.references import copied  # noqa: E402
+from tests.bench.references import copy_checkout  # noqa: E402
 from train.config import RunConfig  # noqa: E402
 from train.loop.batches import Batches  # noqa: E402
 from train.models.config import LstmConfig, TxlConfig  # noqa: E402
 from train.run import train_run  # noqa: E402
 
 RECIPES = {
-    # at the published rate of 20 what few epochs give depends on whether chance has lowered it already: take twenty
+    # at the published rate of 20 results after few epochs depend on chance reductions of the rate: use twenty epochs
     "lstm": ["model=lstm_tiny", "model.tied=false", "recipe=sgd_plateau", "recipe.batch=32"],
     "txl": ["model=txl_tiny", "recipe=adam_cosine", "recipe.batch=16", "recipe.bptt=64", "recipe.lr=0.001"],
 }
@@ -48,16 +48,18 @@ FP32, BF16, AUTHORS = "fp32", "bf16", "authors' script, fp32"
 console = Console(highlight=False, width=120)
 
 
-def ours(config: RunConfig, held_out: HeldOut) -> float:
-    """Best validation perplexity of a run, by token."""
+def our_perplexity(config: RunConfig, held_out: HeldOut) -> float:
+    """Train a run; return its best validation perplexity per token."""
     metrics = pd.read_csv(train_run(config).metrics)
     return math.exp(metrics["valid_nats_per_word"].min() * held_out.words / len(held_out.tokens))
 
 
-def authors(model: str, checkout: Path, config: RunConfig, sample: Tokens, held_out: HeldOut, vocabulary: int) -> float:
-    """Best validation perplexity that the authors' script logs."""
+def authors_perplexity(
+    model: str, checkout: Path, config: RunConfig, sample: Tokens, held_out: HeldOut, vocabulary: int
+) -> float:
+    """Run the authors' script; return the best validation perplexity in its log."""
     parts = {"train": sample, "valid": held_out.tokens, "test": held_out.tokens}
-    temporary, code = copied(checkout / {"lstm": "src/language_models", "txl": "pytorch"}[model])
+    temporary, code = copy_checkout(checkout / {"lstm": "src/language_models", "txl": "pytorch"}[model])
     with temporary:
         write_text(code / "data", parts, model == "lstm", vocabulary)
         command = lstm_command(config) if model == "lstm" else txl_command(config, sample)
@@ -69,11 +71,11 @@ def authors(model: str, checkout: Path, config: RunConfig, sample: Tokens, held_
             text=True,
             check=False,  # both end by loading a pickle in a way that torch no longer allows
         )
-        logged = done.stdout + done.stderr
-    found = [float(value) for value in re.findall(r"valid ppl\s+([\d.]+)", logged)]
-    if len(found) < epochs(config):
-        raise RuntimeError(f"{checkout}: the script ended early:\n{logged[-2000:]}")
-    return min(found)
+        log = done.stdout + done.stderr
+    perplexities = [float(value) for value in re.findall(r"valid ppl\s+([\d.]+)", log)]
+    if len(perplexities) < epochs(config):
+        raise RuntimeError(f"{checkout}: the script ended early:\n{log[-2000:]}")
+    return min(perplexities)
 
 
 def epochs(config: RunConfig) -> int:
@@ -112,7 +114,7 @@ def options(values: dict[str, object]) -> list[str]:
 
 
 def write_text(folder: Path, parts: dict[str, Tokens], ends: bool, vocabulary: int) -> None:
-    """The tokens as words, a sentence a line. `ends`: `<eos>` is written (one script adds it, one does not)."""
+    """Write the tokens as words, one sentence a line, with `<eos>` if `ends` (only one of the scripts adds it)."""
     folder.mkdir()
     names = [f"w{number}" for number in range(vocabulary)]
     names[EOS], names[UNK] = "<eos>", "<unk>"
@@ -133,18 +135,19 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=RECIPES, default=list(RECIPES))
     parser.add_argument("--folder", type=Path, help="for the store and the runs (default: a temporary one)")
     parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args()
-    checkouts = {model: Path(os.environ[f"REFERENCE_{model.upper()}"]).resolve() for model in given.models}
-    found: dict[str, dict[str, list[float]]] = {}
+    arguments = parser.parse_args()
+    checkouts = {model: Path(os.environ[f"REFERENCE_{model.upper()}"]).resolve() for model in arguments.models}
+    results: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
-        for model in given.models:
-            figures = found[model] = {FP32: [], BF16: [], AUTHORS: []}
-            for seed in range(1, given.seeds + 1):
+        folder = arguments.folder or Path(temporary)
+        for model in arguments.models:
+            figures = results[model] = {FP32: [], BF16: [], AUTHORS: []}
+            for seed in range(1, arguments.seeds + 1):
                 common = [
-                    *RECIPES[model], "study=quality", "corpus=local", "corpus.name=text", f"corpus.path={given.text}",
-                    "tokenizer=word", "tokenizer.fit_on=sample", f"tokenizer.vocab_size={given.vocabulary}",
-                    f"seed={seed}", f"sample.size={given.words}", f"recipe.budget.epochs={given.epochs}",
+                    *RECIPES[model], "study=quality", "corpus=local", "corpus.name=text",
+                    f"corpus.path={arguments.text}", "tokenizer=word", "tokenizer.fit_on=sample",
+                    f"tokenizer.vocab_size={arguments.vocabulary}",
+                    f"seed={seed}", f"sample.size={arguments.words}", f"recipe.budget.epochs={arguments.epochs}",
                     "recipe.validation_words=20000", "trainer.progress=false", "trainer.accelerator=cpu",
                     f"paths.store={folder}/store", f"paths.runs={folder}/runs",
                 ]  # fmt: skip
@@ -152,22 +155,22 @@ def main() -> None:
                     config = compose("train", [*common, f"precision={precision}"])
                     corpus = prepare(config)
                     held_out = corpus.held_out("valid", config.recipe.validation_words)
-                    figures[precision].append(ours(config, held_out))
-                reference = authors(
+                    figures[precision].append(our_perplexity(config, held_out))
+                reference = authors_perplexity(
                     model, checkouts[model], config, corpus.sample().tokens, held_out, len(corpus.tokenizer)
                 )
                 figures[AUTHORS].append(reference)
-                told = ", ".join(f"{way} {values[-1]:.1f}" for way, values in figures.items())
-                console.print(f"{model}, seed {seed}: {told}")
+                summary = ", ".join(f"{way} {values[-1]:.1f}" for way, values in figures.items())
+                console.print(f"{model}, seed {seed}: {summary}")
     table = Table("best validation perplexity", "mean", "seeds", "standard deviation", box=None)
-    for model, figures in found.items():
+    for model, figures in results.items():
         for way, values in figures.items():
             spread = f"{stdev(values):.1f}" if len(values) > 1 else ""
             table.add_row(f"{model}, {way}", f"{mean(values):.1f}", ", ".join(f"{v:.1f}" for v in values), spread)
     console.print("", table)
-    if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

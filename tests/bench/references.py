@@ -1,8 +1,8 @@
-"""The training scripts of the models' authors, run as they are, on simulated text; their own log says how fast they go.
+"""The training scripts of the models' authors, run unchanged on simulated text; their logs give their speed.
 
-A script runs in a process of its own, which is stopped (SIGSTOP) while others have their turn. Checkouts:
-github.com/facebookresearch/colorlessgreenRNNs (LSTM) and github.com/kimiyoung/transformer-xl. The copies that are run
-differ from them in the few words that torch no longer takes (REPLACED).
+A script runs in a process of its own, which is stopped (SIGSTOP) during the turns of others. Checkouts:
+github.com/facebookresearch/colorlessgreenRNNs (LSTM) and github.com/kimiyoung/transformer-xl. The copies that run
+differ from them in the few expressions that torch no longer supports (REPLACED).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEPS = 2_000 if torch.cuda.is_available() else 400  # of text: more than any be
 
 
 class AuthorsScript:
-    """A way (tests/bench/turns.py): goes on for some steps, each of `tokens` tokens, that its log gives the time of."""
+    """A way (tests/bench/turns.py): runs for some steps of `tokens` tokens each, timed by the script's log."""
 
     def __init__(self, command: list[str], folder: Path, temporary: tempfile.TemporaryDirectory[str], tokens: int):
         self.command, self.folder, self.temporary, self.tokens = command, folder, temporary, tokens
@@ -44,7 +44,7 @@ class AuthorsScript:
             )
         else:
             self.process.send_signal(signal.SIGCONT)
-        self._step()  # that of the pause
+        self._step()  # includes the pause
         times: list[float] = []
         while not times or sum(times) < seconds:
             times.append(self._step())
@@ -52,15 +52,15 @@ class AuthorsScript:
         return self.tokens * len(times), sum(times)
 
     def _step(self) -> float:
-        """Seconds of the next step."""
+        """Return the seconds of the next step."""
         assert self.process is not None
         assert self.process.stdout is not None
-        said = []
+        output = []
         for line in self.process.stdout:
-            said.append(line)
-            if found := STEP.search(line):
-                return float(found[1]) / 1000
-        raise RuntimeError(f"{self.folder}: the script ended:\n{''.join(said[-20:])}")
+            output.append(line)
+            if match := STEP.search(line):
+                return float(match[1]) / 1000
+        raise RuntimeError(f"{self.folder}: the script ended:\n{''.join(output[-20:])}")
 
     def close(self) -> None:
         if self.process is not None:
@@ -70,9 +70,9 @@ class AuthorsScript:
 
 
 def authors_lstm(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
-    """main.py with the published hyperparameters: 650, two layers, batch 128, bptt 35, dropout .2, lr 20."""
+    """Return main.py with the published hyperparameters: 650, two layers, batch 128, bptt 35, dropout .2, lr 20."""
     batch = batch or 128
-    temporary, code = copied(checkout / "src/language_models")
+    temporary, code = copy_checkout(checkout / "src/language_models")
     _write_text(code / "data", vocabulary, batch * 35 * STEPS, "vocab.txt")
     command = [
         sys.executable, "main.py", "--data", "data", "--model", "LSTM", "--emsize", "650", "--nhid", "650",
@@ -83,9 +83,9 @@ def authors_lstm(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsS
 
 
 def authors_txl(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
-    """train.py with the base model of WikiText-103 and a full softmax: 16 layers, 410, 150 tokens and 150 of memory."""
+    """Return train.py with the base model of WikiText-103 and a full softmax: 16 layers, 410, 150 tokens and memory."""
     batch = batch or 60
-    temporary, code = copied(checkout / "pytorch")
+    temporary, code = copy_checkout(checkout / "pytorch")
     _write_text(code / "data", vocabulary, batch * 150 * STEPS, None)
     command = [
         sys.executable, "train.py", "--data", "data", "--dataset", "wt103", "--n_layer", "16", "--d_model", "410",
@@ -103,7 +103,8 @@ def _on_gpu() -> list[str]:
     return ["--cuda"] if torch.cuda.is_available() else []
 
 
-def copied(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
+def copy_checkout(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """Copy a folder of code with REPLACED applied; return the temporary folder and the copy in it."""
     if not code.is_dir():
         raise SystemExit(
             f"{code}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (tests/bench/README.md)"
@@ -120,7 +121,7 @@ def copied(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
 
 
 def _write_text(folder: Path, vocabulary: int, tokens: int, vocabulary_file: str | None) -> None:
-    """Words with Zipf's frequencies, all of the vocabulary among them; twenty a line."""
+    """Write words with Zipf's frequencies, each of the vocabulary at least once; twenty a line."""
     folder.mkdir()
     words = np.array(["<unk>", "<eos>", *(f"w{number}" for number in range(vocabulary - 2))])
     weights = 1 / np.arange(1, vocabulary + 1)

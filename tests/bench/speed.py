@@ -1,4 +1,4 @@
-"""How fast this machine trains, scores and prepares, each figure beside another way of doing the same thing.
+"""Speed of training, scoring and preparation on this machine, compared with other implementations.
 
     python tests/bench/speed.py [--parts PART ...] [--rounds N] [--seconds S] [--threads N] [--json FILE]
 
@@ -41,7 +41,7 @@ from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
 from eval.scorers.base import Execution  # noqa: E402
 from eval.scorers.own import ModelScorer  # noqa: E402
 from pairscale.command.compose import compose  # noqa: E402
-from tests.bench.commands import Took, helps, overhead, preparation  # noqa: E402
+from tests.bench.commands import Figure, helps, overhead, preparation  # noqa: E402
 from tests.bench.packed import packed_cases  # noqa: E402
 from tests.bench.training import (  # noqa: E402
     PLAIN,
@@ -59,7 +59,7 @@ from train.runs.export import LoadedModel  # noqa: E402
 
 PARTS = ("published", "tiny", "packed", "scoring", "commands", "corpus")
 SENTENCES = 1_000
-PLAIN_SENTENCES = 50  # the plain way is slow: a part of them tells
+PLAIN_SENTENCES = 50  # the plain way is slow: a part of them is enough
 console = Console(highlight=False, width=130)
 
 
@@ -69,7 +69,7 @@ def scoring_cases() -> Iterator[Case]:
 
 
 def scoring(model: str, vocabulary: int) -> dict[str, Way]:
-    """One pass over random sentences, by our scorer or one sentence at a time with all logits; units are sentences."""
+    """Return two ways to score random sentences: our scorer, and one at a time with all logits."""
     numbers = np.random.default_rng(1)
     words = zipf(vocabulary, numbers, SENTENCES * 16)
     ends = np.cumsum(numbers.integers(5, 12, SENTENCES))  # BLiMP's sentences have about eight words
@@ -97,14 +97,16 @@ def scoring(model: str, vocabulary: int) -> dict[str, Way]:
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What the figures hold for."""
+    """Return a description of the machine."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
-    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in told.get("flags", "").split()]
+    processor = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    flags = [
+        flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in processor.get("flags", "").split()
+    ]
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return {
-        "processor": told.get("model name", platform.processor()),
+        "processor": processor.get("model name", platform.processor()),
         "flags": flags,
         "cpus": os.cpu_count(),
         "threads": threads,
@@ -120,8 +122,8 @@ def rates_table(cases: list[Case]) -> Table:
     names = list(dict.fromkeys(name for case in cases for name in case.rates))
     table = Table("a second", *names, box=None)
     for case in cases:
-        shown = [case.rates.get(name, []) for name in names]
-        cells = [f"{median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})" if rates else "" for rates in shown]
+        columns = [case.rates.get(name, []) for name in names]
+        cells = [f"{median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})" if rates else "" for rates in columns]
         table.add_row(f"{case.name}, {case.unit}", *cells)
     return table
 
@@ -141,7 +143,7 @@ def ratios_table(cases: list[Case]) -> Table:
     return table
 
 
-def took_table(figures: list[Took]) -> Table:
+def commands_table(figures: list[Figure]) -> Table:
     table = Table("whole commands", "median", "fastest and slowest", "goal", box=None)
     for figure in figures:
         table.add_row(*figure.row())
@@ -156,7 +158,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each turn, one piece of work at least")
     parser.add_argument("--text", type=Path, help="of the part corpus: english.txt.xz, say")
-    parser.add_argument("--json", type=Path, help="write all figures there, with the machine's description")
+    parser.add_argument("--json", type=Path, help="file for all figures and the description of the machine")
     arguments = parser.parse_args()
     if "corpus" in arguments.parts and arguments.text is None:
         parser.error("--parts corpus needs --text FILE")
@@ -167,8 +169,8 @@ def main() -> None:
         for model in PUBLISHED
         if os.environ.get(f"REFERENCE_{model.upper()}")
     }
-    described = machine(arguments.threads)
-    console.print(", ".join(f"{key} {value}" for key, value in described.items()))
+    description = machine(arguments.threads)
+    console.print(", ".join(f"{key} {value}" for key, value in description.items()))
     makers = {
         "published": lambda: training_cases({m: PUBLISHED[m] for m in arguments.models}, VOCABULARY, checkouts),
         "tiny": lambda: training_cases(TINY, TINY_VOCABULARY, {}),
@@ -176,31 +178,31 @@ def main() -> None:
         "scoring": scoring_cases,
     }
     cases: list[Case] = []
-    figures: list[Took] = []
+    figures: list[Figure] = []
 
-    def keep() -> None:
+    def save() -> None:
         if arguments.json:
-            found = {"machine": described, "training_and_scoring": [case.record() for case in cases]}
-            found["commands"] = [figure.record() for figure in figures]
+            results = {"machine": description, "training_and_scoring": [case.record() for case in cases]}
+            results["commands"] = [figure.record() for figure in figures]
             arguments.json.parent.mkdir(parents=True, exist_ok=True)
-            arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+            arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 
     for part in arguments.parts:
         for case in makers[part]() if part in makers else []:
             with console.status(case.name):
                 cases.append(case.measure(arguments.rounds, arguments.seconds))
             console.print(ratios_table([case]))
-            keep()  # an hour of figures is not lost with the next one
+            save()  # so that a failure of a later case loses no figures
     if "commands" in arguments.parts:
         figures += [*helps(arguments.rounds), *overhead(min(3, arguments.rounds))]
     if "corpus" in arguments.parts:
         figures += preparation(arguments.text, min(3, arguments.rounds))
-    for _, grouped in groupby(cases, lambda case: tuple(case.rates)):  # of the same ways: columns without gaps
+    for _, grouped in groupby(cases, lambda case: tuple(case.rates)):  # cases of the same ways share a table
         alike = list(grouped)
         console.print("", rates_table(alike), "", ratios_table(alike))
     if figures:
-        console.print("", took_table(figures))
-    keep()
+        console.print("", commands_table(figures))
+    save()
 
 
 if __name__ == "__main__":

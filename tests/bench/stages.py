@@ -1,4 +1,4 @@
-"""The stages that tests/bench/faults.py disturbs, how their commands are run, and what is compared afterwards."""
+"""The stages that tests/bench/faults.py disturbs, the processes that run them, and the comparison of folders."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BENCHMARK = ["benchmark=toy", "benchmark.per_paradigm=8"]
 
 @dataclass(frozen=True)
 class Stage:
-    """A command, and the commands that make what it starts from."""
+    """A command, and the commands that prepare its inputs."""
 
     name: str
     command: tuple[str, ...]  # package, overrides
@@ -80,18 +80,18 @@ def stages(ngrams: bool = True) -> list[Stage]:
 
 
 def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) -> None:
-    """In a new process: run a command in `folder`, and die just before the `last`-th call of one of `calls`."""
-    assert "lightning" in sys.modules, "the server has not imported what it should"
+    """Run a command in `folder`, in a new process that dies just before the `last`-th call of one of `calls`."""
+    assert "lightning" in sys.modules, "the server has not imported PRELOADED"
     os.chdir(folder)
     log = os.open(log_of(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    made: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def instead(*arguments: Any, **options: Any) -> Any:
-            made[name] += 1
-            if made.total() == last:
+            counts[name] += 1
+            if counts.total() == last:
                 os.kill(os.getpid(), signal.SIGKILL)
             return call(*arguments, **options)
 
@@ -108,16 +108,16 @@ def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) 
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        calls_of(Path(folder)).write_text(json.dumps(made))
+        calls_of(Path(folder)).write_text(json.dumps(counts))
 
 
 def log_of(folder: Path) -> Path:
-    """What the commands in a folder printed: beside it, as the folder's disk may be full."""
+    """Return the path of the output of commands in a folder: beside it, as its disk may be full."""
     return folder.with_name(f"{folder.name}.log")
 
 
 def calls_of(folder: Path) -> Path:
-    """Numbers of the calls that were counted in the last command in a folder."""
+    """Return the path of the numbers of calls by the last command in a folder."""
     return folder.with_name(f"{folder.name}.calls")
 
 
@@ -127,7 +127,7 @@ class Commands:
     def __init__(self) -> None:
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(list(PRELOADED))
-        first = self.context.Process(target=os.getpid)  # starts the server, whose time is no stage's
+        first = self.context.Process(target=os.getpid)  # starts the server, whose time counts for no stage
         first.start()
         first.join()
 
@@ -137,7 +137,7 @@ class Commands:
         return process
 
     def run(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = (), last: int = 0) -> int:
-        """Exit code; -9 where it was killed."""
+        """Run a command to its end; return its exit code, -9 if it was killed."""
         process = self.start(folder, command, calls, last)
         process.join()
         code = process.exitcode
@@ -146,24 +146,26 @@ class Commands:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Every file in a folder, by its path, and a digest of what is in it that does not tell the time."""
-    found = {}
+    """Return every file of a folder by its path, with a digest of its content without times."""
+    digests = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_dir():
-            found[name] = "a folder"
+            digests[name] = "a folder"
             continue
         data = path.read_bytes()
         if path.name == "manifest.json":
             values = {key: value for key, value in json.loads(data).items() if key not in VOLATILE}
             data = json.dumps(values, sort_keys=True).encode()
-        found[name] = hashlib.sha256(data).hexdigest()
-    return found
+        digests[name] = hashlib.sha256(data).hexdigest()
+    return digests
 
 
-def difference(expected: dict[str, str], found: dict[str, str]) -> str | None:
-    """What is not the same, in a line; None where everything is."""
-    told = [f"lacks {name}" for name in sorted(expected.keys() - found.keys())]
-    told += [f"left {name}" for name in sorted(found.keys() - expected.keys())]
-    told += [f"differs in {name}" for name in sorted(expected.keys() & found.keys()) if expected[name] != found[name]]
-    return "; ".join(told[:5]) or None
+def difference(expected: dict[str, str], actual: dict[str, str]) -> str | None:
+    """Return the differences in one line; None if there are none."""
+    differences = [f"lacks {name}" for name in sorted(expected.keys() - actual.keys())]
+    differences += [f"left {name}" for name in sorted(actual.keys() - expected.keys())]
+    differences += [
+        f"differs in {name}" for name in sorted(expected.keys() & actual.keys()) if expected[name] != actual[name]
+    ]
+    return "; ".join(differences[:5]) or None

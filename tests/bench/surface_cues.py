@@ -1,9 +1,9 @@
-"""What words and pairs of neighbouring words alone give away: `python tests/bench/surface_cues.py`.
+"""Accuracy of a classifier by words and pairs of words alone: `python tests/bench/surface_cues.py`.
 
-A logistic regression (L2, C=1) on the presence of uni- and bigrams tells good sentences from bad ones. It learns from
-500 pairs of a paradigm and is tested on 500 others; its accuracy is that of single sentences (chance .5), averaged over
-five splits. A paradigm that gives away more than the published one may be solved by a cue that is not its grammar.
-Words are parted at spaces and marks; Mandarin counts in characters. Published pairs are read from $PAIRSCALE_DATA.
+A logistic regression (L2, C=1) on the presence of uni- and bigrams classifies sentences as good or bad. It is fitted to
+500 pairs of a paradigm and tested on 500 others; its accuracy is that of single sentences (chance .5), averaged over
+five splits. A paradigm with a higher accuracy than the published one may be solved by a cue other than its grammar.
+Words are split at spaces and punctuation; Mandarin at characters. Published pairs are read from $PAIRSCALE_DATA.
 Needs scikit-learn (`pip install -e ".[bench]"`).
 """
 
@@ -32,19 +32,19 @@ Pair = tuple[str, str]  # good, bad
 
 
 def accuracy(pairs: Sequence[Pair], token: re.Pattern[str], train: int = 500, splits: int = 5) -> float:
-    """Share of single sentences classified correctly, in pairs without a sentence of the training set."""
+    """Return the share of single sentences classified correctly, in pairs without a sentence of the training set."""
     scores = []
     for split in range(splits):
         shuffled = list(pairs)
         random.Random(split).shuffle(shuffled)
-        seen = {sentence for pair in shuffled[:train] for sentence in pair}
-        tested = [pair for pair in shuffled[train:] if seen.isdisjoint(pair)][:train]
+        training_sentences = {sentence for pair in shuffled[:train] for sentence in pair}
+        tested = [pair for pair in shuffled[train:] if training_sentences.isdisjoint(pair)][:train]
         count = CountVectorizer(ngram_range=(1, 2), binary=True, tokenizer=token.findall, token_pattern=None)
         sides = np.tile([1, 0], train)
-        learned = LogisticRegression(max_iter=2000)
-        learned.fit(count.fit_transform([sentence for pair in shuffled[:train] for sentence in pair]), sides)
-        given = count.transform([sentence for pair in tested for sentence in pair])
-        scores.append(float(learned.score(given, sides[: 2 * len(tested)])))
+        classifier = LogisticRegression(max_iter=2000)
+        classifier.fit(count.fit_transform([sentence for pair in shuffled[:train] for sentence in pair]), sides)
+        features = count.transform([sentence for pair in tested for sentence in pair])
+        scores.append(float(classifier.score(features, sides[: 2 * len(tested)])))
     return float(np.mean(scores))
 
 
@@ -60,7 +60,7 @@ def generated(language: str, seed: int, count: int) -> dict[str, list[Pair]]:
 
 
 def frozen(language: str, data: Path) -> dict[str, list[Pair]]:
-    """The published pairs; none where the user has none."""
+    """Return the published pairs by paradigm; empty if the user does not have them."""
     folder = data / FROZEN[language]
     if not folder.is_dir():
         return {}

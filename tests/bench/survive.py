@@ -1,8 +1,8 @@
-"""A study of 24 runs on the emulated cluster, five of them killed in five ways, finished by submitting it again.
+"""A study of 24 runs on the emulated cluster, five of them killed in five ways, completed by a second submission.
 
     python tests/bench/survive.py [FOLDER]        as root, after `make system`; about ten minutes on two cores
 
-Says what was done, and ends with an error unless scores, curves and tables equal those of the same study left alone.
+Prints each step, and fails unless scores, curves and tables equal those of the same study undisturbed.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def main(folder: Path) -> None:
     arguments = [*(override for override in TOY if override.partition("=")[0] not in ("model", "sample.size")), *GRID]
     runs = list(expected_runs("demo", arguments[1:]))
     print(f"{len(runs)} runs in {folder}")
-    disturbed, alone, hold = folder / "disturbed", folder / "alone", folder / "hold"
+    disturbed, undisturbed, hold = folder / "disturbed", folder / "alone", folder / "hold"
     folder.mkdir(parents=True, exist_ok=True)
     cluster = Cluster(folder / "cluster")
     cluster.up(NODES="5")
     try:
         with ThreadPoolExecutor() as pool:
-            quiet = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *arguments, *paths(alone))
+            quiet = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *arguments, *paths(undisturbed))
             hold.touch()
-            held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
+            paused_python = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
             options = [*arguments, *paths(disturbed), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
-            print(cluster.submit(*options, f'hydra.launcher.setup=["{held}"]'))
+            print(cluster.submit(*options, f'hydra.launcher.setup=["{paused_python}"]'))
             array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)
             ways = dict(enumerate([cluster.preempt, cluster.limit, cluster.fail_node, cluster.cancel, cluster.kill]))
             study = disturbed / "runs" / "demo"
@@ -50,9 +50,9 @@ def main(folder: Path) -> None:
                 way(f"{array}_{index}")
             ended = ("FAILED", "CANCELLED")
             wait_until(lambda: all(cluster.jobs()[f"{array}_{n}"]["state"] in ended for n in (3, 4)), "two to end", 600)
-            again = [f"{array}_{n}" for n in (0, 1, 2)]
+            requeued = [f"{array}_{n}" for n in (0, 1, 2)]
             wait_until(
-                lambda: all(cluster.jobs()[task]["restarts"] != "0" for task in again), "three to be requeued", 600
+                lambda: all(cluster.jobs()[task]["restarts"] != "0" for task in requeued), "three to be requeued", 600
             )
             hold.unlink()
             cluster.run("scontrol", "update", f"JobId={array}_1", "TimeLimit=30")
@@ -62,16 +62,16 @@ def main(folder: Path) -> None:
             wait_until(lambda: not cluster.live(), "the second submission", 1800)
             print(cluster.submit(*options, "dry_run=true").splitlines()[0])
             quiet.result()
-        cluster.run(sys.executable, "-m", "analysis", "study=demo", *paths(alone))
+        cluster.run(sys.executable, "-m", "analysis", "study=demo", *paths(undisturbed))
     finally:
         cluster.down()
-    compare(disturbed, alone, runs)
+    compare(disturbed, undisturbed, runs)
 
 
-def compare(disturbed: Path, alone: Path, runs: list[str]) -> None:
+def compare(disturbed: Path, undisturbed: Path, runs: list[str]) -> None:
     attempts = {}
     for run in runs:
-        folders = [RunFolder(study / "runs" / "demo" / run) for study in (disturbed, alone)]
+        folders = [RunFolder(study / "runs" / "demo" / run) for study in (disturbed, undisturbed)]
         assert all(folder.done for folder in folders), run
         assert folders[0].weights.read_bytes() == folders[1].weights.read_bytes(), f"{run}: other weights"
         assert folders[0].metrics.read_bytes() == folders[1].metrics.read_bytes(), f"{run}: other metrics"
@@ -81,7 +81,7 @@ def compare(disturbed: Path, alone: Path, runs: list[str]) -> None:
         attempts[run] = folders[0].read_manifest()["attempts"]
     print(f"{len(runs)} runs: weights, metrics and scores are equal; more than one attempt:")
     print({run: count for run, count in attempts.items() if count > 1})
-    reports = [study / "reports" / "demo" for study in (disturbed, alone)]
+    reports = [study / "reports" / "demo" for study in (disturbed, undisturbed)]
     for path in sorted(reports[1].glob("*.csv")):
         tables = [pd.read_csv(report / path.name).drop(columns=TIMES, errors="ignore") for report in reports]
         pd.testing.assert_frame_equal(*tables, check_exact=True)

@@ -1,4 +1,4 @@
-"""Stages that are killed, fill their disk, find damaged checkpoints: a few trials of each (tests/bench/faults.py)."""
+"""Stages with faults: a few trials of each kind (tests/bench/faults.py)."""
 
 import os
 
@@ -17,7 +17,7 @@ def commands():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STAGES)
-def test_a_stage_that_is_disturbed_ends_as_if_it_had_not_been(name, commands, request):
+def test_a_disturbed_stage_ends_with_the_same_files_as_an_undisturbed_one(name, commands, request):
     if "score" in name or "5-gram" in name:
         request.getfixturevalue("lmplz")
     seed = int(os.environ.get("PAIRSCALE_FAULTS_SEED", "1"))

@@ -1,4 +1,4 @@
-"""The goals of speed beside what the benchmarks wrote, by hand-made files (tests/bench/goals.py)."""
+"""Goals of speed for handwritten files of the benchmarks (tests/bench/goals.py)."""
 
 import json
 import subprocess
@@ -22,17 +22,17 @@ SPEED = {
 }
 
 
-def test_goals_of_speed_are_those_that_were_measured():
-    """A reference that was not given has no line; a share is to be reached, a time to be kept, by its median."""
+def test_only_measured_figures_have_a_line():
+    """A share must be reached and a time not exceeded, by their medians."""
     assert [(goal.name, goal.figure, goal.met) for goal in of_speed(SPEED)] == [
         ("train lstm", 0.8, False),
         ("--help", 1.5, True),
     ]
 
 
-def test_goals_beside_peers():
-    """Rates of 6, 12 (bf16), 3 with nothing shared, 2 and 5; a bound of 1.8: (2 - 1) / (1.8 - 1) of its gain."""
-    found = {
+def test_goals_compare_our_rates_with_those_of_peers():
+    """With nothing shared the ratio is 2 and the bound 1.8: (2 - 1) / (1.8 - 1) of the possible gain."""
+    results = {
         "lp": {
             "ours": {"rate": 6.0, "ratio": 1.0},
             "ours in bf16": {"rate": 12.0, "ratio": 0.5},
@@ -41,7 +41,7 @@ def test_goals_beside_peers():
             "lm-evaluation-harness": {"rate": 5.0, "ratio": 1.2},
         }
     }
-    goals = list(of_peers(found))
+    goals = list(of_peers(results))
     assert [goal.figure for goal in goals] == pytest.approx([3.0, 1.2, 6.0, 2.4, 1.25])
     assert [goal.met for goal in goals] == [True, False, True, False, True]
 

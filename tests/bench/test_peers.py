@@ -1,4 +1,4 @@
-"""Our sums beside those of minicons and lm-evaluation-harness, by the script that compares their speed too."""
+"""Sums of log-probabilities equal to those of minicons and lm-evaluation-harness (tests/bench/peers.py)."""
 
 import json
 import subprocess
@@ -15,12 +15,12 @@ SMALL = ["--pairs", "13", "--equal", "1000", "--sample", "64", "--rounds", "1", 
 @pytest.mark.slow
 @pytest.mark.usefixtures("peers")
 def test_sums_equal_those_of_the_peers(tmp_path):
-    """Begin symbol and all: 1,000 sentences of the toy grammar by a small GPT-2, and by a small BERT in both PLLs."""
-    command = [sys.executable, str(SCRIPT), *SMALL, "--only", "lp", "pll", "--json", str(tmp_path / "found.json")]
+    """1,000 sentences of the toy grammar by a small GPT-2, with begin symbol, and by a small BERT in both PLLs."""
+    command = [sys.executable, str(SCRIPT), *SMALL, "--only", "lp", "pll", "--json", str(tmp_path / "results.json")]
     subprocess.run(command, check=True, capture_output=True)
-    found = json.loads((tmp_path / "found.json").read_text())
+    results = json.loads((tmp_path / "results.json").read_text())
     for peer in ("minicons", "lm-evaluation-harness"):
-        assert found["lp"][peer]["difference"] < 1e-3
-    assert found["lp"]["ours, nothing shared"]["difference"] < 1e-4
-    assert found["pll original"]["minicons"]["difference"] < 1e-3
-    assert found["pll within_word_l2r"]["minicons"]["difference"] < 1e-3
+        assert results["lp"][peer]["difference"] < 1e-3
+    assert results["lp"]["ours, nothing shared"]["difference"] < 1e-4
+    assert results["pll original"]["minicons"]["difference"] < 1e-3
+    assert results["pll within_word_l2r"]["minicons"]["difference"] < 1e-3

@@ -1,4 +1,4 @@
-"""Ways that take turns: rates, ratios round by round, and that what they hold is given back."""
+"""Ways that take turns: rates, ratios round by round, release of resources."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from tests.bench.packed import SideBySide
 from tests.bench.turns import OURS, Case
 
 
-class Made:
-    """Units a second as given, turn by turn; the first call warms up."""
+class FixedRates:
+    """A way with these rates (units a second), turn by turn; the first call is the warm-up."""
 
     def __init__(self, *rates):
         self.rates = [1.0, *rates]
@@ -21,7 +21,7 @@ class Made:
 
 
 def test_ratios_are_of_the_same_round():
-    ours, other = Made(4.0, 9.0), Made(2.0, 3.0)
+    ours, other = FixedRates(4.0, 9.0), FixedRates(2.0, 3.0)
     case = Case("case", "tokens", {OURS: ours, "other": other}).measure(2, 1.0)
     assert case.rates == {OURS: [4.0, 9.0], "other": [2.0, 3.0]}
     assert case.ratios() == {"other": [2.0, 3.0]}
@@ -29,8 +29,8 @@ def test_ratios_are_of_the_same_round():
     assert other.closed
 
 
-def test_what_a_way_holds_is_given_back_when_another_fails():
-    ours, other = Made(4.0), Made()
+def test_all_ways_are_closed_when_one_fails():
+    ours, other = FixedRates(4.0), FixedRates()
     with pytest.raises(IndexError):
         Case("case", "tokens", {OURS: ours, "other": other}).measure(1, 1.0)
     assert ours.closed

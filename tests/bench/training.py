@@ -1,4 +1,4 @@
-"""Training steps of our models beside the plain way, the authors' own code and the limit of the machine."""
+"""Training steps of our models, of a plain implementation, of the authors' code, and the limit of the machine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from train.models.build import build_model
 
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
-# Batch, where it is not the recipe's: 60 texts of 150 tokens need 30 GB.
+# Batch size, None for the recipe's: 60 texts of 150 tokens need 30 GB.
 PUBLISHED = {"lstm": None, "txl": None if torch.cuda.is_available() else 8}
 TINY = {"lstm_tiny": None, "txl_tiny": None}
 VOCABULARY = 50_000
 TINY_VOCABULARY = 8_000
 PRECISIONS = ("fp32", "bf16")
 LIMIT, PLAIN, REFERENCE = "limit", "plain", "reference"
-GOALS = {  # of the issue: shares of the limit, and how much faster than the authors' code
+GOALS = {  # least share of the limit, and least ratio to the speed of the authors' code
     ("lstm", "fp32"): {LIMIT: 0.85, REFERENCE: 1.0},
     ("lstm", "bf16"): {LIMIT: 0.75, REFERENCE: 1.9},
     ("txl", "fp32"): {LIMIT: 0.85, REFERENCE: 1.1},
@@ -36,7 +36,7 @@ GOALS = {  # of the issue: shares of the limit, and how much faster than the aut
 
 
 def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts: Mapping[str, Path]) -> Iterator[Case]:
-    """One case a model and precision; `checkouts`: the authors' code of a model, if there is one."""
+    """Yield a case for each model and precision; `checkouts` are folders of the authors' code by model."""
     for model, batch in models.items():
         for precision in PRECISIONS:
             bf16 = precision == "bf16"
@@ -52,12 +52,12 @@ def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts:
 
 
 def full_softmax(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """The plain way: all logits of the batch at once, autograd for the rest."""
+    """Return the loss from all logits of the batch at once, with plain autograd."""
     return F.cross_entropy(F.linear(hidden, weight, bias), targets, reduction="sum")
 
 
 def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss | None = None) -> Callable[[], float]:
-    """One optimiser step of the model's own recipe; units are tokens."""
+    """Return one optimiser step of the model's own recipe; units are tokens."""
     config = compose("train", [f"model={model}"])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(1)
@@ -91,6 +91,6 @@ def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss 
 
 
 def zipf(vocabulary: int, numbers: np.random.Generator, size: int | tuple[int, int]) -> npt.NDArray[np.int64]:
-    """Ids whose frequency falls with their rank, as that of words does."""
+    """Draw ids with Zipf's frequencies, as those of words."""
     weights = 1 / np.arange(1, vocabulary + 1)
     return numbers.choice(vocabulary, size, p=weights / weights.sum())

@@ -1,4 +1,4 @@
-"""Ways of doing the same work that take turns, so that whatever else the machine does slows them all."""
+"""Different ways of doing the same work, timed in turns, so that other load slows them all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
 Way = Callable[[float], tuple[float, float]]
-"""Works for about so many seconds; says how many units it did, and in how many seconds."""
+"""Works for about so many seconds; returns the units done and the seconds spent."""
 
 OURS = "ours"
 
 
 @dataclass
 class Case:
-    """One row: `unit` a second by each way, the first of which is ours. `goals`: least ratio of ours to another way."""
+    """Rates of several ways (units a second), the first of them ours; `goals` are least ratios of ours to another."""
 
     name: str
     unit: str
@@ -25,7 +25,7 @@ class Case:
     rates: dict[str, list[float]] = field(default_factory=dict)
 
     def measure(self, rounds: int, seconds: float) -> Case:
-        """Let all ways take `rounds` turns, after one that does not count."""
+        """Let all ways take `rounds` turns, after a warm-up."""
         try:
             for way in self.ways.values():
                 way(0)
@@ -41,7 +41,7 @@ class Case:
         return self
 
     def ratios(self) -> dict[str, list[float]]:
-        """Ours over each other way, round by round."""
+        """Return the ratios of ours to each other way, round by round."""
         ours = self.rates[OURS]
         others = {name: rates for name, rates in self.rates.items() if name != OURS}
         return {name: [one / other for one, other in zip(ours, rates, strict=True)] for name, rates in others.items()}
@@ -58,13 +58,13 @@ class Case:
 
 @runtime_checkable
 class Closing(Protocol):
-    """A way that holds something until the end."""
+    """A way with resources to release."""
 
     def close(self) -> None: ...
 
 
 def repeated(step: Callable[[], float]) -> Way:
-    """A step that says how many units it did, again and again until the time is over."""
+    """Return a way that repeats a step, which returns its units, until the time is over."""
 
     def way(seconds: float) -> tuple[float, float]:
         done, started = step(), time.perf_counter()

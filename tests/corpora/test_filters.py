@@ -1,4 +1,4 @@
-"""Filtered corpora: no training sentence matches, the size is exact, and all else is as without the filter."""
+"""Filtered corpora: no training sentence matches, sizes are exact, everything else is as without the filter."""
 
 import itertools
 import re
@@ -39,30 +39,30 @@ def file(tmp_path_factory) -> Path:
     return path
 
 
-def configured(file: Path, pattern: str | None, *overrides: str):
-    given = ["corpus=local", f"corpus.path={file}", f"paths.store={file.parent}/store", "corpus.split.valid=0.1"]
-    config = compose("train", [*given, "corpus.split.test=0.1", "tokenizer=word", "model=lstm_tiny", *overrides])
+def configuration(file: Path, pattern: str | None, *overrides: str):
+    options = ["corpus=local", f"corpus.path={file}", f"paths.store={file.parent}/store", "corpus.split.valid=0.1"]
+    config = compose("train", [*options, "corpus.split.test=0.1", "tokenizer=word", "model=lstm_tiny", *overrides])
     return replace(config, corpus=replace(config.corpus, filter=pattern))
 
 
-plain = cache(lambda file: configured(file, None))  # composing takes half a second
+plain = cache(lambda file: configuration(file, None))  # composing takes half a second
 
 
 def corpus(file: Path, pattern: str | None, **values) -> Corpus:
     config = plain(file)
-    asked = replace(config, corpus=replace(config.corpus, filter=pattern), sample=replace(config.sample, **values))
-    return prepare(asked)
+    filtered = replace(config, corpus=replace(config.corpus, filter=pattern), sample=replace(config.sample, **values))
+    return prepare(filtered)
 
 
-def text_of(prepared: Corpus, drawn: Sample | None = None) -> list[str]:
-    drawn = drawn or prepared.drawn
-    whole = list(prepared.text.sentences(drawn.indices.tolist()))
-    return whole if drawn.cut is None else [*whole, prepared.text.sentence(drawn.cut[0])[: drawn.cut[1]]]
+def text_of(prepared: Corpus, sample: Sample | None = None) -> list[str]:
+    sample = sample or prepared.drawn
+    sentences = list(prepared.text.sentences(sample.indices.tolist()))
+    return sentences if sample.cut is None else [*sentences, prepared.text.sentence(sample.cut[0])[: sample.cut[1]]]
 
 
 def origin(prepared: Corpus) -> list[int]:
-    drawn = prepared.drawn
-    return drawn.indices.tolist() + ([] if drawn.cut is None else [drawn.cut[0]])
+    sample = prepared.drawn
+    return sample.indices.tolist() + ([] if sample.cut is None else [sample.cut[0]])
 
 
 @given(
@@ -75,23 +75,23 @@ def origin(prepared: Corpus) -> list[int]:
 def test_no_training_sentence_matches_and_the_size_is_exact(file, pattern, size, count, unit, nested):
     size = size if count != "sentences" else 1 + size % 150
     prepared = corpus(file, pattern, size=str(size), count=count, unit=unit, nested=nested)
-    drawn = prepared.drawn
-    assert {"words": drawn.words, "characters": drawn.characters, "sentences": drawn.sentences}[count] == size
-    assert drawn.words == sum(count_words(sentence, "treebank") for sentence in text_of(prepared))
-    chosen = origin(prepared)
-    assert not [index for index in chosen if re.search(pattern, prepared.text.sentence(index))]
-    assert set(chosen) <= set(prepared.text.split_sentences("train").tolist())
-    # Of a sample without the filter only what matches lacks: the rest is the same, in the same order.
+    sample = prepared.drawn
+    assert {"words": sample.words, "characters": sample.characters, "sentences": sample.sentences}[count] == size
+    assert sample.words == sum(count_words(sentence, "treebank") for sentence in text_of(prepared))
+    indices = origin(prepared)
+    assert not [index for index in indices if re.search(pattern, prepared.text.sentence(index))]
+    assert set(indices) <= set(prepared.text.split_sentences("train").tolist())
+    # The sample without the filter has the same sentences in the same order, plus the matching ones.
     everything = corpus(
         file, None, size=str(prepared.text.manifest["splits"]["train"]["words"]), unit=unit, nested=True
     )
     if nested:
-        kept = [index for index in origin(everything) if not re.search(pattern, prepared.text.sentence(index))]
-        assert chosen == kept[: len(chosen)]
-        last = origin(everything).index(chosen[-1])
-        passed = [i for i in origin(everything)[:last] if re.search(pattern, prepared.text.sentence(i))]
-        assert drawn.skipped_sentences == len(passed)
-        assert drawn.skipped_words == sum(count_words(prepared.text.sentence(i), "treebank") for i in passed)
+        unmatched = [index for index in origin(everything) if not re.search(pattern, prepared.text.sentence(index))]
+        assert indices == unmatched[: len(indices)]
+        last = origin(everything).index(indices[-1])
+        skipped = [i for i in origin(everything)[:last] if re.search(pattern, prepared.text.sentence(i))]
+        assert sample.skipped_sentences == len(skipped)
+        assert sample.skipped_words == sum(count_words(prepared.text.sentence(i), "treebank") for i in skipped)
 
 
 @given(sizes=st.lists(st.integers(1, 900), min_size=2, max_size=4), unit=st.sampled_from(["sentence", "document"]))
@@ -100,66 +100,66 @@ def test_nested_samples_are_still_prefixes_of_larger_ones(file, sizes, unit):
     assert all(large.startswith(small) for small, large in itertools.pairwise(texts))
 
 
-def test_a_sample_is_the_same_again_and_another_than_without_the_filter(file):
+def test_a_filtered_sample_is_reproducible_and_differs_from_other_filters(file):
     first = corpus(file, EVER, size="300")
     assert corpus(file, EVER, size="300").drawn.digest == first.drawn.digest
     assert corpus(file, None, size="300").drawn.digest != first.drawn.digest
     assert corpus(file, "fox", size="300").drawn.digest != first.drawn.digest
 
 
-def test_what_is_held_out_stays_whole(file):
+def test_held_out_text_is_not_filtered(file):
     with_filter, without = corpus(file, EVER, size="100"), corpus(file, None, size="100")
     for split in ("valid", "test"):
-        ours, theirs = with_filter.held_out(split, 10_000), without.held_out(split, 10_000)
-        assert ours.tokens.tolist() == theirs.tokens.tolist()
+        filtered_part, unfiltered_part = with_filter.held_out(split, 10_000), without.held_out(split, 10_000)
+        assert filtered_part.tokens.tolist() == unfiltered_part.tokens.tolist()
         text = with_filter.text
         assert any(re.search(EVER, text.sentence(index)) for index in text.split_sentences(split))
         assert not with_filter.filter.matches[text.split_sentences(split)].any()
 
 
-def test_the_tokenizer_of_the_train_split_is_the_same_and_that_of_a_sample_is_not(file):
+def test_only_a_tokenizer_fitted_on_the_sample_depends_on_the_filter(file):
     assert len(corpus(file, EVER, size="300").tokenizer) == len(corpus(file, None, size="300").tokenizer)
-    config = configured(file, EVER, "tokenizer.fit_on=sample", "sample.size=600")
+    config = configuration(file, EVER, "tokenizer.fit_on=sample", "sample.size=600")
     fitted = prepare(config).tokenizer
-    known = {fitted.token(index) for index in range(len(fitted))}
-    assert "never" in known
-    assert "ever" not in known
+    vocabulary = {fitted.token(index) for index in range(len(fitted))}
+    assert "never" in vocabulary
+    assert "ever" not in vocabulary
 
 
-def test_the_manifest_says_what_was_taken_out(file):
+def test_the_manifest_counts_the_removed_sentences_and_words(file):
     prepared = corpus(file, EVER, size="300")
     train = list(prepared.text.sentences(prepared.text.split_sentences("train").tolist()))
-    out = [sentence for sentence in train if re.search(EVER, sentence)]
-    told = prepared.manifest["filter"]
-    assert told["pattern"] == EVER
-    assert told["sentences"] == len(out) > 100
-    assert told["words"] == sum(count_words(sentence, "treebank") for sentence in out)
-    assert 0 < told["sample"]["sentences"] < len(out)
-    assert prepared.drawn.available == prepared.text.manifest["splits"]["train"]["words"] - told["words"]
+    removed = [sentence for sentence in train if re.search(EVER, sentence)]
+    counts = prepared.manifest["filter"]
+    assert counts["pattern"] == EVER
+    assert counts["sentences"] == len(removed) > 100
+    assert counts["words"] == sum(count_words(sentence, "treebank") for sentence in removed)
+    assert 0 < counts["sample"]["sentences"] < len(removed)
+    assert prepared.drawn.available == prepared.text.manifest["splits"]["train"]["words"] - counts["words"]
     assert "filter" not in corpus(file, None, size="300").manifest
 
 
-def test_a_size_that_no_longer_fits_is_one_line(file):
+def test_a_size_above_the_filtered_text_raises_a_one_line_error(file):
     available = corpus(file, EVER, size="1").drawn.available
     assert corpus(file, EVER, size=str(available)).drawn.words == available
-    beside = rf"without the sentences that match corpus\.filter \({available:,}\)"
-    told = rf"sample\.size={available + 1}: more words than .* {beside}"
-    with pytest.raises(ConfigError, match=told):
+    explanation = rf"without the sentences that match corpus\.filter \({available:,}\)"
+    message = rf"sample\.size={available + 1}: more words than .* {explanation}"
+    with pytest.raises(ConfigError, match=message):
         _ = corpus(file, EVER, size=str(available + 1)).drawn
     with pytest.raises(ConfigError, match=r"without the sentences that match corpus\.filter \(0\)"):
         _ = corpus(file, ".", size="1").drawn
 
 
-def test_patterns_that_cannot_be_meant_are_one_line(file):
+def test_invalid_or_unmatched_patterns_raise_one_line_errors(file):
     with pytest.raises(ConfigError, match=r"corpus\.filter=\(a: not a regular expression \(missing \)"):
-        configured(file, "(a")
+        configuration(file, "(a")
     with pytest.raises(ConfigError, match=r"corpus\.filter=zebra: matches no sentence of the train split of local"):
         _ = corpus(file, "zebra", size="1").drawn
     prepared = corpus(file, None, size="1")
     assert not list(prepared.text.folder.parent.glob("filter-*/*.tmp"))
 
 
-def test_a_pattern_that_takes_for_ever_is_given_up(tmp_path, monkeypatch):
+def test_a_pattern_that_takes_too_long_raises_an_error(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text("\n\n".join(["a b c ."] * 3 + [f"{'a' * 80}b {n}" for n in range(60)]))
     monkeypatch.setattr(corpora.filters, "LINE_SECONDS", 0.05)
     prepared = corpus(tmp_path / "text.txt", "(a|aa)+$", size="1")
@@ -168,37 +168,44 @@ def test_a_pattern_that_takes_for_ever_is_given_up(tmp_path, monkeypatch):
 
 
 def test_a_filter_is_prepared_once_and_checked(file, tmp_path, monkeypatch):
-    own = tmp_path / "text.txt"
-    own.write_bytes(file.read_bytes())
-    folder = corpus(own, EVER, size="10").filter
+    text_file = tmp_path / "text.txt"
+    text_file.write_bytes(file.read_bytes())
+    folder = corpus(text_file, EVER, size="10").filter
     monkeypatch.setattr("corpora.prepare.write_filter", lambda *_: pytest.fail("written again"))
-    again = corpus(own, EVER, size="10").filter
-    assert (again.matches == folder.matches).all()
+    reloaded = corpus(text_file, EVER, size="10").filter
+    assert (reloaded.matches == folder.matches).all()
     (place,) = (tmp_path / "store" / "local").glob("filter-*")
     manifest = corpora.filters.filter_manifest(place)
     write_json(place / "manifest.json", manifest | {"text": "ab" * 32})
     with pytest.raises(StoreError, match="its text is not the one in its manifest; remove it"):
-        _ = corpus(own, EVER, size="10").drawn
+        _ = corpus(text_file, EVER, size="10").drawn
     write_json(place / "manifest.json", manifest)
     with (place / "matches.npy").open("wb") as damaged:
-        np.save(damaged, ~again.matches)
+        np.save(damaged, ~reloaded.matches)
     with pytest.raises(StoreError, match="its digest is not the one in its manifest"):
-        _ = corpus(own, EVER, size="10").drawn
+        _ = corpus(text_file, EVER, size="10").drawn
 
 
 def test_runs_without_a_filter_keep_their_ids(file):
-    assert "filter" not in _numbers(configured(file, None))["corpus"]
-    assert _numbers(configured(file, EVER))["corpus"]["filter"] == EVER
-    assert run_id(configured(file, EVER)) != run_id(configured(file, None))
-    # as it was named before there were filters
+    assert "filter" not in _numbers(configuration(file, None))["corpus"]
+    assert _numbers(configuration(file, EVER))["corpus"]["filter"] == EVER
+    assert run_id(configuration(file, EVER)) != run_id(configuration(file, None))
+    # the id from before filters existed
     assert run_id(compose("train", ["corpus=toy", "model=lstm_tiny", "recipe.warmup=0.05"])).endswith("3721cefe")
 
 
-def test_a_filter_makes_a_curve_of_its_own():
+def test_runs_with_a_filter_are_on_a_curve_of_their_own():
     configs = {}
     for pattern, size in itertools.product((None, EVER), ("125k", "250k")):
-        told = {"name": "english"} | ({} if pattern is None else {"filter": pattern})  # a run of before lacks the key
-        configs[f"{pattern}-{size}"] = {"model": {"name": "lstm"}, "corpus": told, "sample": {"size": size}, "seed": 1}
+        corpus_config = {"name": "english"} | (
+            {} if pattern is None else {"filter": pattern}
+        )  # older runs have no key `filter`
+        configs[f"{pattern}-{size}"] = {
+            "model": {"name": "lstm"},
+            "corpus": corpus_config,
+            "sample": {"size": size},
+            "seed": 1,
+        }
     labels, _ = group_labels(configs)
     assert set(labels.values()) == {"lstm, filter=null", rf"lstm, filter={EVER}"}
 
@@ -209,15 +216,15 @@ def show_plan(config):
     plan.show()
 
 
-def test_a_filtered_run_is_trained_and_told_of_before(file, capsys):
+def test_a_filtered_run_trains_and_the_plan_reports_the_removed_text(file, capsys):
     quick = ["sample.size=600", "recipe.budget.epochs=1", "recipe.validation_words=50", "trainer.progress=false"]
     quick += ["trainer.accelerator=cpu", "trainer.threads=1", f"paths.runs={file.parent}/runs"]
-    config = configured(file, "bear", *quick)
+    config = configuration(file, "bear", *quick)
     show_plan(config)
     assert "bear takes an unknown part out of the train split" in capsys.readouterr().out
     folder = train_run(config)
-    told = folder.read_manifest()["corpus"]["filter"]
-    assert told["sentences"] > told["sample"]["sentences"] > 0
+    counts = folder.read_manifest()["corpus"]["filter"]
+    assert counts["sentences"] > counts["sample"]["sentences"] > 0
     assert folder.read_manifest()["sample_words"] == 600
     show_plan(config)
-    assert f"bear takes {told['sentences']:,} sentences, {told['words']:,} words" in capsys.readouterr().out
+    assert f"bear takes {counts['sentences']:,} sentences, {counts['words']:,} words" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Samples: exact sizes, nested or independent, reproducible, without replacement, in whole documents where asked."""
+"""Samples: exact sizes, nested or independent, reproducible, without replacement, of sentences or documents."""
 
 import itertools
 from dataclasses import replace
@@ -39,9 +39,9 @@ def sample(text: TextStore, size: int, seed: int = 1, **values) -> Sample:
     return draw_sample(text, SampleConfig(size=str(size), **{**defaults, **values}), seed)
 
 
-def sentences(text: TextStore, drawn: Sample) -> list[str]:
-    whole = list(text.sentences(drawn.indices.tolist()))
-    return whole if drawn.cut is None else [*whole, text.sentence(drawn.cut[0])[: drawn.cut[1]]]
+def sentences(text: TextStore, sample: Sample) -> list[str]:
+    texts = list(text.sentences(sample.indices.tolist()))
+    return texts if sample.cut is None else [*texts, text.sentence(sample.cut[0])[: sample.cut[1]]]
 
 
 @given(
@@ -54,16 +54,16 @@ def sentences(text: TextStore, drawn: Sample) -> list[str]:
 def test_sizes_are_exact_and_nothing_is_drawn_twice(text, size, count, unit, nested, seed):
     size = size if count != "sentences" else 1 + size % 600
     drawn = sample(text, size, seed, count=count, unit=unit, nested=nested)
-    kept = sentences(text, drawn)
+    texts = sentences(text, drawn)
     assert {"words": drawn.words, "characters": drawn.characters, "sentences": drawn.sentences}[count] == size
-    assert len(kept) == drawn.sentences
-    assert drawn.characters == sum(map(count_characters, kept))
+    assert len(texts) == drawn.sentences
+    assert drawn.characters == sum(map(count_characters, texts))
     last = 0 if drawn.cut is None else 1
-    whole = sum(count_words(sentence, "treebank") for sentence in kept[: len(kept) - last])
-    assert whole <= drawn.words
-    chosen = drawn.indices.tolist() + ([] if drawn.cut is None else [drawn.cut[0]])
-    assert len(set(chosen)) == len(chosen)
-    assert set(chosen) <= set(text.split_sentences("train").tolist())
+    words_of_whole_sentences = sum(count_words(sentence, "treebank") for sentence in texts[: len(texts) - last])
+    assert words_of_whole_sentences <= drawn.words
+    indices = drawn.indices.tolist() + ([] if drawn.cut is None else [drawn.cut[0]])
+    assert len(set(indices)) == len(indices)
+    assert set(indices) <= set(text.split_sentences("train").tolist())
 
 
 @given(sizes=st.lists(st.integers(1, 5000), min_size=2, max_size=4), unit=st.sampled_from(["sentence", "document"]))
@@ -87,33 +87,33 @@ def test_independent_samples_overlap_as_expected(text):
     assert drawn[0].available == text.manifest["splits"]["train"]["words"]
 
 
-def test_a_sample_is_set_by_its_seed_alone(text):
-    first = sample(text, 500, seed=3)
-    assert sample(text, 500, seed=3).digest == first.digest
-    assert sample(text, 500, seed=4).digest != first.digest
+def test_a_sample_depends_only_on_its_seed(text):
+    three = sample(text, 500, seed=3)
+    assert sample(text, 500, seed=3).digest == three.digest
+    assert sample(text, 500, seed=4).digest != three.digest
     fixed = SampleConfig(size="500", count="words", unit="sentence", nested=False, seed=7)
-    given, again = draw_sample(text, fixed, 3), draw_sample(text, fixed, 4)
-    assert given.digest == again.digest != first.digest
+    third, fourth = draw_sample(text, fixed, 3), draw_sample(text, fixed, 4)
+    assert third.digest == fourth.digest != three.digest
 
 
-def test_documents_keep_their_order(text):
+def test_samples_of_documents_keep_the_order_of_sentences(text):
     drawn = sample(text, 1500, unit="document")
     of_sentence = np.repeat(np.arange(len(text.documents) - 1), np.diff(text.documents))[drawn.indices]
     documents = [document for document, _ in itertools.groupby(of_sentence.tolist())]
     assert len(set(documents)) == len(documents)
-    whole = [index for at in documents for index in range(text.documents[at], text.documents[at + 1])]
-    assert drawn.indices.tolist() == whole[: len(drawn.indices)]
-    assert len(whole) - len(drawn.indices) < 7
+    expected = [index for at in documents for index in range(text.documents[at], text.documents[at + 1])]
+    assert drawn.indices.tolist() == expected[: len(drawn.indices)]
+    assert len(expected) - len(drawn.indices) < 7
 
 
-def test_a_sample_larger_than_the_corpus_says_what_there_is(text):
+def test_a_sample_larger_than_the_corpus_raises_an_error_with_the_available_words(text):
     available = text.manifest["splits"]["train"]["words"]
     assert sample(text, available).words == available
     with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than .* has \({available:,}\)"):
         sample(text, 1_000_000)
 
 
-def test_the_permutation_stays_what_it_is():
+def test_the_permutation_of_a_seed_never_changes():
     # PCG64's raw output is part of numpy's promises; these values must never change.
     assert permutation(8, 1).tolist() == [2, 4, 7, 5, 0, 6, 3, 1]
     assert permutation(5, 1, 2).tolist() != permutation(5, 1).tolist()
@@ -128,8 +128,8 @@ def file(tmp_path_factory) -> Path:
 
 
 def corpus(file: Path, *overrides: str) -> Corpus:
-    given = ["corpus=local", f"corpus.path={file}", f"paths.store={file.parent}/store"]
-    return prepare(compose("corpora", [*given, *overrides]))
+    options = ["corpus=local", f"corpus.path={file}", f"paths.store={file.parent}/store"]
+    return prepare(compose("corpora", [*options, *overrides]))
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,8 @@ def word_corpus(file) -> Corpus:
 @given(size=st.integers(1, 3000))
 def test_word_tokens_of_a_sample_are_its_words(word_corpus, size):
     config = word_corpus.config
-    asked = replace(config, sample=replace(config.sample, size=str(size)))
-    drawn = Corpus(asked, word_corpus.text).sample()
+    resized = replace(config, sample=replace(config.sample, size=str(size)))
+    drawn = Corpus(resized, word_corpus.text).sample()
     assert drawn.words == size
     assert len(drawn.tokens) == size + drawn.sentences
     assert (drawn.tokens == EOS).sum() == drawn.sentences

@@ -1,4 +1,4 @@
-"""Reading text: every format gives the same documents, and everything that can be wrong with a file is one line."""
+"""Reading text: every format gives the same documents, and each bad file raises a one-line error."""
 
 import bz2
 import gzip
@@ -43,12 +43,12 @@ def write(folder, name: str, content: bytes) -> str:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 @pytest.mark.parametrize("text", [TEXT, "\ufeff\n\n" + TEXT.replace("\n", "\r\n") + "\r\n\r\n", TEXT.rstrip("\n")])
-def test_text_in_every_compression(tmp_path, ending, text):
+def test_text_is_read_from_every_compression(tmp_path, ending, text):
     path = write(tmp_path, f"a.txt{ending}", COMPRESS[ending](text.encode()))
     assert read(path) == [Document("a", document) for document in EXPECTED]
 
 
-def test_several_frames_of_one_archive(tmp_path):
+def test_archives_of_several_frames_are_read_to_the_end(tmp_path):
     halves = [part.encode() for part in TEXT.partition("\n\n")]
     for ending, compress in COMPRESS.items():
         path = write(tmp_path, f"a.txt{ending}", b"".join(compress(half) for half in halves))
@@ -56,22 +56,22 @@ def test_several_frames_of_one_archive(tmp_path):
 
 
 @pytest.mark.parametrize("ending", COMPRESS)
-def test_json_lines(tmp_path, ending):
+def test_json_lines_are_read_from_every_compression(tmp_path, ending):
     rows = "".join(json.dumps({"id": 1, "body": "\n".join(document)}) + "\n\n" for document in DOCUMENTS)
     path = write(tmp_path, f"a.jsonl{ending}", COMPRESS[ending](rows.encode()))
     assert sentences(path, "corpus.text_field=body") == EXPECTED
 
 
-def test_parquet_and_several_files(tmp_path):
+def test_parquet_and_several_files_are_read_in_order(tmp_path):
     pd.DataFrame({"body": ["\n".join(document) for document in DOCUMENTS]}).to_parquet(tmp_path / "b.parquet")
     write(tmp_path, "a.txt", TEXT.encode())
     paths = f"corpus.path=[{tmp_path}/a.txt,{tmp_path}/b.parquet]"
-    found = read(paths, "corpus.text_field=body")
-    assert [document.sentences for document in found] == EXPECTED * 2
-    assert [document.source for document in found] == ["a", "a", "b", "b"]
+    rows = read(paths, "corpus.text_field=body")
+    assert [document.sentences for document in rows] == EXPECTED * 2
+    assert [document.source for document in rows] == ["a", "a", "b", "b"]
 
 
-def test_running_text_and_documents_of_a_given_length(tmp_path):
+def test_running_text_is_split_into_sentences_and_documents_of_a_given_length(tmp_path):
     path = write(tmp_path, "a.txt", b"A dog. A cat ran! Did it?\nYes.\n\nMr. Low left.")
     assert sentences(path, "corpus.split_sentences=true") == [
         ["A dog.", "A cat ran!", "Did it?", "Yes."],
@@ -123,7 +123,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_files_are_one_line(tmp_path, case):
+def test_bad_files_raise_one_line_errors(tmp_path, case):
     name, content, message = BAD_FILES[case]
     path = write(tmp_path, name, content) if content is not None else f"corpus.path={tmp_path / name}"
     with pytest.raises(InputError, match=message) as caught:
@@ -132,18 +132,18 @@ def test_bad_files_are_one_line(tmp_path, case):
 
 
 @pytest.mark.parametrize("ending", [ending for ending in COMPRESS if ending])
-def test_truncated_and_damaged_archives_are_one_line(tmp_path, ending):
+def test_truncated_and_damaged_archives_raise_one_line_errors(tmp_path, ending):
     import random
 
     text = " ".join(random.Random(1).choices(["dog", "cat", "café", "barks."], k=20_000)).replace(". ", ".\n").encode()
-    whole = COMPRESS[ending](text)
-    for content in (whole[: len(whole) // 2], b"no archive at all"):
+    archive = COMPRESS[ending](text)
+    for content in (archive[: len(archive) // 2], b"no archive at all"):
         with pytest.raises(InputError, match=rf"a\.txt\{ending}: cannot be read to its end \(\S") as caught:
             read(write(tmp_path, f"a.txt{ending}", content))
         assert "\n" not in str(caught.value)
 
 
-def test_missing_column_and_unknown_ending(tmp_path):
+def test_missing_columns_and_unknown_endings_raise_errors(tmp_path):
     pd.DataFrame({"body": ["a"]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"no field 'text'.*available: body"):
         read(f"corpus.path={tmp_path}/a.parquet")
@@ -151,18 +151,18 @@ def test_missing_column_and_unknown_ending(tmp_path):
         read(write(tmp_path, "a.docx", b"x"))
 
 
-def test_what_a_text_depends_on(tmp_path):
+def test_the_description_of_a_source_changes_only_with_its_content_and_settings(tmp_path):
     path = write(tmp_path, "a.txt", TEXT.encode())
-    described = describe_source(corpus(path), {})
-    assert json.loads(json.dumps(described)) == described
+    description = describe_source(corpus(path), {})
+    assert json.loads(json.dumps(description)) == description
     (tmp_path / "elsewhere").mkdir()
     elsewhere = write(tmp_path / "elsewhere", "a.txt", TEXT.encode())
-    assert describe_source(corpus(elsewhere), {}) == described
-    assert describe_source(corpus(path, "corpus.split.seed=1"), {}) != described
+    assert describe_source(corpus(elsewhere), {}) == description
+    assert describe_source(corpus(path, "corpus.split.seed=1"), {}) != description
     write(tmp_path, "a.txt", TEXT.encode().replace(b"dog", b"cat"))
-    assert describe_source(corpus(path), described["corpus.path"]) != described
+    assert describe_source(corpus(path), description["corpus.path"]) != description
     (tmp_path / "a.txt").unlink()
-    assert describe_source(corpus(path), described["corpus.path"]) == described
+    assert describe_source(corpus(path), description["corpus.path"]) == description
     with pytest.raises(InputError, match=r"no file .*a\.txt"):
         describe_source(corpus(path), {})
     with pytest.raises(ConfigError, match="different names"):
@@ -179,7 +179,7 @@ def hub_copy(tmp_path, texts: dict[str, list[str]]) -> str:
     return f"corpus.path={folder}"
 
 
-def test_local_copies_of_published_data_sets(tmp_path):
+def test_local_copies_of_published_data_sets_are_read(tmp_path):
     articles = [
         " = A dog = \n",
         "\n",
@@ -197,7 +197,7 @@ def test_local_copies_of_published_data_sets(tmp_path):
     ]
 
 
-def test_rows_as_lines_and_as_documents(tmp_path):
+def test_rows_are_lines_or_documents_by_corpus(tmp_path):
     path = hub_copy(tmp_path, {"train": ["He ran. She sat.\n", "", "No."], "test": ["It is.\n\nWe go."]})
     assert read(path, group="babylm") == [
         Document("nilq/babylm-100M", ["He ran.", "She sat."], "train"),
@@ -211,7 +211,7 @@ def test_rows_as_lines_and_as_documents(tmp_path):
     ]
 
 
-def test_hub_without_a_network_is_one_line_at_once(monkeypatch):
+def test_the_hub_without_a_network_raises_a_one_line_error_at_once(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(
         InputError, match=r"needs Salesforce/wikitext wikitext-103-raw-v1 .*corpus\.path=FOLDER"
@@ -225,17 +225,17 @@ def test_hub_without_a_network_is_one_line_at_once(monkeypatch):
 def test_gulordava_keeps_its_splits_and_needs_all_files(tmp_path):
     for part in ("train", "valid", "test"):
         write(tmp_path, f"{part}.txt", f"the {part} <unk> . <eos>\nyes . <eos>\n".encode() * 2)
-    found = read(f"corpus.path={tmp_path}", "corpus.document_sentences=3", group="gulordava_en")
-    assert [(document.split, len(document.sentences)) for document in found] == [
+    read_documents = read(f"corpus.path={tmp_path}", "corpus.document_sentences=3", group="gulordava_en")
+    assert [(document.split, len(document.sentences)) for document in read_documents] == [
         (split, size) for split in ("train", "valid", "test") for size in (3, 1)
     ]
-    assert found[0].sentences[:2] == ["the train <unk> .", "yes ."]
+    assert read_documents[0].sentences[:2] == ["the train <unk> .", "yes ."]
     (tmp_path / "valid.txt").unlink()
     with pytest.raises(InputError, match=r"no file .*valid\.txt"):
         read(f"corpus.path={tmp_path}", group="gulordava_en")
 
 
-def test_gulordava_brings_its_vocabulary(tmp_path):
+def test_gulordava_has_a_published_vocabulary(tmp_path):
     write(tmp_path, "vocab.txt", b"the\n<unk>\ncat\n<eos>\n.\n")
     for where in (f"corpus.path={tmp_path}", f"corpus.url=file://{tmp_path}"):
         assert published_vocabulary(corpus(where, group="gulordava_en")) == ["the", "cat", "."]
@@ -245,18 +245,23 @@ def test_gulordava_brings_its_vocabulary(tmp_path):
     assert published_vocabulary(corpus(f"corpus.path={tmp_path}")) is None
 
 
-def test_the_published_words_are_the_tokenizer_unless_fewer_are_asked_for(tmp_path):
+def test_the_tokenizer_has_the_published_words_unless_a_smaller_size_is_set(tmp_path):
     for part in ("train", "valid", "test"):
         write(tmp_path, f"{part}.txt", b"the dog sees the cat . <eos>\n" * 50)
     write(tmp_path, "vocab.txt", b"<unk>\n<eos>\ncat\nthe\nzebra\n.\n")
-    given = ["corpus=gulordava_en", f"corpus.path={tmp_path}", "tokenizer=whitespace", f"paths.store={tmp_path}/store"]
-    tokenizer = prepare(compose("corpora", given)).tokenizer
+    options = [
+        "corpus=gulordava_en",
+        f"corpus.path={tmp_path}",
+        "tokenizer=whitespace",
+        f"paths.store={tmp_path}/store",
+    ]
+    tokenizer = prepare(compose("corpora", options)).tokenizer
     assert [tokenizer.token(index) for index in range(len(tokenizer))] == ["<eos>", "<unk>", "cat", "the", "zebra", "."]
-    fewer = prepare(compose("corpora", [*given, "tokenizer.vocab_size=1"])).tokenizer
+    fewer = prepare(compose("corpora", [*options, "tokenizer.vocab_size=1"])).tokenizer
     assert [fewer.token(index) for index in range(len(fewer))] == ["<eos>", "<unk>", "the"]
 
 
-def test_gulordava_over_the_network(tmp_path):
+def test_gulordava_is_read_over_the_network(tmp_path):
     for part in ("train", "valid", "test"):
         write(tmp_path, f"{part}.txt", b"a b . <eos>\n")
     assert sentences(f"corpus.url=file://{tmp_path}", group="gulordava_en") == [["a b ."]] * 3

@@ -1,4 +1,4 @@
-"""Text and token stores: what goes in comes out, splits, one preparation for many processes, all kinds of damage."""
+"""Text and token stores: round trips, splits, one preparation for many processes, damaged files."""
 
 import hashlib
 import json
@@ -35,8 +35,8 @@ def path(tmp_path) -> Path:
 
 
 def config(path: Path, *overrides: str) -> CorporaConfig:
-    given = ["corpus=local", f"corpus.path={path}", f"paths.store={path.parent}/store", "sample.size=200"]
-    return compose("corpora", [*given, *overrides])
+    options = ["corpus=local", f"corpus.path={path}", f"paths.store={path.parent}/store", "sample.size=200"]
+    return compose("corpora", [*options, *overrides])
 
 
 def store_of(corpus: Corpus):
@@ -45,27 +45,30 @@ def store_of(corpus: Corpus):
 
 @pytest.mark.parametrize("kind", ["word", "char", "unigram", "bpe"])
 @pytest.mark.parametrize("values", [["sample.size=49"], ["sample.size=100", "sample.unit=document", "seed=3"]])
-def test_a_small_sample_encoded_alone_is_what_the_store_of_all_gives(path, tmp_path, monkeypatch, kind, values):
-    """Ids, their type, held-out text, and all that a run's manifest says; the text is never encoded as a whole."""
-    given = [f"tokenizer={kind}", "tokenizer.vocab_size=300", "tokenizer.fit_sentences=400", *values]
-    whole = prepare(config(path, *given, f"paths.store={tmp_path}/whole"))
-    whole.prepare_store()
+def test_a_small_sample_encoded_alone_equals_its_part_of_the_store(path, tmp_path, monkeypatch, kind, values):
+    """Compares ids, their type, held-out text and the manifest of a run; the whole text is never encoded."""
+    options = [f"tokenizer={kind}", "tokenizer.vocab_size=300", "tokenizer.fit_sentences=400", *values]
+    from_store = prepare(config(path, *options, f"paths.store={tmp_path}/whole"))
+    from_store.prepare_store()
     monkeypatch.setattr(corpora.prepare, "SMALL_SHARE", 1.0)
     monkeypatch.setattr(corpora.prepare, "write_token_store", None)
-    alone = prepare(config(path, *given))
-    assert alone.store is None
-    assert (whole.sample().tokens.dtype, whole.sample().digest) == (alone.sample().tokens.dtype, alone.sample().digest)
-    assert whole.sample().tokens.tolist() == alone.sample().tokens.tolist()
-    assert whole.held_out("valid", 50).tokens.tolist() == alone.held_out("valid", 50).tokens.tolist()
-    assert whole.manifest == alone.manifest
-    known = known_sizes(config(path, *given))
-    assert known is not None
-    assert known.vocabulary == len(whole.tokenizer)
-    assert known.tokens_per_word == pytest.approx(store_of(whole).manifest["tokens_per_word"], rel=0.1)
+    from_sample = prepare(config(path, *options))
+    assert from_sample.store is None
+    assert (from_store.sample().tokens.dtype, from_store.sample().digest) == (
+        from_sample.sample().tokens.dtype,
+        from_sample.sample().digest,
+    )
+    assert from_store.sample().tokens.tolist() == from_sample.sample().tokens.tolist()
+    assert from_store.held_out("valid", 50).tokens.tolist() == from_sample.held_out("valid", 50).tokens.tolist()
+    assert from_store.manifest == from_sample.manifest
+    sizes = known_sizes(config(path, *options))
+    assert sizes is not None
+    assert sizes.vocabulary == len(from_store.tokenizer)
+    assert sizes.tokens_per_word == pytest.approx(store_of(from_store).manifest["tokens_per_word"], rel=0.1)
 
 
-def test_a_tokenizer_of_another_text_is_not_taken(path, monkeypatch):
-    """Where the text was prepared anew and only the tokenizer is left, no store says what it was fitted on."""
+def test_a_tokenizer_fitted_on_another_text_is_rejected(path, monkeypatch):
+    """After the text is prepared again only fitted.json tells which text the tokenizer was fitted on."""
     monkeypatch.setattr(corpora.prepare, "SMALL_SHARE", 1.0)
     folder = prepare(config(path)).text.folder.parent
     _ = prepare(config(path)).tokenizer
@@ -75,7 +78,7 @@ def test_a_tokenizer_of_another_text_is_not_taken(path, monkeypatch):
         _ = prepare(config(path)).tokenizer
 
 
-def test_the_text_store_gives_back_every_sentence_and_its_sizes(path):
+def test_the_text_store_returns_every_sentence_and_its_sizes(path):
     text = prepare(config(path)).text
     assert list(text.sentences(range(len(text)))) == SENTENCES
     assert text.words.tolist() == [count_words(sentence, "treebank") for sentence in SENTENCES]
@@ -89,23 +92,23 @@ def test_the_text_store_gives_back_every_sentence_and_its_sizes(path):
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(text)))
 
 
-def test_splits_are_shares_of_each_source_and_depend_on_nothing_else():
+def test_splits_are_shares_of_each_source_and_depend_only_on_the_seed():
     split = SplitConfig(seed=0, valid=0.02, test=0.02)
     documents = [Document(source, [f"sentence {number}"]) for source in ("a", "b") for number in range(10_000)]
-    found = [split_of(document, split) for document in documents]
-    for part in (found[:10_000], found[10_000:]):
+    splits = [split_of(document, split) for document in documents]
+    for part in (splits[:10_000], splits[10_000:]):
         # Four standard deviations of a binomial with p = .02.
         assert part.count("valid") == pytest.approx(200, abs=56)
         assert part.count("test") == pytest.approx(200, abs=56)
-    assert found[:10_000] != found[10_000:]
-    assert [split_of(document, split) for document in reversed(documents)] == found[::-1]
+    assert splits[:10_000] != splits[10_000:]
+    assert [split_of(document, split) for document in reversed(documents)] == splits[::-1]
     other = SplitConfig(seed=1, valid=0.02, test=0.02)
-    assert [split_of(document, other) for document in documents] != found
+    assert [split_of(document, other) for document in documents] != splits
     assert split_of(Document("a", ["x"], "test"), split) == "test"
 
 
 @pytest.mark.parametrize("tokenizer", ["word", "char", "unigram", "whitespace"])
-def test_the_token_store_holds_what_the_tokenizer_makes(path, tokenizer):
+def test_the_token_store_holds_the_output_of_the_tokenizer(path, tokenizer):
     sized = ["tokenizer.vocab_size=310"] if tokenizer == "unigram" else []
     corpus = prepare(config(path, f"tokenizer={tokenizer}", *sized))
     store = store_of(corpus)
@@ -138,7 +141,7 @@ def test_the_tokenizer_is_fitted_on_the_train_split_or_the_sample(path):
     assert prepare(config(path, "tokenizer.fit_on=sample", "sample.size=50")).manifest == small.manifest
 
 
-def test_held_out_text_is_drawn_once_for_all_runs(path):
+def test_held_out_text_is_the_same_for_all_runs(path):
     corpus = prepare(config(path, "corpus.split.valid=0.3"))
     held_out = corpus.held_out("valid", 120)
     assert 100 < held_out.words <= 120
@@ -150,17 +153,17 @@ def test_held_out_text_is_drawn_once_for_all_runs(path):
     assert everything.words == corpus.text.manifest["splits"]["valid"]["words"]
 
 
-def test_a_text_of_few_documents_says_how_to_part_it_and_is_not_kept(tmp_path):
+def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("\n".join(SENTENCES), encoding="utf-8")
-    told = r"no text for validation among 1 documents .*valid=0\.02.*; corpus\.document_sentences=1 cuts them"
-    with pytest.raises(InputError, match=told):
+    message = r"no text for validation among 1 documents .*valid=0\.02.*; corpus\.document_sentences=1 cuts them"
+    with pytest.raises(InputError, match=message):
         prepare(config(file))
     parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
     assert parted.held_out("valid", 100).words > 0
 
 
-def test_another_text_or_configuration_does_not_pass_for_the_prepared_one(path):
+def test_a_changed_text_or_configuration_is_not_mistaken_for_the_prepared_one(path):
     prepare(config(path))
     with pytest.raises(StoreError, match=r"prepared with corpus\.split=.*, now .*; give the other text"):
         prepare(config(path, "corpus.split.seed=9"))
@@ -181,7 +184,7 @@ def flip(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tokens.bin", "offsets.npy", "tokenizer/vocab.txt"])
 @pytest.mark.parametrize("damage", [flip, lambda file: file.write_bytes(file.read_bytes()[:-2]), Path.unlink])
-def test_a_damaged_token_store_is_one_line(path, name, damage):
+def test_a_damaged_token_store_raises_a_one_line_error(path, name, damage):
     folder = store_of(prepare(config(path))).folder
     damage(folder / name)
     with pytest.raises(StoreError, match=rf"{folder.name}.*(is not the one in|cannot be read)") as caught:
@@ -205,7 +208,7 @@ def test_a_damaged_text_is_not_encoded(path):
         prepare(config(path))
 
 
-def test_no_text_for_training(tmp_path):
+def test_a_corpus_without_training_text_raises_an_error(tmp_path):
     documents = [Document("a", ["x y"], "valid"), Document("a", [])]
     with pytest.raises(InputError, match="no text for training among 1 documents"):
         write_text_store(tmp_path, documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {})
@@ -213,24 +216,24 @@ def test_no_text_for_training(tmp_path):
         TextStore(tmp_path)
 
 
-def test_a_manifest_that_lacks_something_is_one_line(path):
+def test_a_manifest_without_a_key_raises_a_one_line_error(path):
     corpus = prepare(config(path))
     manifest = corpus.text.folder / "manifest.json"
-    known = json.loads(manifest.read_text())
-    del known["text_digest"]
-    manifest.write_text(json.dumps(known))
+    content = json.loads(manifest.read_text())
+    del content["text_digest"]
+    manifest.write_text(json.dumps(content))
     with pytest.raises(StoreError, match=r"manifest\.json: \$: without text_digest; remove .*text to prepare it again"):
         prepare(config(path))
 
 
-def test_a_sample_larger_than_a_prepared_text_is_told_before_anything_is_drawn(path):
+def test_a_sample_larger_than_a_prepared_text_is_rejected_before_it_is_drawn(path):
     assert known_sizes(config(path, "sample.size=1M")) is None
     available = prepare(config(path)).text.manifest["splits"]["train"]["words"]
     with pytest.raises(ConfigError, match=rf"sample\.size=1M: more words than the train split .* \({available:,}\)"):
         known_sizes(config(path, "sample.size=1M"))
 
 
-def test_known_sizes_before_and_after(path):
+def test_sizes_are_known_once_the_store_is_written(path):
     assert known_sizes(config(path)) is None
     corpus = prepare(config(path))
     assert known_sizes(config(path)) is None
@@ -241,7 +244,7 @@ def test_known_sizes_before_and_after(path):
     assert sizes.tokens_per_word == (len(store.tokens) - len(SENTENCES)) / corpus.text.words.sum() == 1
 
 
-def test_many_processes_prepare_once(path, tmp_path):
+def test_processes_that_start_together_prepare_a_corpus_once(path, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import sys; from pairscale.command.compose import compose; import corpora.prepare as p\n"
@@ -249,8 +252,8 @@ def test_many_processes_prepare_once(path, tmp_path):
         "p.write_text_store = lambda *a: (print('wrote'), write(*a))\n"
         "c = p.prepare(compose('corpora', sys.argv[1:])); print(c.sample().digest)"
     )
-    given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store", "sample.size=200"]
-    processes = [Command(program, *given) for _ in range(4)]
+    options = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store", "sample.size=200"]
+    processes = [Command(program, *options) for _ in range(4)]
     ended = [process.wait() for process in processes]
     assert [done.returncode for done in ended] == [0] * 4
     printed = [done.stdout.split() for done in ended]
@@ -259,22 +262,22 @@ def test_many_processes_prepare_once(path, tmp_path):
 
 
 def test_the_command_prepares_and_reports(path, tmp_path):
-    given = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store"]
+    options = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store"]
 
-    assert "to be prepared" in run_command("corpora", *given, "dry_run=true").stdout
-    done = run_command("corpora", *given)
+    assert "to be prepared" in run_command("corpora", *options, "dry_run=true").stdout
+    done = run_command("corpora", *options)
     assert done.returncode == 0, done.stderr
     words = prepare(config(path)).text.manifest["splits"]["train"]["words"]
     for expected in (f"{words:,}", "<unk>", "words/s", "peak memory", f"{tmp_path}/store/local"):
         assert expected in done.stdout
     path.write_bytes(b"caf\xe9")
-    failed = run_command("corpora", *given, "corpus.name=latin")
+    failed = run_command("corpora", *options, "corpus.name=latin")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.count("\n") == 1
     assert "text.txt:1: not UTF-8" in failed.stderr
 
 
-def test_a_text_without_a_word_is_one_line(path):
+def test_a_text_without_words_raises_a_one_line_error(path):
     corpus = prepare(config(path))
     tokenizer = corpus.tokenizer
     corpus.text.words = np.zeros_like(corpus.text.words)

@@ -1,4 +1,4 @@
-"""Jobs that start in the same second prepare each corpus once, whatever becomes of the one that does."""
+"""Jobs that start at the same time prepare each corpus once, even if the preparing job is killed."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tests.support import ROOT
 
 OVERRIDES = ["corpus=toy", "corpus.words=20000", "sample.size=2k"]
 
-# Forks PROCESSES of itself that wait for one moment; each notes what it prepares in a file of its own kind.
+# Forks processes that start at the same moment; each writes one file for each thing that it prepares.
 SCRIPT = """
 import os, sys, time
 from pathlib import Path
@@ -23,7 +23,7 @@ notes, processes, overrides = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 def noting(kind, call):
     def noted(*arguments, **more):
         (notes / f"{kind}-{os.getpid()}").touch()
-        time.sleep(0.3)  # long enough for all others to come
+        time.sleep(0.3)  # long enough for all others to arrive
         return call(*arguments, **more)
     return noted
 
@@ -47,7 +47,7 @@ sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 
 
 def together(tmp_path, processes, *more):
-    """How often each thing was prepared, and what all read."""
+    """Return how often each thing was prepared, and the tokens that the processes read."""
     notes = tmp_path / "notes"
     notes.mkdir()
     overrides = [*OVERRIDES, f"paths.store={tmp_path}/store", *more]
@@ -55,16 +55,16 @@ def together(tmp_path, processes, *more):
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     kinds = [path.name.partition("-")[0] for path in notes.iterdir()]
-    read = {path.read_bytes() for path in notes.glob("read-*")}
-    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}, read
+    tokens = {path.read_bytes() for path in notes.glob("read-*")}
+    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}, tokens
 
 
 @pytest.mark.parametrize("fit_on", ["train", "sample"])
 def test_sixteen_processes_prepare_each_thing_once(tmp_path, fit_on):
-    counts, read = together(tmp_path, 16, f"tokenizer.fit_on={fit_on}")
+    counts, tokens = together(tmp_path, 16, f"tokenizer.fit_on={fit_on}")
     expected = {"read": 16, "text": 1, "tokenizer": 1} | ({"tokens": 1} if fit_on == "train" else {})
     assert counts == expected
-    assert len(read) == 1
+    assert len(tokens) == 1
 
 
 HOLDER = """
@@ -77,8 +77,8 @@ with FileLock(sys.argv[1]):
 
 
 @contextmanager
-def held(lock, seconds):
-    """Another process that holds a lock for so long."""
+def lock_held(lock, seconds):
+    """Start another process that holds a lock for some seconds."""
     arguments = [sys.executable, "-c", HOLDER, str(lock), str(seconds)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -86,18 +86,18 @@ def held(lock, seconds):
         yield holder
 
 
-def test_a_killed_preparation_is_taken_over(tmp_path):
-    """The kernel lets go of its lock, and what it left half done is done again."""
+def test_another_process_takes_over_from_a_killed_one(tmp_path):
+    """The kernel releases its lock, and the unfinished part is prepared again."""
     lock = tmp_path / ".text.lock"
-    with held(lock, 99) as holder:
+    with lock_held(lock, 99) as holder:
         holder.kill()
-    with only_process(lock, tmp_path / "text", wait=None) as alone:
-        assert alone
+    with only_process(lock, tmp_path / "text", wait=None) as acquired:
+        assert acquired
 
 
-def test_a_long_wait_is_told(tmp_path, monkeypatch, capsys):
+def test_a_long_wait_for_a_lock_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("pairscale.files.SAY_SECONDS", 0.2)
     lock = tmp_path / ".text.lock"
-    with held(lock, 2), only_process(lock, tmp_path / "text", wait=None) as alone:
-        assert alone
+    with lock_held(lock, 2), only_process(lock, tmp_path / "text", wait=None) as acquired:
+        assert acquired
     assert f"waiting for {lock}" in capsys.readouterr().err

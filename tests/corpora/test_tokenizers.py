@@ -1,4 +1,4 @@
-"""Tokenizers: offsets into the original text, round trips, determinism, and what is saved."""
+"""Tokenizers: offsets into the original text, round trips, determinism, saved files."""
 
 import json
 from collections import Counter
@@ -77,11 +77,11 @@ def test_spans_slice_the_text_back_into_tokens(tokenizer, text):
         case kind:
             assert slices == words(text, {"word": "treebank"}.get(kind, kind))
     if tokenizer.config.kind not in PIECES:
-        known = [tokenizer.token(index) for index in ids]
-        assert all(token in (piece, "<unk>") for token, piece in zip(known, slices, strict=True))
+        tokens = [tokenizer.token(index) for index in ids]
+        assert all(token in (piece, "<unk>") for token, piece in zip(tokens, slices, strict=True))
 
 
-def test_a_raw_sentence_has_no_glued_words_for_a_model_of_pretokenised_text():
+def test_raw_sentences_are_split_into_words_for_a_tokenizer_of_pretokenised_text():
     tokenizer = fit("whitespace", ["The dog does n't bark ."])
     text = "The dog doesn't bark."
     ids, spans = tokenizer.encode_raw(text)
@@ -96,7 +96,7 @@ def test_raw_text_is_encoded_as_training_text(kind):
     assert [tokenizer.encode_raw(text) for text in SENTENCES] == [tokenizer.encode_spans(text) for text in SENTENCES]
 
 
-def test_pieces_show_the_spaces_they_hold():
+def test_pieces_write_their_spaces_as_underlines():
     tokenizer = fit("unigram")
     for text in ("The dog", " The  dog ", "Cafés 狗\u3000x", "e\u0301 ﬁ ①"):
         ids, spans = tokenizer.encode_spans(text)
@@ -121,7 +121,7 @@ def test_special_tokens_in_the_text_are_text(kind):
         assert ids[1:3] == [UNK, UNK]
 
 
-def test_the_most_frequent_words_ties_by_spelling():
+def test_a_vocabulary_has_the_most_frequent_words_with_ties_by_spelling():
     sentences = ["b a c a", "d c b", "e"]
     counts = Counter(" ".join(sentences).split())
     expected = sorted(counts, key=lambda word: (-counts[word], word))
@@ -142,7 +142,7 @@ def test_counting_chunks_equals_counting_words():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fitting_twice_gives_the_same_bytes_and_saving_loses_nothing(kind, tmp_path):
+def test_fitting_is_deterministic_and_a_saved_tokenizer_loads_unchanged(kind, tmp_path):
     sentences = [*TEXT, "odd\x85tokens\rhere \u2028 \x0b\x1c"]
     first, second = fit(kind, sentences), fit(kind, sentences)
     first.save(tmp_path / "first")
@@ -156,7 +156,7 @@ def test_fitting_twice_gives_the_same_bytes_and_saving_loses_nothing(kind, tmp_p
 
 
 @pytest.mark.parametrize("kind", PIECES)
-def test_sentences_that_sentencepiece_sees_are_drawn_reproducibly(kind):
+def test_the_sentences_for_sentencepiece_are_drawn_reproducibly(kind):
     sentences = [f"{text} {number}" for number, text in enumerate(TEXT)]
     few = [fit(kind, sentences, fit_sentences=60, vocab_size=330).model for _ in range(2)]
     assert few[0] == few[1]
@@ -165,20 +165,20 @@ def test_sentences_that_sentencepiece_sees_are_drawn_reproducibly(kind):
 
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize(("size", "reason"), [(20_000, "too high"), (20, "small"), (None, "need a number")])
-def test_impossible_vocabulary_sizes_are_one_line(kind, size, reason):
+def test_impossible_vocabulary_sizes_raise_one_line_errors(kind, size, reason):
     with pytest.raises(ConfigError, match=rf"tokenizer\.vocab_size={size or 'null'}: .*{reason}") as caught:
         fit(kind, vocab_size=size)
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_tokenizers_are_one_line(tmp_path):
+def test_damaged_tokenizers_raise_one_line_errors(tmp_path):
     fit("word").save(tmp_path)
     vocabulary, description = tmp_path / "vocab.txt", tmp_path / "tokenizer.json"
-    whole = json.loads(description.read_text())
+    content = json.loads(description.read_text())
     vocabulary.write_text(vocabulary.read_text().replace("dog", "god"))
     with pytest.raises(StoreError, match=r"vocab\.txt: its digest is not the one"):
         load_tokenizer(tmp_path)
-    description.write_text(json.dumps({**whole, "version": 99}))
+    description.write_text(json.dumps({**content, "version": 99}))
     with pytest.raises(StoreError, match=r"version 99, this code reads 1"):
         load_tokenizer(tmp_path)
     description.write_text("{")
@@ -188,18 +188,18 @@ def test_damaged_tokenizers_are_one_line(tmp_path):
         load_tokenizer(tmp_path / "nowhere")
 
 
-def test_ids_fit_numpy():
+def test_an_empty_batch_has_no_ids_of_type_uint32():
     flat, lengths = fit("bpe").encode_batch([])
     assert len(flat) == len(lengths) == 0
     assert flat.dtype == np.uint32
 
 
-def test_a_long_fit_says_that_it_began_after_its_sentences_were_read(capsys):
+def test_a_fit_prints_a_line_after_it_has_read_its_sentences(capsys):
     def sentences():
         yield from ["a cat", "a dog", "the cat"] * 20
-        read.append(capsys.readouterr().err)
+        printed.append(capsys.readouterr().err)
 
-    read = []
+    printed = []
     fit_tokenizer(config("unigram", vocab_size=268), sentences(), 60)
-    assert read == [""]
+    assert printed == [""]
     assert capsys.readouterr().err == "fitting unigram: 268 pieces to 60 sentences ...\n"

@@ -1,4 +1,4 @@
-"""The toy language: its words, its text, and pairs that are right, new, balanced and neither too hard nor too easy."""
+"""The toy language: lexicon, text, and pairs that are correct, new, balanced and of fair difficulty."""
 
 import collections
 import json
@@ -50,7 +50,7 @@ LONG = [
     "principle_A_domain_3",
     "wh_vs_that long distance",
 ]
-# The good word of one is the bad word of the other: balanced, and passed or failed, together.
+# The good word of one is the bad word of the other, so a cue that helps in one hurts in the other.
 MIRRORED = {
     "wh_vs_that_no_gap": "wh_vs_that",
     "wh_vs_that_with_gap": "wh_vs_that",
@@ -85,7 +85,7 @@ def benchmark() -> list[dict[str, Any]]:
 # The language
 
 
-def test_lexicon_has_the_words_and_features_asked_for() -> None:
+def test_the_lexicon_has_the_required_words_and_features() -> None:
     tables = {file.stem: read_table(file) for file in (FOLDER / "lexicon").glob("*.tsv")}
     assert sum(map(len, tables.values())) >= 400
     for table, rows in tables.items():
@@ -100,22 +100,22 @@ def test_lexicon_has_the_words_and_features_asked_for() -> None:
     assert sum(verb["inflection"] == "irregular" for verb in tables["verb"]) >= 20
 
 
-def test_text_is_as_long_as_asked_and_looks_like_sentences() -> None:
-    written = list(documents(config(20_000)))
-    sentences = [sentence for document in written for sentence in document.sentences]
+def test_text_has_the_requested_length_and_well_formed_sentences() -> None:
+    text_documents = list(documents(config(20_000)))
+    sentences = [sentence for document in text_documents for sentence in document.sentences]
     counts = [count_words(sentence, "treebank") for sentence in sentences]
     assert 0 <= sum(counts) - 20_000 < 14
     assert counts == [len(words_of(sentence)) for sentence in sentences]
     assert all(4 <= count <= 14 for count in counts)
-    assert all(5 <= len(document.sentences) <= 20 for document in written[:-1])
-    assert {document.source for document in written} == {"toy"}
+    assert all(5 <= len(document.sentences) <= 20 for document in text_documents[:-1])
+    assert {document.source for document in text_documents} == {"toy"}
     for sentence in sentences:
         assert sentence[0].isupper()
         assert sentence[-1] in ".?"
         assert sentence == " ".join(sentence.split())
 
 
-def test_text_depends_on_its_seed_alone() -> None:
+def test_text_depends_only_on_its_seed() -> None:
     assert (
         sentences_of(5_000, seed=3)
         == sentences_of(5_000, seed=3)
@@ -145,7 +145,7 @@ def test_no_pair_is_in_any_text() -> None:
 
 
 class Recognizer:
-    """Whether the grammar can write a sentence: an independent reading of the compiled choices, top down."""
+    """An independent top-down parser of the compiled choices of the grammar."""
 
     def __init__(self) -> None:
         self.start = toy_grammar().choice(Symbol("Sentence", None, ()))
@@ -158,24 +158,24 @@ class Recognizer:
         )
 
     def ends(
-        self, node: str | Choice, start: int, words: list[str], known: dict[tuple[int, int], set[int]]
+        self, node: str | Choice, start: int, words: list[str], cache: dict[tuple[int, int], set[int]]
     ) -> set[int]:
-        """Where what begins at `start` may end."""
+        """Return the positions where a node that begins at `start` may end."""
         if isinstance(node, str):
             return {start + 1} if words[start : start + 1] == [node] else set()
         key = id(node), start
-        if key not in known:
+        if key not in cache:
             plain = self.words.setdefault(id(node), {option for option in node.alternatives if isinstance(option, str)})
-            known[key] = {start + 1} if start < len(words) and words[start] in plain else set()
+            cache[key] = {start + 1} if start < len(words) and words[start] in plain else set()
             for option in node.alternatives:
                 if isinstance(option, tuple):
                     reached = {start}
                     for part in reversed(option):
-                        reached = set().union(*(self.ends(part, place, words, known) for place in reached))
+                        reached = set().union(*(self.ends(part, place, words, cache) for place in reached))
                         if not reached:
                             break
-                    known[key] = known[key] | reached
-        return known[key]
+                    cache[key] = cache[key] | reached
+        return cache[key]
 
 
 def test_good_sentences_are_in_the_grammar_and_bad_ones_are_not() -> None:
@@ -190,11 +190,11 @@ def test_good_sentences_are_in_the_grammar_and_bad_ones_are_not() -> None:
 @settings(max_examples=5)
 @given(st.integers(0, 2**40))
 def test_pairs_are_new_minimal_and_fit_their_prefix_method(seed: int) -> None:
-    made = list(pairs(seed, 4))
-    assert made == list(pairs(seed, 4))
-    assert len(made) == 4 * len(toy_paradigms())
-    assert len({(pair["UID"], pair["sentence_good"]) for pair in made}) == len(made)
-    for pair in made:
+    drawn = list(pairs(seed, 4))
+    assert drawn == list(pairs(seed, 4))
+    assert len(drawn) == 4 * len(toy_paradigms())
+    assert len({(pair["UID"], pair["sentence_good"]) for pair in drawn}) == len(drawn)
+    for pair in drawn:
         good, bad = words_of(pair["sentence_good"]), words_of(pair["sentence_bad"])
         assert len(good) == len(bad)
         assert good != bad
@@ -215,14 +215,14 @@ def test_pairs_are_new_minimal_and_fit_their_prefix_method(seed: int) -> None:
             assert pair["sentence_bad"].startswith(f"{pair['two_prefix_prefix_bad']} {pair['two_prefix_word']}")
 
 
-def test_more_pairs_begin_with_the_same_ones() -> None:
+def test_a_larger_benchmark_contains_the_smaller_one() -> None:
     few = {(pair["UID"], pair["pairID"]): pair for pair in pairs(7, 3)}
     many = {(pair["UID"], pair["pairID"]): pair for pair in pairs(7, 5)}
     assert len(many) == 5 * len(toy_paradigms())
     assert few.items() <= many.items()
 
 
-def test_phenomena() -> None:
+def test_there_are_at_least_eight_phenomena() -> None:
     paradigms = collections.Counter(paradigm.phenomenon for paradigm in toy_paradigms())
     assert len(paradigms) >= 8
     assert paradigms["subject_verb_agreement"] >= 6
@@ -231,23 +231,23 @@ def test_phenomena() -> None:
 
 def test_paradigms_are_named_as_in_blimp(real_data: Path) -> None:
     keys = ("linguistics_term", "simple_LM_method", "one_prefix_method", "two_prefix_method")
-    own = {pair["UID"]: pair for pair in benchmark()}
+    toy_pairs = {pair["UID"]: pair for pair in benchmark()}
     shared = 0
     for file in sorted((real_data / "blimp").glob("*.jsonl")):
         with file.open(encoding="utf-8") as lines:
-            theirs = json.loads(next(lines))
-        if ours := own.get(theirs["UID"]):
+            blimp_pair = json.loads(next(lines))
+        if toy_pair := toy_pairs.get(blimp_pair["UID"]):
             shared += 1
-            assert {key: ours[key] for key in keys} == {key: theirs[key] for key in keys}, theirs["UID"]
-            assert ours["field"] == theirs["field"].replace("/", "_")
+            assert {key: toy_pair[key] for key in keys} == {key: blimp_pair[key] for key in keys}, blimp_pair["UID"]
+            assert toy_pair["field"] == blimp_pair["field"].replace("/", "_")
     assert shared >= 35
 
 
-# Neither too easy nor unfair
+# Difficulty and fairness
 
 
 def means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Mean per paradigm, with the mirrored ones together."""
+    """Return the mean of each paradigm; mirrored paradigms share one mean."""
     grouped: dict[str, list[float]] = {}
     for name, value in values:
         grouped.setdefault(MIRRORED.get(name, name), []).append(value)
@@ -316,7 +316,7 @@ def test_five_grams_pass_local_paradigms_and_fail_distant_ones() -> None:
     assert sum(accuracy[name] for name in LONG) / len(LONG) < 0.55
 
 
-# What a linguist may get wrong
+# Errors in a grammar, a template or a table
 
 
 def small_grammar(phrases: dict[str, dict[str, float]]) -> Grammar:
@@ -339,13 +339,13 @@ def test_features_are_shared_within_a_line() -> None:
         {"S": {"Det[n] noun.n[gender=g|masculine]": 1}, "Det[singular]": {"one": 1}, "Det[plural]": {"two": 1}}
     )
     rng = random.Random(0)
-    drawn = collections.Counter(" ".join(grammar.draw(Symbol("S", None, ()), rng)) for _ in range(3000))
+    counts = collections.Counter(" ".join(grammar.draw(Symbol("S", None, ()), rng)) for _ in range(3000))
     # g is drawn evenly; feminine adds the twins, at weight 1/3 beside the boys' 1/2
     expected = {"one boy": 1 / 2, "two boys": 1 / 2 * (2 / 3 + 1 / 3 * 3 / 5), "two twins": 1 / 2 * 1 / 3 * 2 / 5}
-    assert {text: count / 3000 for text, count in drawn.items()} == pytest.approx(expected, abs=0.03)
+    assert {text: count / 3000 for text, count in counts.items()} == pytest.approx(expected, abs=0.03)
 
 
-def test_another_value_of_a_variable() -> None:
+def test_a_minus_sign_draws_another_value_of_a_variable() -> None:
     bound = small_grammar({}).bindings([parse_symbol("X[g, -g]", "here")], {"g": "neuter"})
     assert [binding["-g"] for binding in bound] == ["masculine", "feminine"]
 
@@ -361,7 +361,7 @@ def test_another_value_of_a_variable() -> None:
         ({"S": {"N-P": 1}}, "grammar.yaml: S: N-P: 'N-P': must be a word"),
     ],
 )
-def test_errors_in_a_grammar(phrases: dict[str, dict[str, float]], message: str) -> None:
+def test_a_bad_grammar_raises_a_one_line_error(phrases: dict[str, dict[str, float]], message: str) -> None:
     with pytest.raises(InputError) as raised:
         small_grammar(phrases).choice(Symbol("S", None, ()))
     assert message in str(raised.value)
@@ -378,7 +378,7 @@ def test_errors_in_a_grammar(phrases: dict[str, dict[str, float]], message: str)
         ({"skeleton": "the {noun.n[gender=neuter] / noun.-n[gender=neuter]} ."}, "no row of the table 'noun' fits"),
     ],
 )
-def test_errors_in_a_template(change: dict[str, str], message: str) -> None:
+def test_a_bad_template_raises_an_error(change: dict[str, str], message: str) -> None:
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "the {noun.n / noun.-n} ."}
     with pytest.raises(InputError) as raised:
         Paradigm("mine", {**description, **change}, small_grammar({}))
@@ -386,14 +386,14 @@ def test_errors_in_a_template(change: dict[str, str], message: str) -> None:
     assert message in str(raised.value)
 
 
-def test_a_template_that_runs_out_says_so() -> None:
+def test_an_exhausted_template_raises_an_error() -> None:
     description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "the {noun.n / noun.-n} slept ."}
     paradigm = Paradigm("mine", description, small_grammar({}))
     with pytest.raises(InputError, match=r"paradigms.yaml: mine: no more than \d+ pairs can be drawn"):
         list(paradigm.pairs(random.Random(0), 100))
 
 
-def test_errors_in_a_table(tmp_path: Path) -> None:
+def test_a_bad_table_raises_an_error(tmp_path: Path) -> None:
     (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 cells \(singular, plural\), got \['girl'\]"):
         read_table(table)

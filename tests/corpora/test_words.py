@@ -1,4 +1,4 @@
-"""Reference words, against NLTK's own tokenizer on BLiMP, on running text and on what hypothesis thinks of."""
+"""Reference words, compared with NLTK's tokenizer on BLiMP, on running text and on random text."""
 
 import json
 import lzma
@@ -13,7 +13,7 @@ from corpora.config import REFERENCES
 from corpora.words import count_characters, count_words, word_spans, words
 from pairscale.errors import ConfigError
 
-# Pieces in which the Treebank rules see something: contractions, marks, quotes, brackets, numbers, stops.
+# Pieces to which the Treebank rules apply: contractions, marks, quotes, brackets, numbers, stops.
 _PIECES = r"""
     dog Dogs can't CANNOT gonna Wanna gimme d'ye more'n 'tis o'clock 's n't 'll I'd dogs' 'quoted' rock'n'roll
     Mr. U.S. e.g. etc... . .. ... , ,, : ; ;; ? ! ?! - -- — – … " '' ' `` ` ( ) [ ] { } < > « » “ ” ‘ ’ „ & % $5.50
@@ -25,11 +25,11 @@ _PIECES = r"""
 PIECES = _PIECES.split()
 
 
-def same_words(ours: list[str], nltk: list[str]) -> bool:
-    """Whether words are NLTK's, which writes double quotes as `` or ''."""
+def same_words(tokens: list[str], nltk: list[str]) -> bool:
+    """Return True if the words are NLTK's, which writes double quotes as `` or ''."""
     quotes = ('"', "''", "``")
-    pairs = zip(ours, nltk, strict=False)
-    return len(ours) == len(nltk) and all(a == b or (a in quotes and b in quotes) for a, b in pairs)
+    pairs = zip(tokens, nltk, strict=False)
+    return len(tokens) == len(nltk) and all(a == b or (a in quotes and b in quotes) for a, b in pairs)
 
 
 def nltk_words(text: str) -> list[str]:
@@ -80,16 +80,16 @@ def test_the_other_references_by_hand():
 
 @given(st.text(max_size=40), st.sampled_from(REFERENCES))
 @example("\"\u00a0'' ``x``", "treebank")
-def test_words_are_slices_and_hold_all_that_is_not_white_space(text, reference):
-    found = words(text, reference)
+def test_words_are_slices_of_the_text_and_cover_all_but_white_space(text, reference):
+    tokens = words(text, reference)
     spans = word_spans(text, reference)
-    assert [text[start:end] for start, end in spans] == found
+    assert [text[start:end] for start, end in spans] == tokens
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
-    assert "".join(found) == "".join(text.split())
-    assert count_words(text, reference) == len(found)
+    assert "".join(tokens) == "".join(text.split())
+    assert count_words(text, reference) == len(tokens)
     assert count_characters(text) == sum(not character.isspace() for character in text)
 
 
-def test_an_unknown_reference_is_refused():
+def test_an_unknown_reference_raises_an_error():
     with pytest.raises(ConfigError, match=r"corpus\.reference=bert: must be one of characters, jieba"):
         words("a", "bert")

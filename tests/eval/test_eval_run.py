@@ -1,4 +1,4 @@
-"""Scoring runs and studies: what lacks is scored, once; and the command."""
+"""Scoring of runs and studies: missing scores are computed once; the command."""
 
 import json
 import shlex
@@ -30,8 +30,8 @@ PAIRS = {
 
 
 @pytest.fixture
-def configured(tmp_path):
-    """A benchmark of four pairs, and the configuration of a run with overrides."""
+def configure(tmp_path):
+    """Write a benchmark of four pairs; a function from overrides to the configuration of a run."""
     (tmp_path / "blimp").mkdir()
     for (phenomenon, paradigm), pairs in PAIRS.items():
         rows = [
@@ -49,18 +49,18 @@ def configured(tmp_path):
     return configure
 
 
-def scored(run, method="lp", label="blimp"):
+def scores_of(run, method="lp", label="blimp"):
     return read_scores(score_path(run.scores(label), method))
 
 
-def test_all_methods_from_one_pass(configured):
-    config = configured()
+def test_all_methods_are_scored_in_one_pass(configure):
+    config = configure()
     run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
-    rows, metadata = scored(run)
+    rows, metadata = scores_of(run)
     assert rows[["paradigm", "pair_id"]].to_numpy().tolist() == [["far", "0"], *(["near", str(n)] for n in range(3))]
     assert (rows["good"] == rows["good_lp"]).all()
-    assert rows["good_tokens"].tolist() == [9, 5, 5, 5]  # <eos> is scored: the model is one of words
+    assert rows["good_tokens"].tolist() == [9, 5, 5, 5]  # with <eos>, as of all models of words
     assert rows["good_words"].tolist() == [8, 4, 4, 4]
     assert rows["good_unk"].tolist() == [0, 0, 1, 0]
     assert rows["bad_unk"].tolist() == [1, 0, 1, 0]
@@ -69,128 +69,128 @@ def test_all_methods_from_one_pass(configured):
     assert (metadata["policy"]["score_eos"], metadata["reference"], metadata["step"]) == (True, "treebank", None)
     assert metadata["sample_words"] == 1000
     assert metadata["model"]["name"] == config.model.name
-    mean, pen = scored(run, "mean_lp")[0], scored(run, "pen_lp")
+    mean, pen = scores_of(run, "mean_lp")[0], scores_of(run, "pen_lp")
     assert mean["bad"].to_numpy() == pytest.approx((rows["bad"] / rows["bad_tokens"]).to_numpy())
     assert pen[1]["parameters"] == {"alpha": 0.8}
     items, _ = read_items(run.scores("blimp"))
     assert items["good"].tolist() == [good for pairs in reversed(PAIRS.values()) for good, _ in pairs]
 
 
-def test_tokens_add_up_to_scores(configured):
-    config = configured("scoring.token_pairs=all")
+def test_tokens_add_up_to_scores(configure):
+    config = configure("scoring.token_pairs=all")
     run = simulated_run(config, random_model(TXL))
     score_run(run, config)
     tokens, _ = read_tokens(run.scores("blimp"))
     sums = tokens.groupby(["paradigm", "pair_id", "side"])["logprob"].sum()
-    for row in scored(run)[0].itertuples():
+    for row in scores_of(run)[0].itertuples():
         assert sums[row.paradigm, row.pair_id, "good"] == pytest.approx(row.good)
         assert sums[row.paradigm, row.pair_id, "bad"] == pytest.approx(row.bad)
     first = tokens[tokens["position"] == 0]
     assert (first["end"] == 3).all()
 
 
-def test_the_sample_of_tokens_is_of_pairs_per_paradigm(configured):
-    pairs = load_benchmark(configured().benchmark).pairs
+def test_tokens_are_stored_for_a_sample_of_pairs_of_each_paradigm(configure):
+    pairs = load_benchmark(configure().benchmark).pairs
     assert drawn_pairs(pairs, "all", 1).tolist() == [0, 1, 2, 3]
-    chosen = drawn_pairs(pairs, "2", 1)
-    assert pairs["paradigm"].iloc[chosen].value_counts().to_dict() == {"near": 2, "far": 1}
-    assert np.array_equal(chosen, drawn_pairs(pairs, "2", 1))
+    indices = drawn_pairs(pairs, "2", 1)
+    assert pairs["paradigm"].iloc[indices].value_counts().to_dict() == {"near": 2, "far": 1}
+    assert np.array_equal(indices, drawn_pairs(pairs, "2", 1))
     assert len({tuple(drawn_pairs(pairs, "1", seed)) for seed in range(20)}) > 1
     assert len(drawn_pairs(pairs, "0", 1)) == 0
 
 
-def test_what_is_scored_is_left_alone(configured):
-    config = configured("method=[lp]")
+def test_existing_scores_are_not_computed_again(configure):
+    config = configure("method=[lp]")
     run = simulated_run(config, random_model(LSTM))
 
-    def written():
+    def modification_times():
         folder = run.scores("blimp")
         return {path.name: path.stat().st_mtime_ns for path in folder.glob("*lp*")}
 
     score_run(run, config)
-    first = written()
+    first = modification_times()
     score_run(run, config)
-    assert written() == first
+    assert modification_times() == first
     assert estimate_scoring(config, 1.5).tokens == 0
     # 7 different sentences as a tree after one <eos>: "The" with 5 words from "cats" on ("sleep", "sleeps" and two
     # ends), 5 from "zebra" on, 3 from "dog" on; "Who saw the", and 5 words twice
-    assert estimate_scoring(configured("method=[pen_lp]"), 2.0).tokens == 2.0 * (1 + (1 + 5 + 5 + 3) + (3 + 5 + 5))
-    score_run(run, configured())
-    assert written() | first == written()  # lp.parquet as it was
-    assert set(written()) == {"lp.parquet", "mean_lp.parquet", "pen_lp.parquet"}
-    before = written()
-    score_run(run, configured("method.pen_lp.alpha=0.5"))
-    assert {name for name, at in written().items() if at != before[name]} == {"pen_lp.parquet"}
-    before = written()
+    assert estimate_scoring(configure("method=[pen_lp]"), 2.0).tokens == 2.0 * (1 + (1 + 5 + 5 + 3) + (3 + 5 + 5))
+    score_run(run, configure())
+    assert modification_times() | first == modification_times()  # lp.parquet as it was
+    assert set(modification_times()) == {"lp.parquet", "mean_lp.parquet", "pen_lp.parquet"}
+    before = modification_times()
+    score_run(run, configure("method.pen_lp.alpha=0.5"))
+    assert {name for name, at in modification_times().items() if at != before[name]} == {"pen_lp.parquet"}
+    before = modification_times()
     simulated_run(config, random_model(LSTM, seed=1))
-    score_run(run, configured())
-    assert {name for name, at in written().items() if at != before[name]} == set(before)
+    score_run(run, configure())
+    assert {name for name, at in modification_times().items() if at != before[name]} == set(before)
 
 
-def test_another_policy_has_another_folder(configured):
-    run = simulated_run(configured(), random_model(TXL))
-    score_run(run, configured())
-    score_run(run, configured("policy.context=eos", "policy.unk=skip"))
-    score_run(run, configured("benchmark.pairs=1"))
+def test_each_policy_has_its_own_folder(configure):
+    run = simulated_run(configure(), random_model(TXL))
+    score_run(run, configure())
+    score_run(run, configure("policy.context=eos", "policy.unk=skip"))
+    score_run(run, configure("benchmark.pairs=1"))
     assert sorted(path.name for path in run.scores("blimp").parent.iterdir()) == [
         "blimp", "blimp+context-eos-32+unk-skip", "blimp+pairs-1",
     ]  # fmt: skip
-    plain, other = scored(run)[0], scored(run, label="blimp+context-eos-32+unk-skip")[0]
+    plain, other = scores_of(run)[0], scores_of(run, label="blimp+context-eos-32+unk-skip")[0]
     assert (plain["good_tokens"] - other["good_tokens"]).tolist() == [0, 0, 1, 0]
     assert (plain["good"] != other["good"]).all()
 
 
-def test_other_pairs_do_not_take_the_place_of_scored_ones(configured, tmp_path):
-    run = simulated_run(configured(), random_model(LSTM))
-    own = [f"benchmark.path={tmp_path}/own.csv", "benchmark.name=own"]
+def test_scores_are_not_overwritten_by_those_of_other_pairs(configure, tmp_path):
+    run = simulated_run(configure(), random_model(LSTM))
+    overrides = [f"benchmark.path={tmp_path}/own.csv", "benchmark.name=own"]
     (tmp_path / "own.csv").write_text("good,bad\nThe cats sleep .,The cats sleeps .\n")
-    score_run(run, configured("benchmark=local", *own))
-    before = scored(run, label="own")
+    score_run(run, configure("benchmark=local", *overrides))
+    before = scores_of(run, label="own")
     (tmp_path / "own.csv").write_text("good,bad\nThe dogs sleep .,The dogs sleeps .\n")
     with pytest.raises(
         RunError, match=r"scores/own: holds scores of other pairs .* than own has now .*benchmark\.name"
     ):
-        score_run(run, configured("benchmark=local", *own))
-    assert scored(run, label="own")[0].equals(before[0])
-    score_run(run, configured("benchmark=local", *own, "benchmark.name=new"))
-    assert scored(run, label="new")[0]["good"].tolist() != before[0]["good"].tolist()
+        score_run(run, configure("benchmark=local", *overrides))
+    assert scores_of(run, label="own")[0].equals(before[0])
+    score_run(run, configure("benchmark=local", *overrides, "benchmark.name=new"))
+    assert scores_of(run, label="new")[0]["good"].tolist() != before[0]["good"].tolist()
 
 
-def test_a_study(configured, capsys):
-    runs = [simulated_run(configured(f"seed={seed}"), random_model(LSTM, seed=seed)) for seed in (1, 2)]
-    lacking = simulated_run(configured("seed=3"), random_model(LSTM), done=False)
-    score_study(configured("dry_run=true"))
-    told = capsys.readouterr().out
-    assert told.count("would score lp, mean_lp, pen_lp on 4 pairs") == 2
+def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
+    runs = [simulated_run(configure(f"seed={seed}"), random_model(LSTM, seed=seed)) for seed in (1, 2)]
+    unfinished = simulated_run(configure("seed=3"), random_model(LSTM), done=False)
+    score_study(configure("dry_run=true"))
+    printed = capsys.readouterr().out
+    assert printed.count("would score lp, mean_lp, pen_lp on 4 pairs") == 2
     assert not runs[0].scores("blimp").exists()
-    score_study(configured())
-    told = " ".join(capsys.readouterr().out.split())
-    assert f"not scored: {lacking.path.name}: unfinished" in told
-    assert scored(runs[0])[0]["good"].tolist() != scored(runs[1])[0]["good"].tolist()
-    assert not lacking.scores("blimp").exists()
+    score_study(configure())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"not scored: {unfinished.path.name}: unfinished" in printed
+    assert scores_of(runs[0])[0]["good"].tolist() != scores_of(runs[1])[0]["good"].tolist()
+    assert not unfinished.scores("blimp").exists()
     runs[0].weights.write_bytes(runs[0].weights.read_bytes()[:-1])
     with pytest.raises(RunError, match=r"study=s: 1 of 2 runs could not be scored"):
-        score_study(configured())
+        score_study(configure())
     assert "cut short or changed" in " ".join(capsys.readouterr().out.split())
     runs[1].manifest.write_text("[]")
     with pytest.raises(RunError, match=r"study=s: none of its runs is done|2 of 2 runs could not be scored"):
-        score_study(configured())
+        score_study(configure())
     assert "manifest.json: $: expected object" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(RunError, match=r"study=t: no folder .*; studies there: s"):
-        score_study(configured("study=t"))
+        score_study(configure("study=t"))
 
 
-def test_only_a_run_that_is_done(configured):
-    run = simulated_run(configured(), random_model(LSTM), done=False)
+def test_an_unfinished_run_cannot_be_scored(configure):
+    run = simulated_run(configure(), random_model(LSTM), done=False)
     with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
-        score_run(run, configured())
+        score_run(run, configure())
 
 
-def test_the_table(configured):
-    config = configured()
+def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configure):
+    config = configure()
     run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
-    rows = scored(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
+    rows = scores_of(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
     items, _ = read_items(run.scores("blimp"))
     table = accuracy_table("a run", "blimp", rows, items, "wrong")
     cells = {str(name): cells for name, *cells in zip(*(column.cells for column in table.columns), strict=True)}
@@ -211,13 +211,13 @@ def command(*arguments, **environment):
     return run_command("eval", *arguments, environment=environment)
 
 
-def test_the_command(configured, tmp_path):
-    run = simulated_run(configured(), random_model(LSTM))
+def test_the_command_scores_a_study_and_reports_a_broken_file_in_one_line(configure, tmp_path):
+    run = simulated_run(configure(), random_model(LSTM))
     arguments = ["study=s", "benchmark=blimp", f"paths.runs={tmp_path}/runs"]
     done = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert "subject_verb_agreement" in done.stdout
-    assert len(scored(run)[0]) == 4
+    assert len(scores_of(run)[0]) == 4
 
     (tmp_path / "blimp" / "broken.jsonl").write_text("{\n")
     broken = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
@@ -226,9 +226,9 @@ def test_the_command(configured, tmp_path):
     assert broken.stderr.count("\n") == 1
 
 
-def test_the_command_of_a_failed_attempt_names_the_users_folder(configured, tmp_path, monkeypatch):
+def test_the_command_of_a_failed_attempt_names_the_users_folder(configure, tmp_path, monkeypatch):
     (tmp_path / "my conf").mkdir()
-    config = configured()
+    config = configure()
     run = simulated_run(config, random_model(LSTM))
     run.weights.write_bytes(b"cut short")
     overrides = words_for_hydra(["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"])

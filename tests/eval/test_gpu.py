@@ -1,4 +1,4 @@
-"""What a GPU computes, beside the CPU: training steps, validation, scoring. Skipped where there is none."""
+"""Training steps, validation and scoring on a GPU compared with the CPU; skipped without a GPU."""
 
 import os
 import signal
@@ -29,12 +29,12 @@ SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "the 
 
 @pytest.mark.parametrize("length", [1, 7, 64, 127, 128])
 @pytest.mark.parametrize("model", ["lstm_tiny", "txl_tiny", "txl_small", "txl"])
-def test_without_a_gradient_hidden_states_are_those_of_the_cpu(model, length):
-    """A Transformer-XL's mask is a view of rows that begins where a GPU's kernels may refuse it."""
+def test_hidden_states_without_gradients_equal_those_of_the_cpu(model, length):
+    """The mask of a Transformer-XL is a view whose alignment the kernels of a GPU may reject."""
     torch.manual_seed(1)
     net = build_model(compose("train", [f"model={model}"]).model, 100).eval()
     tokens = torch.randint(100, (3, 2 * length))
-    found = {}
+    hidden_states = {}
     for device in ("cpu", "cuda"):
         with without_gradients(torch.device(device), bf16=False):
             net = net.to(device)
@@ -42,17 +42,17 @@ def test_without_a_gradient_hidden_states_are_those_of_the_cpu(model, length):
             for part in tokens.to(device).split(length, dim=1):  # the second has memory
                 hidden, state = net(part, state)
                 parts.append(hidden.cpu())
-            found[device] = torch.cat(parts, dim=1)
-    torch.testing.assert_close(found["cuda"], found["cpu"], atol=1e-4, rtol=1e-4)
+            hidden_states[device] = torch.cat(parts, dim=1)
+    torch.testing.assert_close(hidden_states["cuda"], hidden_states["cpu"], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("model", ["lstm_tiny", "txl_tiny"])
-def test_gradients_in_bf16_are_those_of_float32_but_for_its_noise(model):
+def test_gradients_in_bf16_are_within_5_percent_of_those_in_float32(model):
     """float16, which autocast gives an LSTM, would lose those below 6e-8."""
     torch.manual_seed(1)
     net = build_model(compose("train", [f"model={model}", "model.dropout=0"]).model, 100).cuda()
     tokens = torch.randint(100, (4, 21), device="cuda")
-    found = []
+    gradients = []
     for bf16 in (False, True):
         net.zero_grad()
         set_up_gpu(bf16)
@@ -62,8 +62,8 @@ def test_gradients_in_bf16_are_those_of_float32_but_for_its_noise(model):
         assert hidden.dtype in ((torch.float32, torch.bfloat16) if bf16 else (torch.float32,))
         assert all(part.dtype != torch.float16 for part in state)
         (loss * 1e-8).backward()
-        found.append(torch.cat([weight.grad.flatten() for weight in net.parameters()]).double())
-    exact, rounded = found
+        gradients.append(torch.cat([weight.grad.flatten() for weight in net.parameters()]).double())
+    exact, rounded = gradients
     assert (exact - rounded).norm() < 0.05 * exact.norm()
 
 
@@ -75,7 +75,7 @@ def test_a_training_step_runs(model, bf16):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
-def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
+def test_scores_of_trained_models_equal_those_of_the_cpu(config, precision):
     loaded = random_model(config)
     scores = {
         device: ModelScorer(loaded, "m", Execution(200, device)).score(SENTENCES, policy(precision=precision))
@@ -86,7 +86,7 @@ def test_scores_of_our_models_are_those_of_the_cpu(config, precision):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("kind", ["causal", "masked"])
-def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
+def test_scores_of_hugging_face_models_equal_those_of_the_cpu(kind, precision):
     from eval.scorers.causal import CausalScorer
     from eval.scorers.hub import HubModel
     from eval.scorers.masked import MaskedScorer
@@ -105,12 +105,12 @@ def test_scores_of_hugging_face_models_are_those_of_the_cpu(kind, precision):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("model", ["lstm", "txl"])
-def test_a_run_that_was_stopped_ends_bit_identical_to_one_left_alone(tmp_path, monkeypatch, model, precision):
+def test_resuming_a_stopped_run_gives_identical_weights(tmp_path, monkeypatch, model, precision):
     def config(runs):
         more = ["trainer.accelerator=gpu", f"precision={precision}", "model.dropout=0.2"]
         return compose("train", overrides(tmp_path, model, runs, *more))
 
-    alone = train_run(config("alone"))
+    uninterrupted = train_run(config("alone"))
     step = LanguageModelling.training_step
 
     def stopped(self, batch, batch_idx):
@@ -122,7 +122,7 @@ def test_a_run_that_was_stopped_ends_bit_identical_to_one_left_alone(tmp_path, m
     with pytest.raises(SystemExit):
         train_run(config("stopped"))
     monkeypatch.undo()
-    weights = [load_file(run.weights) for run in (alone, train_run(config("stopped")))]
+    weights = [load_file(run.weights) for run in (uninterrupted, train_run(config("stopped")))]
     assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
 
 

@@ -1,4 +1,4 @@
-"""Scoring from Python: its examples, and that it says what the command says."""
+"""Scoring from Python: the examples of the documentation, and the same scores as the command."""
 
 import doctest
 import re
@@ -48,29 +48,29 @@ def test_the_examples_of_the_documentation_run(folder):
     assert set(names["rows"]["method"]) == {"lp", "yes_no"}
 
 
-def test_the_plain_policy_is_that_of_the_commands():
+def test_the_default_policy_of_the_library_is_that_of_the_command():
     assert compose("eval", []).policy == PLAIN
 
 
-def test_judge_says_what_the_command_says(folder, tmp_path):
+def test_judge_gives_the_scores_of_the_command(folder, tmp_path):
     command = compose("eval", [
         "study=s", f"paths.runs={tmp_path}", "model=hf_causal", f"model.path={folder}", "benchmark=toy",
         "benchmark.per_paradigm=2", f"method=[{','.join(METHODS)}]",
     ])  # fmt: skip
     run, config, scorer = add_pretrained(command)
     score_run(run, config, scorer)
-    (scores,) = run.scores("").iterdir()
-    items, _ = read_items(scores)
+    (score_folder,) = run.scores("").iterdir()
+    items, _ = read_items(score_folder)
     rows = judge(load_scorer(folder), items, METHODS)
     for method in METHODS:
-        written, _ = read_scores(score_path(scores, method))
-        ours = rows[rows["method"] == method].reset_index(drop=True)
+        written, _ = read_scores(score_path(score_folder, method))
+        own_rows = rows[rows["method"] == method].reset_index(drop=True)
         columns = ["paradigm", "pair_id", "template", "trial", "good", "bad", "good_unk"]
-        found, expected = (table[columns].astype(object).fillna("") for table in (ours, written))
-        pd.testing.assert_frame_equal(found, expected, check_dtype=False, atol=1e-5)
+        scores, expected = (table[columns].astype(object).fillna("") for table in (own_rows, written))
+        pd.testing.assert_frame_equal(scores, expected, check_dtype=False, atol=1e-5)
 
 
-def test_what_cannot_be_judged_is_one_line(folder):
+def test_pairs_and_methods_that_cannot_be_judged_raise_errors(folder):
     scorer = load_scorer(folder)
     with pytest.raises(InputError, match=r"pairs: no column bad; there are good"):
         judge(scorer, pd.DataFrame({"good": ["The"]}))

@@ -1,4 +1,4 @@
-"""Methods, forms and diagnostics that a plug-in registers are known like those of the checkout."""
+"""Methods, forms and diagnostics registered by a plug-in work like built-in ones."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def clean(monkeypatch):
     monkeypatch.setattr(diagnostic_registry, "_DIAGNOSTICS", dict(diagnostic_registry.diagnostics()))
 
 
-def test_a_method_from_outside():
+def test_a_method_can_be_registered_by_a_plug_in():
     @method_registry.method("shortest")
     def shortest(side, other, config):
         return -side.tokens.astype(np.float64)
@@ -33,7 +33,7 @@ def test_a_method_from_outside():
         check_method("shortest", masked=True)
 
 
-def test_a_form_from_outside():
+def test_a_form_can_be_registered_by_a_plug_in():
     @form_registry.form("two_lines", ("path",))
     def two_lines(config):
         yield "line 1", {"pair_id": "0", "paradigm": "p", "phenomenon": "q", "good": "a b", "bad": config.path}
@@ -46,7 +46,7 @@ def test_a_form_from_outside():
         form_registry.form("blimp", ())(two_lines)
 
 
-def test_a_diagnostic_from_outside():
+def test_a_diagnostic_can_be_registered_by_a_plug_in():
     @diagnostic_registry.diagnostic("mine")
     class Mine(diagnostic_registry.Diagnostic):
         fields = ("path",)

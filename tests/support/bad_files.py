@@ -1,4 +1,4 @@
-"""Files that are read back, damaged in one way each, and the line that tells of it."""
+"""Damaged files of a study, each with the error message that names the damage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STUDY = SimulatedStudy(
 
 
 def analyse(runs: Path) -> None:
-    """Read a study as `python -m analysis` does, up to its judgements, and the model of its first run."""
+    """Read a study as `python -m analysis` does, up to its judgements, and load the model of its first run."""
     from analysis.study.collect import collect
     from analysis.study.judgements import judgements
     from pairscale.errors import RunError
@@ -43,11 +43,12 @@ def analyse(runs: Path) -> None:
 
 
 def first(runs: Path) -> RunFolder:
+    """Return the folder of the first run."""
     return RunFolder(sorted((runs / STUDY.name).glob("*/config.yaml"))[0].parent)
 
 
 def write_study(runs: Path) -> Path:
-    """Write a study of two runs that are done and scored; the first has its model."""
+    """Write a study of two finished, scored runs, the first with its model; return its folder of runs."""
     for folder in STUDY.write(runs)[:1]:
         text = {"name": "word", "kind": "word", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}
         tokenizer = ListTokenizer(TokenizerConfig(vocab_size=None, **text), ["a", "cat", "sleeps", "."])
@@ -61,7 +62,7 @@ def write_study(runs: Path) -> Path:
 
 
 def set_in(path: Path, place: str, value: object) -> None:
-    """Change one value in a JSON file; `place`: keys with dots between."""
+    """Change one value in a JSON file; `place` is its keys, separated by dots."""
     data = json.loads(path.read_text())
     inner = data
     *keys, last = place.split(".")
@@ -90,9 +91,9 @@ def text(name: str, content: str | bytes):
 
 def config(before: str, after: str):
     def change(run: RunFolder) -> None:
-        there = run.config.read_text()
-        assert before in there
-        run.config.write_text(there.replace(before, after))
+        text = run.config.read_text()
+        assert before in text
+        run.config.write_text(text.replace(before, after))
 
     return change
 
@@ -118,24 +119,24 @@ def scores(**columns: object):
 
 
 def metadata(value: object):
-    """Put `value` in the place of a score file's metadata; a mapping: change these keys of it."""
+    """Replace the metadata of a score file by `value`, or update its keys if `value` is a mapping."""
 
     def change(run: RunFolder) -> None:
         import pyarrow.parquet as pq
 
         path = run.scores("blimp") / "lp.parquet"
         table = pq.read_table(path)
-        described = {"version": 1, **read_metadata(path), **value} if isinstance(value, dict) else None
-        text = str(value) if described is None else json.dumps(described)
+        content = {"version": 1, **read_metadata(path), **value} if isinstance(value, dict) else None
+        text = str(value) if content is None else json.dumps(content)
         pq.write_table(table.replace_schema_metadata({"pairscale": text}), path)
 
     return change
 
 
 def items(run: RunFolder) -> None:
-    rows, described = read_items(run.scores("blimp"))
+    rows, metadata = read_items(run.scores("blimp"))
     rows.loc[0, "good"] = None
-    write_table(run.scores("blimp") / "items.parquet", rows, ITEMS, described)
+    write_table(run.scores("blimp") / "items.parquet", rows, ITEMS, metadata)
 
 
 def weights(value: float):

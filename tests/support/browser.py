@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, as a reader uses them: clicks, keys, downloads, print."""
+"""Pages in headless Chromium, used as a reader uses them: clicks, keys, downloads, print."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WAIT = 120_000  # milliseconds until a page is drawn: a busy machine draws twent
 
 @contextmanager
 def browser_of(chromium: str) -> Iterator[Browser]:
-    """The installed Chromium; `chromium` is its path, as playwright's own build is another download."""
+    """Yield a browser of the installed Chromium at path `chromium` (playwright's own build is another download)."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -27,7 +27,7 @@ def browser_of(chromium: str) -> Iterator[Browser]:
 
 
 class OpenPage:
-    """A page that is drawn, and what it complained of since: messages of its console, errors of its scripts."""
+    """A page whose charts are drawn; `console` has the messages of its console and the errors of its scripts."""
 
     def __init__(
         self, browser: Browser, path: Path, width: int = 1280, scheme: str = "light", touch: bool = False
@@ -53,11 +53,11 @@ class OpenPage:
 
     @property
     def charts(self) -> int:
-        """Charts that were drawn."""
+        """Number of charts on the page."""
         return self.page.locator("svg.marks").count()
 
     @property
     def overflow(self) -> int:
         """Pixels by which the page is wider than the window."""
-        wide: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        return wide
+        pixels: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        return pixels

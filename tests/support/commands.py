@@ -1,8 +1,7 @@
-"""`python -m PACKAGE ...` as tests start it: in a process of its own, without the seconds that importing takes.
+"""Commands (`python -m PACKAGE ...`) in processes of their own, without the seconds that importing takes.
 
-The process is forked from a server that has imported everything, once for each process of pytest
-(tests/bench/stages.py). What runs in it is the command: its arguments, environment, signals, exit code, and what it
-prints, are its own.
+Each process is forked from a server that has imported everything, one for each process of pytest
+(tests/bench/stages.py). The command has its own arguments, environment, signals, exit code and output.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(Path(printed, name), os.O_WRONLY | os.O_APPEND), number)
     sys.argv = words
-    sys.modules.pop(f"{words[0]}.__main__", None)  # imported with the rest; a command is not
+    sys.modules.pop(f"{words[0]}.__main__", None)  # imported with the rest by the server, but never by a command
     try:
         if words[0].endswith(".py"):
             runpy.run_path(words[0], run_name="__main__")
@@ -46,9 +45,9 @@ def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
 
 
 class Command:
-    """A command at work: a package and its arguments, or a script of Python and its own; in this folder.
+    """A running command: a package or a Python script with its arguments, in the root of the checkout.
 
-    `environment`: added to that of the tests.
+    `environment` is added to that of the tests.
     """
 
     def __init__(self, *words: str | Path, environment: Mapping[str, str] | None = None):
@@ -58,7 +57,7 @@ class Command:
         arguments = list(map(str, words)), os.environ | dict(environment or {}), str(self._printed)
         self._process = _context().Process(target=_run, args=arguments)
         self._process.start()
-        self._said: dict[str, str] = {}
+        self._output: dict[str, str] = {}
 
     @property
     def pid(self) -> int:
@@ -66,29 +65,29 @@ class Command:
 
     @property
     def code(self) -> int | None:
-        """Exit code, minus the signal's number of one that was killed; None while it is at work."""
+        """Exit code, -N after signal N; None while the command runs."""
         code: int | None = self._process.exitcode
         return code
 
     def output(self, name: str = "stderr") -> str:
-        """What it has printed so far."""
-        return self._said.get(name) or (self._printed / name).read_text(encoding="utf-8")
+        """Return the text printed so far to `name` (stdout or stderr)."""
+        return self._output.get(name) or (self._printed / name).read_text(encoding="utf-8")
 
     def kill(self, number: int) -> None:
         os.kill(self.pid, number)
 
     def wait(self, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Its end: exit code, and all that it printed."""
+        """Wait for the end; return exit code and output."""
         self._process.join(seconds)
         code = self.code
         if code is None:
             self._process.kill()
         assert code is not None, f"not done after {seconds} s: {self.output()}"
-        self._said = {name: self.output(name) for name in ("stdout", "stderr")}
+        self._output = {name: self.output(name) for name in ("stdout", "stderr")}
         shutil.rmtree(self._printed, ignore_errors=True)
-        return subprocess.CompletedProcess([], code, **self._said)
+        return subprocess.CompletedProcess([], code, **self._output)
 
 
 def run_command(*words: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A command from its beginning to its end."""
+    """Run a command to its end; return exit code and output."""
     return Command(*words, environment=environment).wait()

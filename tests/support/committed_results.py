@@ -28,19 +28,19 @@ from tests.support import ROOT
 RESULTS = ROOT / "analysis" / "results"
 STUDY = "blimp_cpu"
 SMALL = "blimp_small"
-DEMO = "demo"  # points.csv and runs.csv alone: what `make demo` prints is made of them
+DEMO = "demo"  # has only points.csv and runs.csv, the source of the output of `make demo`
 
 
 def config() -> CurvesConfig:
-    """The defaults of the analysis."""
+    """Return the default settings of the analysis."""
     return compose("analysis", []).analysis
 
 
 def judgements_of(study: str = STUDY) -> Judgements:
-    """Judgements of the study's runs, from runs.csv and points.csv.
+    """Return judgements of the study's runs, from runs.csv and points.csv.
 
-    Accuracies of phenomena are known there, those of paradigms are not. Each paradigm stands here with the accuracy of
-    its phenomenon, so that the means over paradigms, of phenomena and of the whole, are the runs' own.
+    The files have accuracies of phenomena, not of paradigms. Each paradigm gets the accuracy of its phenomenon, so that
+    the means over paradigms, for phenomena and overall, are those of the runs.
     """
     runs = pd.read_csv(RESULTS / study / "runs.csv", index_col="run").assign(manifest=None)
     runs["manifest"] = [{} for _ in runs.index]
@@ -62,24 +62,24 @@ def judgements_of(study: str = STUDY) -> Judgements:
 
 
 def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
-    """Curves of the whole and of phenomena, and how the slopes of the models differ."""
-    judged, chosen = judgements_of(study), config()
-    curves = fit_curves(judged, chosen)
-    slopes = with_published(curves.slopes, judged.runs, judged.label)
-    unknown = {"low_new_pairs": np.nan, "high_new_pairs": np.nan}  # which pairs were judged how is not kept
+    """Return the curves, overall and of phenomena, and the differences between the slopes of models."""
+    judgements, settings = judgements_of(study), config()
+    curves = fit_curves(judgements, settings)
+    slopes = with_published(curves.slopes, judgements.runs, judgements.label)
+    unknown = {"low_new_pairs": np.nan, "high_new_pairs": np.nan}  # judgements of single pairs are not committed
     tables = slopes.assign(**unknown), curves.accuracies, curves.points
-    differences = compare_slopes(judged, chosen)
+    differences = compare_slopes(judgements, settings)
     differences = differences.drop(columns=[name for name in differences if "new_pairs" in name])
-    known = [table[table["level"] != "paradigm"].reset_index(drop=True) for table in (*tables, differences)]
-    return Curves(*known[:3]), known[3]
+    committed = [table[table["level"] != "paradigm"].reset_index(drop=True) for table in (*tables, differences)]
+    return Curves(*committed[:3]), committed[3]
 
 
 def write() -> None:
     """Write the tables and the figure of blimp_cpu."""
     curves, differences = analysed()
-    folder, made_by = RESULTS / STUDY, {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of().digest}
-    write_csv(folder / "slopes.csv", slope_table(curves).assign(**made_by))
-    write_csv(folder / "slope-differences.csv", differences.assign(**made_by))
+    folder, provenance = RESULTS / STUDY, {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of().digest}
+    write_csv(folder / "slopes.csv", slope_table(curves).assign(**provenance))
+    write_csv(folder / "slope-differences.csv", differences.assign(**provenance))
     published = read_published("blimp")
     (people,) = published.query("model == 'people' and level == 'overall'")["accuracy"]
     panels = [learning_curves(curves, group, people=people) for group in curves.slopes["group"].unique()]

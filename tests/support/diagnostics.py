@@ -1,4 +1,4 @@
-"""The three diagnostics' files, with the items that the paper prints."""
+"""Files of the three diagnostics, with the items that the paper prints."""
 
 from eval.diagnostics.config import DiagnosticConfig
 
@@ -26,7 +26,7 @@ FOLDERS = {"cprag": "CPRAG-102", "role": "ROLE-88", "neg": "NEG-136"}
 
 
 def write_files(folder):
-    """The three diagnostics' folders, with the items that the paper prints."""
+    """Write the folders of the three diagnostics; return the folder above them."""
     for name, files in FILES.items():
         (folder / name).mkdir(parents=True)
         for file, text in files.items():

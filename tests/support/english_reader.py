@@ -1,4 +1,4 @@
-"""A reader of generated English that knows the lexicon and no template: entries of a sentence, and what they name."""
+"""A reader of generated English that knows the lexicon but no template: entries of a sentence and their classes."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -18,14 +18,14 @@ def table(name: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class Token:
-    """An entry of the lexicon in a sentence; `readings`: (table, column, row) that its form may be."""
+    """An entry of the lexicon in a sentence; `readings` are the (table, column, row) of its form."""
 
     text: str
     readings: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
 
     def rows(self, name: str) -> list[tuple[str, Row]]:
-        """Readings as words of a table: (column, row)."""
-        return [(column, dict(row)) for found, column, row in self.readings if found == name]
+        """Return its readings in one table: (column, row)."""
+        return [(column, dict(row)) for table, column, row in self.readings if table == name]
 
 
 @cache
@@ -38,16 +38,16 @@ def forms() -> dict[str, list[tuple[str, str, tuple[tuple[str, str], ...]]]]:
         "adjective": ("word",),
         "determiner": ("singular", "plural"),
     }
-    found: dict[str, list[tuple[str, str, tuple[tuple[str, str], ...]]]] = {}
-    for name, used in columns.items():
+    readings: dict[str, list[tuple[str, str, tuple[tuple[str, str], ...]]]] = {}
+    for name, form_columns in columns.items():
         for row in table(name):
-            for column in used:
-                found.setdefault(row[column].lower(), []).append((name, column, tuple(row.items())))
-    return found
+            for column in form_columns:
+                readings.setdefault(row[column].lower(), []).append((name, column, tuple(row.items())))
+    return readings
 
 
 def read(sentence: str) -> list[Token]:
-    """The entries of a sentence, longest first; what is none of them ("by", "who") is a token without readings."""
+    """Split a sentence into entries, longest first; a word of no entry ("by", "who") is a token without readings."""
     words = sentence.rstrip(".?").replace("'s ", " 's ").split()
     tokens = []
     while words:
@@ -61,14 +61,14 @@ def read(sentence: str) -> list[Token]:
 
 
 def classes(token: Token) -> set[str]:
-    """Classes of what a token names: those of a noun, or a person's name."""
-    found = {value for _, row in token.rows("noun") for value in row["class"].split("|")}
-    return found | ({"person"} if token.rows("name") else set())
+    """Return the classes of a token: those of a noun, or `person` for a name."""
+    classes = {value for _, row in token.rows("noun") for value in row["class"].split("|")}
+    return classes | ({"person"} if token.rows("name") else set())
 
 
 def phrase(tokens: list[Token]) -> set[str]:
-    """Classes of the head of a noun phrase: its first noun or name before "of", where the last of several counts."""
-    before = [token.text for token in tokens]
-    heads = tokens[: before.index("of")] if "of" in before else tokens
+    """Return the classes of the head of a noun phrase: the last noun or name, before any "of"."""
+    texts = [token.text for token in tokens]
+    heads = tokens[: texts.index("of")] if "of" in texts else tokens
     named = [token for token in heads if classes(token)]
     return classes(named[-1]) if named else set()

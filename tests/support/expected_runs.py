@@ -1,4 +1,4 @@
-"""What an experiment's grid holds, by run id."""
+"""The runs of an experiment's grid, by run id."""
 
 from collections.abc import Sequence
 
@@ -7,5 +7,5 @@ from train.runs.identity import run_id
 
 
 def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
-    """Run id -> what the command line would say of it. Overrides and errors as of pairscale.command.sweeps.grid."""
+    """Return run id -> point of the grid. Overrides and errors are those of pairscale.command.sweeps.grid."""
     return {run_id(config): point for point, config in expected_points(experiment, overrides)}

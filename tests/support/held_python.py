@@ -1,6 +1,6 @@
-"""A Python for jobs of tests: `held_python.py FILE -um MODULE ...` trains with a pause at each step while FILE exists.
+"""A Python for jobs: `held_python.py FILE -um MODULE ...` pauses at each training step while FILE exists.
 
-A run that is to be disturbed is still at it when that happens, on a machine of any speed, and costs no CPU meanwhile.
+So a run is still training when a test disturbs it, however fast the machine, and takes no CPU until then.
 """
 
 import os

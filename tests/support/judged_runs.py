@@ -1,4 +1,4 @@
-"""Judgements by runs of given accuracies, for tests of the curves."""
+"""Simulated judgements by runs of known accuracies, for tests of curves."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from analysis.study.judgements import Judgements
 
 
 def judged_from(accuracies, sizes, seeds, pairs=100, nested=False, rng=None):
-    """Judgements of one paradigm whose runs have the accuracies given (exactly, or drawn when there is an rng)."""
+    """Return judgements of one paradigm by runs with these accuracies: exactly, or on average with an `rng`."""
     runs = pd.DataFrame(
         {
             "group": "lstm", "size": [str(size) for size in sizes], "seed": seeds,
@@ -30,12 +30,12 @@ def overall(curves, pairs=ALL_PAIRS):
 
 
 def judged_once(accuracies, sizes):
-    """Judgements of 1,000 pairs by one run a size."""
+    """Return judgements of 1,000 pairs by one run of each size."""
     return judged_from(accuracies, sizes, [1] * len(sizes), pairs=1000)
 
 
 def judged_groups(groups, pairs=200, rng=None, label="b"):
-    """Judgements of two paradigms; `groups`: name -> (accuracies, sizes) of its runs."""
+    """Return judgements of two paradigms; `groups`: name -> (accuracies, sizes) of its runs."""
     rng = rng or np.random.default_rng(0)
     runs = pd.DataFrame(
         [
@@ -50,7 +50,7 @@ def judged_groups(groups, pairs=200, rng=None, label="b"):
         [(part, name, f"{i:04d}") for part, name in names for i in range(pairs)],
         columns=["phenomenon", "paradigm", "pair_id"],
     )
-    wanted = np.concatenate([accuracies for accuracies, _ in groups.values()])
-    outcome = (rng.uniform(size=(len(runs), 2 * pairs)) < wanted[:, None]).astype(np.float32)
+    expected = np.concatenate([accuracies for accuracies, _ in groups.values()])
+    outcome = (rng.uniform(size=(len(runs), 2 * pairs)) < expected[:, None]).astype(np.float32)
     flat = np.zeros(outcome.shape, dtype=bool)
     return Judgements(label, "lp", "d", {}, runs, table, outcome, flat, flat, pd.DataFrame())

@@ -1,4 +1,4 @@
-"""Training in a process of its own that is killed once it has written so many checkpoints."""
+"""Training that is killed after some checkpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from train.runs.folder import RunFolder
 def train_and_kill(
     checkpoints: int, arguments: list[str], before: Callable[[Command], None] = lambda _: None
 ) -> RunFolder:
-    """The run of `python -m train` with `arguments`, after its SIGKILL; `before` sees the process while it lives."""
+    """Start `python -m train`, kill it after so many checkpoints, return its run; `before` gets the living process."""
     folder = RunFolder.of(compose("train", arguments))
     process = Command("train", *arguments)
     seen: set[Path] = set()
@@ -30,5 +30,5 @@ def train_and_kill(
 
 
 def children_of(process: Command) -> list[int]:
-    """Process ids."""
+    """Return the process ids of the children."""
     return [int(child) for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]

@@ -1,4 +1,4 @@
-"""Kneser-Ney smoothing written out slowly, to compare n-gram models with."""
+"""A slow, literal Kneser-Ney smoothing, the reference for n-gram models."""
 
 import itertools
 import math
@@ -10,22 +10,24 @@ FALLBACK = (0.5, 1.0, 1.5)  # discounts of n-grams seen once, twice and more, wh
 class KneserNey:
     """Modified, interpolated Kneser-Ney smoothing by its formulas: Chen & Goodman 1999, equations 23 to 26, the
     unigrams interpolated with a uniform distribution over the vocabulary as in Heafield et al. 2013, section 3. KenLM
-    keeps a place in it for a word that never comes, where all others do.
+    reserves a place in it for an unseen word if all words of the vocabulary are seen.
     """
 
     def __init__(self, texts: list[list[str]], order: int, vocabulary: int):
         self.order = order
-        counted: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(order + 1)]
+        occurrences: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(order + 1)]
         for text in texts:
             padded = ["<s>", *text, "</s>"]
             for n in range(1, order + 1):
-                counted[n].update(zip(*(padded[at:] for at in range(n)), strict=False))
-        self.seen = counted
-        # Below the highest order what counts is the number of different words before, except where none can be.
-        self.counts: list[dict[tuple[str, ...], int]] = [{} for _ in range(order)] + [dict(counted[order])]
+                occurrences[n].update(zip(*(padded[at:] for at in range(n)), strict=False))
+        self.seen = occurrences
+        # Below the highest order the count is the number of different preceding words, except after <s>.
+        self.counts: list[dict[tuple[str, ...], int]] = [{} for _ in range(order)] + [dict(occurrences[order])]
         for n in range(1, order):
-            before = Counter(gram[1:] for gram in counted[n + 1])
-            self.counts[n] = {gram: counted[n][gram] if gram[0] == "<s>" else before[gram] for gram in counted[n]}
+            before = Counter(gram[1:] for gram in occurrences[n + 1])
+            self.counts[n] = {
+                gram: occurrences[n][gram] if gram[0] == "<s>" else before[gram] for gram in occurrences[n]
+            }
         del self.counts[1]["<s>",]
         self.vocabulary = max(vocabulary, len(self.counts[1]) + 1)
         rank = {word: at for at, word in enumerate(dict.fromkeys(["<s>", "</s>", *itertools.chain(*texts)]))}
@@ -37,15 +39,15 @@ class KneserNey:
     def discounts_of(self, n: int) -> tuple[float, ...]:
         times = Counter(self.counts[n].values())
         if 0 < n < self.order and self.last[-n:].count("<s>") < 2:
-            # A quirk of KenLM's, of no weight in a text of natural size: for the lower-order n-grams at the end of the
-            # one that it sorts last (from the last word to the first) it takes how often they were seen.
+            # A quirk of KenLM, negligible in a text of natural size: the lower-order n-grams at the end of the n-gram
+            # that sorts last (from the last word to the first) count as often as they were seen.
             times[self.counts[n][self.last[-n:]]] -= 1
             times[self.seen[n][self.last[-n:]]] += 1
         if not all(times[k] for k in (1, 2, 3)):
             return FALLBACK
         y = times[1] / (times[1] + 2 * times[2])
-        found = tuple(k - (k + 1) * y * times[k + 1] / times[k] for k in (1, 2, 3))
-        return found if all(0 <= d <= k for k, d in enumerate(found, start=1)) else FALLBACK
+        discounts = tuple(k - (k + 1) * y * times[k + 1] / times[k] for k in (1, 2, 3))
+        return discounts if all(0 <= d <= k for k, d in enumerate(discounts, start=1)) else FALLBACK
 
     def probability(self, word: str, history: tuple[str, ...]) -> float:
         if len(history) >= self.order:

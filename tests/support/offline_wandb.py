@@ -1,4 +1,4 @@
-"""What W&B wrote offline, read back; and its public API's edge, served from there, as far as `source=wandb` uses it."""
+"""Offline runs of W&B read back from disk, and an API that serves them as far as `source=wandb` uses it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 def hide_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Hide the key and the mode of the machine that the tests run on, and give programs a W&B service of their own."""
+    """Hide the machine's W&B key and mode, and give programs a W&B service of their own."""
     for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE", "WANDB_SERVICE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NETRC", str(folder / "netrc"))
@@ -20,7 +20,7 @@ def hide_account(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @dataclass
 class OfflineRun:
-    """One W&B run: the contents of one offline folder, or of several of the same id as `wandb sync` joins them."""
+    """One W&B run: one offline folder, or several of the same id, joined as `wandb sync` joins them."""
 
     id: str
     name: str
@@ -37,15 +37,15 @@ class OfflineRun:
     state: str = "crashed"
 
     def table(self, name: str) -> tuple[list[str], list[list[Any]]]:
-        """Columns and rows of a table in the summary."""
+        """Return the columns and rows of a table in the summary."""
         path = self.summary[name]["path"]
         file = next(folder / "files" / path for folder in self.folders if (folder / "files" / path).exists())
-        read = json.loads(file.read_text())
-        return read["columns"], read["data"]
+        table = json.loads(file.read_text())
+        return table["columns"], table["data"]
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """Return the log of one offline folder, as `wandb leet inspect` prints it, without the seconds to import wandb."""
+    """Return the log of one offline folder, as `wandb leet inspect` prints it."""
     from wandb.util import get_core_path  # a second to import
 
     (log,) = folder.glob("*.wandb")
@@ -55,7 +55,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 def offline_runs(root: Path) -> dict[str, OfflineRun]:
-    """All W&B runs below a folder, by id, in the order in which they began."""
+    """Return all W&B runs below a folder, by id, in order of their start."""
     runs: dict[str, OfflineRun] = {}
     for folder in sorted(root.rglob("offline-run-*-*"), key=lambda path: path.name):
         if folder.is_dir():
@@ -64,8 +64,8 @@ def offline_runs(root: Path) -> dict[str, OfflineRun]:
 
 
 def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
-    logged = records(folder)
-    about = next(record["run"] for record in logged if record["type"] == "run")
+    log = records(folder)
+    about = next(record["run"] for record in log if record["type"] == "run")
     run = runs.setdefault(
         about["run_id"],
         OfflineRun(
@@ -76,7 +76,7 @@ def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
     run.folders.append(folder)
     run.config |= about["config"]["update"]
     run.state = "crashed"
-    for record in logged:
+    for record in log:
         match record["type"]:
             case "summary":
                 run.summary |= record["summary"].get("update", {})
@@ -92,7 +92,7 @@ def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
 
 @dataclass
 class OfflineApi:
-    """wandb.Api, of one project: `runs` takes the filter that the analysis uses, and gives what it reads of runs."""
+    """A stand-in for wandb.Api with one project: `runs` knows the filter and the fields that the analysis uses."""
 
     project: str
     known: list[OfflineRun]

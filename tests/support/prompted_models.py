@@ -31,7 +31,7 @@ def pairs(*sentences, paradigm="p"):
 
 
 def byte_level(vocabulary=300):
-    """With 259 tokens it has nothing but bytes and its three symbols."""
+    """Return a byte-level tokenizer; with 259 tokens it has only bytes and its three symbols."""
     return small_pretrained.byte_level(TEXT, vocabulary, ("<|endoftext|>", "<|user|>", "<|model|>"))
 
 
@@ -40,7 +40,7 @@ def adds_bos():
 
 
 def joins():
-    """Merges over everything, so that a prompt's last character and an answer can be one token: ": Yes", ":是"."""
+    """Return a tokenizer in which a prompt's last character and the answer can be one token: ": Yes", ":是"."""
     vocabulary = ["<s>", "<unk>", *sorted(set("".join(TEXT)) | set(": YesNo是否")), ": Yes", ":是"]
     steps = [(":", " "), (": ", "Y"), (": Y", "e"), (": Ye", "s"), (":", "是")]
     vocabulary += [merged for pair in steps if (merged := "".join(pair)) not in vocabulary]
@@ -65,10 +65,10 @@ def scorer(tokenizer, **values):
 
 @torch.no_grad()
 def nats(network, before, ids):
-    """ln p of each token: all logits of one text alone, softmax written out in double precision."""
-    read = [*before, *ids]
-    logits = network(input_ids=torch.tensor([read])).logits[0].double()
+    """Return ln p of each token: one text at a time, softmax written out in double precision."""
+    sequence = [*before, *ids]
+    logits = network(input_ids=torch.tensor([sequence])).logits[0].double()
     return np.asarray(
-        [float(logits[at - 1, read[at]]) - math.log(float(logits[at - 1].exp().sum()))
-         for at in range(len(before), len(read))]
+        [float(logits[at - 1, sequence[at]]) - math.log(float(logits[at - 1].exp().sum()))
+         for at in range(len(before), len(sequence))]
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Modules with the names, attributes and shapes of published checkpoints, and what such a model says, as plain loops.
+"""Modules with the names, attributes and shapes of published checkpoints, and their predictions as plain loops.
 
-They hold weights only: what the models compute is written below them from the papers (Hochreiter and Schmidhuber 1997;
+The modules only hold weights. What the models compute is written from the papers (Hochreiter and Schmidhuber 1997;
 Dai et al. 2019, section 3.3; Grave et al. 2017), one number or one pair of positions at a time.
 """
 
@@ -141,12 +141,12 @@ for _name, _classes in PUBLISHED.items():
 
 @contextmanager
 def importable() -> Iterator[None]:
-    """The modules that pickles will name are there while they are made, and only then."""
-    made = {name: types.ModuleType(name) for name in ("utils", *PUBLISHED)}
+    """Let pickles import the modules that they name, inside this context only."""
+    modules = {name: types.ModuleType(name) for name in ("utils", *PUBLISHED)}
     for name, classes in PUBLISHED.items():
-        vars(made[name]).update({cls.__name__: cls for cls in classes})
-    before = {name: sys.modules.get(name) for name in made}
-    sys.modules.update(made)
+        vars(modules[name]).update({cls.__name__: cls for cls in classes})
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
     try:
         yield
     finally:
@@ -158,7 +158,7 @@ def importable() -> Iterator[None]:
 
 
 def save(value, path: Path, old: bool = False, **options) -> Path:
-    """torch.save in either format."""
+    """Save with torch in the current or the `old` format; return the path."""
     with importable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the older format looks for the source of each class
         torch.save(value, path, _use_new_zipfile_serialization=not old, **options)
@@ -166,7 +166,7 @@ def save(value, path: Path, old: bool = False, **options) -> Path:
 
 
 def randomised(model, seed=0):
-    """The model with weights that differ everywhere, biases and norms included."""
+    """Return the model with random weights, biases and norms included."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -175,7 +175,7 @@ def randomised(model, seed=0):
 
 
 def lstm_logprobs(model, tokens):
-    """ln p (T, V) of what follows each token, gate by gate: input, forget, cell, output."""
+    """Return ln p (T, V) of the next token, computed gate by gate: input, forget, cell, output."""
     weights = {name: weight.double() for name, weight in model.state_dict().items()}
     layers = range(model.nlayers)
     h = [torch.zeros(model.nhid, dtype=torch.float64) for _ in layers]
@@ -194,7 +194,7 @@ def lstm_logprobs(model, tokens):
 
 
 def txl_logprobs(model, segments):
-    """ln p (T, V) of what follows each token of all segments, each read after a memory of those before."""
+    """Return ln p (T, V) of the next token, of all segments, each read with a memory of those before it."""
     weights = {name: weight.double() for name, weight in model.state_dict().items()}
     memories = [[] for _ in model.layers]
     rows = []
@@ -221,10 +221,10 @@ def _embedded(model, weights, token):
 
 
 def _layer(model, layer, weights, past, length):
-    """Section 3.3: q·k + q·r + u·k + v·r of each query and each key that it sees."""
+    """Apply section 3.3: q·k + q·r + u·k + v·r of each query and each key that it sees."""
     attention, pre = layer.dec_attn, layer.dec_attn.pre_lnorm
-    read = [attention.layer_norm(p) for p in past] if pre else past
-    packed = [attention.qkv_net.weight @ p for p in read]  # 2 heads of 3: queries, keys, values
+    inputs = [attention.layer_norm(p) for p in past] if pre else past
+    projections = [attention.qkv_net.weight @ p for p in inputs]  # 2 heads of 3: queries, keys, values
     outputs = []
     for i in range(length):
         at, heads = len(past) - length + i, []
@@ -237,10 +237,14 @@ def _layer(model, layer, weights, past, length):
                 distance = min(at - j, model.clamp_len) if model.clamp_len > 0 else at - j
                 angles = [distance / 10000 ** (2 * k / 8) for k in range(4)]
                 sinusoid = torch.tensor([*map(math.sin, angles), *map(math.cos, angles)], dtype=torch.float64)
-                q, k, r = packed[at][:6][part], packed[j][6:12][part], (attention.r_net.weight @ sinusoid)[part]
+                q, k, r = (
+                    projections[at][:6][part],
+                    projections[j][6:12][part],
+                    (attention.r_net.weight @ sinusoid)[part],
+                )
                 u, v = weights["r_w_bias"][head], weights["r_r_bias"][head]
                 scores.append((q @ k + q @ r + u @ k + v @ r) / math.sqrt(3))
-                values.append(packed[j][12:][part])
+                values.append(projections[j][12:][part])
             heads.append(torch.stack(scores).softmax(0) @ torch.stack(values))
         summed = past[at] + attention.o_net.weight @ torch.cat(heads)
         x = summed if pre else attention.layer_norm(summed)
@@ -252,7 +256,7 @@ def _layer(model, layer, weights, past, length):
 
 
 def _softmax(model, weights, hidden):
-    """ln p of each word. The head's last entry is that of the first cluster, the one before it of the second, ..."""
+    """Return ln p of each word. The head's last entry is that of the first cluster, the one before it of the second."""
     bounds = [0, *model.crit.cutoffs]
     clusters = len(bounds) - 2
     single = len(model.crit.out_layers) == 1

@@ -1,4 +1,4 @@
-"""Questionnaires of the defaults."""
+"""Questionnaires with the default settings."""
 
 from functools import cache
 
@@ -8,12 +8,12 @@ from pairscale.command.compose import compose
 
 @cache
 def config(*overrides):
-    """The configuration of a questionnaire."""
+    """Return the settings of a questionnaire."""
     return compose("questionnaire", ["benchmark=toy", *overrides]).questionnaire
 
 
 def forms_of(benchmark, *overrides):
-    """The forms of a benchmark's pairs, with English texts."""
-    requested = config(*overrides)
-    texts, _ = texts_of(requested, "en")
-    return deal(benchmark, requested, texts)
+    """Return the forms of a benchmark's pairs, with English texts."""
+    settings = config(*overrides)
+    texts, _ = texts_of(settings, "en")
+    return deal(benchmark, settings, texts)

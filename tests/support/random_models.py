@@ -1,4 +1,4 @@
-"""Untrained small models with their tokenizers and run folders, for tests of scoring."""
+"""Small untrained models with their tokenizers and run folders, for tests of scoring."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ TXL = TxlConfig(
 
 
 def random_model(config: ModelConfig, kind: str = "word", seed: int = 0, vocab_size: int | None = None) -> LoadedModel:
-    """A model whose weights are random and large enough that its probabilities are far from uniform."""
+    """Return a model with random weights, large enough that its probabilities are far from uniform."""
     schema = TokenizerConfig(
         name=kind, kind=kind, vocab_size=vocab_size, fit_on="train", fit_sentences=100, character_coverage=1.0
     )
@@ -39,7 +39,7 @@ def random_model(config: ModelConfig, kind: str = "word", seed: int = 0, vocab_s
 
 
 def simulated_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:
-    """The run folder of `config` as training leaves it, with `loaded` as its model."""
+    """Write the run folder of `config` as training leaves it, with `loaded` as its model."""
     run = RunFolder.of(config)
     run.path.mkdir(parents=True, exist_ok=True)
     Path(run.config).write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))

@@ -1,8 +1,8 @@
-"""The results in README.md and docs/, written from committed tables and never typed in.
+"""The results in README.md and docs/, generated from committed tables.
 
     python -m tests.support.readme_blocks       rewrites them, between <!-- NAME --> and <!-- end -->
 
-Findings have the words of the report (analysis/exhibits/sentences/findings.py); speeds come from the tables in
+Findings are worded as in the report (analysis/exhibits/sentences/findings.py); speeds come from the tables in
 tests/bench/README.md. Links in a block are relative to docs/.
 """
 

@@ -1,4 +1,4 @@
-"""What models that never were say of the diagnostics' questions, for tests of the analysis."""
+"""Simulated answers of models to the diagnostics, for tests of the analysis."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ WORDS = ("the", "a", "bird", "first", "new")
 
 
 def answers(questions: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Columns of CLOZE: random probabilities and ranks (1 to 8); one word in nine cannot be expressed."""
+    """Return a CLOZE table of random probabilities and ranks (1 to 8); one word in nine cannot be expressed."""
     n = len(questions)
-    known = rng.random(n) > 1 / 9
+    expressible = rng.random(n) > 1 / 9
     rank = pd.array(rng.integers(1, 9, n), dtype="Int32")
-    rank[~known] = pd.NA
-    told = questions.assign(prob=np.where(known, rng.random(n) / 20, np.nan), rank=rank, n_tokens=1, expressible=known)
-    return told[CLOZE.names]
+    rank[~expressible] = pd.NA
+    cloze = questions.assign(
+        prob=np.where(expressible, rng.random(n) / 20, np.nan), rank=rank, n_tokens=1, expressible=expressible
+    )
+    return cloze[CLOZE.names]
 
 
 def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str, str] | None = None) -> pd.DataFrame:
-    """Write a run's simulated answers to the diagnostic that `config` names; returns those in cloze.parquet."""
+    """Write a run's simulated answers to the diagnostic that `config` names; return those in cloze.parquet."""
     questions = load_questions(config)
     cloze = answers(questions.rows, np.random.default_rng(seed))
     fixed = cloze[cloze["trial"].isna()].drop_duplicates(["item", "condition", "context"])

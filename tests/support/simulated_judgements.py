@@ -1,4 +1,4 @@
-"""Judgements of studies that never were, drawn from a model whose slopes are known: for the coverage of intervals.
+"""Simulated judgements, drawn from a model of known slopes, to measure the coverage of intervals.
 
 logit P(run r is right about pair p) = level of r's size and p's paradigm + pair + pair's slope * (x - mean x)
 + run + run's effect in the paradigm. Pairs are crossed with runs; the spread between runs depends on the size. Levels
@@ -25,18 +25,18 @@ DOUBLINGS = 9  # from 125k to 64M words, as published
 
 @dataclass(frozen=True)
 class SimulatedJudgements:
-    """One cell of the simulation: `draw` makes a study of it."""
+    """One cell of the simulation: `draw` simulates one study."""
 
     seeds: int | tuple[int, ...] = 2  # runs of each size, or of every size
     sizes: int = 4  # equally far apart in log2(words)
-    shape: str = "line"  # line | sigmoid | late: all but nothing is gained at first
+    shape: str = "line"  # line | sigmoid | late: nearly no gain at first
     run_sd: tuple[float, ...] = (0.35, 0.12)  # logits, at each size, or at the smallest and at the largest
     pair_sd: float = 1.2  # logits
     pair_slope_sd: float = 0.06  # logits a doubling
     pairs: int = 100  # of each paradigm
     nested: bool = False  # a seed adds the same to each of its runs, and a slope of its own
     overlap: float = 0.0  # share of text that samples of the largest size have in common; half at half the size
-    # accuracy at 125k and gain per doubling of each paradigm (for other shapes: all that is gained is 9 times that)
+    # accuracy at 125k and gain per doubling of each paradigm (other shapes gain 9 times that in all)
     paradigms: tuple[tuple[float, float], ...] = ((0.52, 0.035), (0.55, 0.02), (0.6, 0.03), (0.5, 0.01))
 
     @cached_property
@@ -63,12 +63,12 @@ class SimulatedJudgements:
 
     @cached_property
     def spread(self) -> np.ndarray:
-        """(S,) logits: of what a run adds by itself."""
+        """(S,) deviation of what a run adds by itself, in logits."""
         return np.geomspace(*self.run_sd, self.sizes) if len(self.run_sd) == 2 else np.asarray(self.run_sd)
 
     @cached_property
     def run_deviation(self) -> np.ndarray:
-        """(S,) logits: of what a run adds, to all paradigms and to each."""
+        """(S,) deviation of what a run adds, to all paradigms and to each, in logits."""
         return np.hypot(self.spread, self._seed_deviation) if self.nested else self.spread
 
     @cached_property

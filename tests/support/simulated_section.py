@@ -1,4 +1,4 @@
-"""One benchmark's part of the report of a simulated study, made as `python -m analysis` makes it."""
+"""The report of a simulated study and its section on one benchmark, as `python -m analysis` makes them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=5
 
 
 def section_of(runs: Path, benchmark: str = "blimp", **simulated: Any) -> Section:
-    """The section of a study (`simulated`: fields of SimulatedStudy) that is written to a folder of runs."""
+    """Write a study to a folder of runs and return its section; `simulated` are fields of SimulatedStudy."""
     study = SimulatedStudy(pairs=20, benchmark=benchmark, **simulated)
     study.write(runs)
     judged = judgements(collect(runs, study.name), benchmark, "lp", "wrong")
@@ -42,7 +42,7 @@ def section_of(runs: Path, benchmark: str = "blimp", **simulated: Any) -> Sectio
 def report_of(
     *sections: Section, name: str = "simulated", config: CurvesConfig = CONFIG, commands: Sequence[str] = ()
 ) -> Report:
-    """The report of a study that has these sections."""
+    """Return the report of a study that has these sections."""
     settings = replace(compose("analysis", []), analysis=config, ties="wrong")
     study = Study(name, pd.DataFrame(), pd.DataFrame())
     return Report(study, settings, {section.label: section for section in sections}, commands=commands)

@@ -1,4 +1,4 @@
-"""Run folders and score files of a study that never was, with known learning curves, for tests of the analysis."""
+"""Run folders and score files of a simulated study with known learning curves, for tests of the analysis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0
 
 @dataclass
 class SimulatedStudy:
-    """What to write; every run is done and scored unless a test changes its files afterwards."""
+    """A simulated study; every run that it writes is done and scored."""
 
     models: tuple[str, ...] = ("lstm_tiny", "txl_tiny")
     sizes: tuple[str, ...] = ("125k", "250k", "500k", "1M")
@@ -37,7 +37,7 @@ class SimulatedStudy:
     overlap: float = 0.0
 
     def config(self, model: str, size: str, seed: int) -> dict[str, Any]:
-        """The parts of a resolved configuration that the analysis reads, and some that it must ignore."""
+        """Return the parts of a resolved configuration that the analysis reads, and some that it must ignore."""
         return {
             "study": self.name,
             "seed": seed,
@@ -87,14 +87,14 @@ class SimulatedStudy:
         return pd.DataFrame(rows).reindex(columns=ITEMS.names)
 
     def scores(self, items: pd.DataFrame, doublings: float, rng: np.random.Generator) -> pd.DataFrame:
-        """Scores whose accuracy lies on the phenomenon's line, `doublings` after 125k words."""
-        wanted = {
+        """Return scores whose accuracy lies on the phenomenon's line, `doublings` after 125k words."""
+        expected = {
             name: start + gain * doublings + rng.normal(0, self.run_sd)
             for name, (_, start, gain) in self.phenomena.items()
         }
         difficulty = np.random.default_rng(7).uniform(size=len(items))  # of the pair, the same for every run
         noise = np.clip(difficulty + rng.normal(0, 0.05, len(items)), 0, 1)
-        right = noise < items["phenomenon"].map(wanted).to_numpy(dtype=float)
+        right = noise < items["phenomenon"].map(expected).to_numpy(dtype=float)
         bad = rng.normal(-40, 5, len(items))
         good = bad + np.where(right, 1, -1) * rng.exponential(2, len(items))
         unk = (difficulty * 7919 % 1 < self.unk_share / 2**doublings).astype(int)
@@ -121,7 +121,7 @@ class SimulatedStudy:
         }
 
     def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
-        """Write all of it under `runs`/<name>; `seed` is that of the simulated numbers."""
+        """Write the study under `runs`/<name>; `seed` is that of the simulated numbers."""
         rng = np.random.default_rng(seed)
         items = self.items()
         folders = []
@@ -173,9 +173,9 @@ def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
 
 
 def as_hub_model(folder, **model):
-    """Make a run one of a model of the hub whose text has no known size."""
-    written = yaml.safe_load(folder.config.read_text())
-    written["model"] = {"name": "hf_masked", "path": "models/bert", "revision": None, "dtype": "fp32"} | model
-    folder.config.write_text(yaml.safe_dump(written))
+    """Turn a simulated run into a model of the hub whose text has no known size."""
+    config = yaml.safe_load(folder.config.read_text())
+    config["model"] = {"name": "hf_masked", "path": "models/bert", "revision": None, "dtype": "fp32"} | model
+    folder.config.write_text(yaml.safe_dump(config))
     folder.manifest.unlink()
     folder.update_manifest(status="done", tokens=None)

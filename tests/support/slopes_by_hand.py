@@ -1,4 +1,4 @@
-"""Tables of slopes and accuracies as the analysis makes them, written by hand."""
+"""Handwritten tables of slopes and accuracies in the format of the analysis."""
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,9 @@ WORDS = {"16k": 16_000, "32k": 32_000, "64k": 64_000, "128k": 128_000}
 def curve(
     slopes, *, group="lstm", sizes=("16k", "32k", "64k", "128k"), runs=8, bent=(), ranks=(), note="", ends=(0.5, 0.56)
 ):
-    """Rows of Curves.slopes and Curves.accuracies; `slopes`: name -> slope, low, high; `bent`: p of lack of fit.
+    """Return rows of Curves.slopes and Curves.accuracies.
 
-    `ranks`: upper limits of ranks, the last where none is given.
+    `slopes`: name -> slope, low, high; `bent`: p of lack of fit; `ranks`: upper limits of ranks (default: last).
     """
     rows = [
         {"group": group, "pairs": "all", "level": "overall" if name == "overall" else "phenomenon", "name": name,

@@ -1,4 +1,4 @@
-"""The emulated cluster of slurm/local_cluster, and what tests do to its jobs."""
+"""The emulated cluster of slurm/local_cluster, and the faults that tests inject into its jobs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def paths(folder: Path) -> list[str]:
 
 @dataclass
 class Cluster:
-    """A running cluster; `environment` is what its programs need."""
+    """A cluster; `environment` is that of programs which use it."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
 
     def up(self, **settings: str) -> None:
-        """Start it; settings (NODES, GRACE ...): those of up.sh."""
+        """Start the cluster; `settings` (NODES, GRACE ...) are those of up.sh."""
         command = ["bash", "-c", 'eval "$("$0" "$1")" && printf "%s\\n%s" "$SLURM_CONF" "$PATH"', str(LOCAL / "up.sh")]
         environment = {"PORT": "18917", "GRACE": "2"} | settings | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(
@@ -48,7 +48,7 @@ class Cluster:
         subprocess.run([LOCAL / "down.sh", self.folder], check=True, capture_output=True)
 
     def run(self, *command: str | Path, code: int = 0) -> str:
-        """Standard output and error of a command, whose exit code must be `code`."""
+        """Run a command that must exit with `code`; return its standard output and error."""
         done = subprocess.run(command, capture_output=True, text=True, env=self.environment, cwd=ROOT)
         assert done.returncode == code, f"{done.returncode}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
@@ -63,18 +63,18 @@ class Cluster:
         )
 
     def jobs(self, states: str = "all") -> dict[str, dict[str, str]]:
-        """Jobs by id ("3", "4_1"): state, node, restarts, raw (what SLURM_JOB_ID is in the job)."""
+        """Return jobs by id ("3", "4_1"): state, node, restarts, raw (the SLURM_JOB_ID in the job)."""
         names = ("id", "state", "node", "restarts", "raw")
         columns = "JobArrayID:;,State:;,NodeList:;,RestartCnt:;,JobID:;"
-        listed = self.run("squeue", "--noheader", "--array", f"--states={states}", f"--Format={columns}")
-        rows = [dict(zip(names, line.split(";"), strict=False)) for line in listed.splitlines()]
+        output = self.run("squeue", "--noheader", "--array", f"--states={states}", f"--Format={columns}")
+        rows = [dict(zip(names, line.split(";"), strict=False)) for line in output.splitlines()]
         return {row["id"]: row for row in rows}
 
     def live(self) -> list[str]:
         return list(self.jobs("PENDING,RUNNING,COMPLETING,CONFIGURING"))
 
     def preempt(self, task: str) -> None:
-        """Submit a job that takes the whole node of a task from it."""
+        """Preempt a task with a job that takes its whole node."""
         node = self.jobs()[task]["node"]
         options = ["--partition=high", f"--nodelist={node}", "--exclusive", "--output=/dev/null"]
         self.run("sbatch", *options, "--wrap=sleep 1")
@@ -87,7 +87,7 @@ class Cluster:
         self.run("scancel", task)
 
     def fail_node(self, task: str) -> None:
-        """Kill the node of a task: its slurmd, and all that it started."""
+        """Kill the node of a task: slurmd and all its processes."""
         slurmd = f"slurmd\0-N\0{self.jobs()[task]['node']}\0".encode()
         daemons = [pid for pid, command, _ in self._processes() if command.endswith(slurmd)]
         assert daemons
@@ -95,7 +95,7 @@ class Cluster:
             self._kill(pid)
 
     def kill(self, task: str) -> None:
-        """SIGKILL to the run itself, as the kernel does where memory is short."""
+        """Send SIGKILL to the run itself, as the kernel does when memory is short."""
         for pid in self.processes(task):
             if b"eval" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 self._kill(pid)
@@ -105,7 +105,7 @@ class Cluster:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
-            return  # ended with another one
+            return  # ended together with another process
 
     def processes(self, task: str) -> list[int]:
         """Processes of a task, those of SLURM around it too."""
@@ -120,15 +120,15 @@ class Cluster:
             try:
                 values = (process / "environ").read_bytes().split(b"\0")
                 command = (process / "cmdline").read_bytes()
-            except OSError:  # ended, or not ours to read
+            except OSError:  # ended, or not readable
                 continue
             if mark in values:
                 yield int(process.name), command, values
 
 
-def wait_until(true: Callable[[], bool], what: str, seconds: float = 600) -> None:
-    """Wait for what comes within seconds on an idle machine, and within minutes on one that other tests use."""
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
+    """Wait for a condition: seconds on an idle machine, minutes on one that other tests use."""
     end = time.monotonic() + seconds
-    while not true():
+    while not condition():
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
         time.sleep(0.2)

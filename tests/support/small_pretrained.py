@@ -49,9 +49,9 @@ def policy(**values):
 
 
 def byte_level(text=TEXT, vocabulary=300, special=("<|endoftext|>",)):
-    """GPT-2: one symbol for begin and end, which it does not add; spaces belong to the word that follows.
+    """Return a tokenizer like GPT-2's: one symbol for begin and end, not added; a space belongs to the next word.
 
-    With no more tokens than bytes and symbols it has nothing but bytes.
+    With no more tokens than bytes and symbols it has only bytes.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -67,7 +67,7 @@ def byte_level(text=TEXT, vocabulary=300, special=("<|endoftext|>",)):
 
 
 def adds_bos(text=TEXT, vocabulary=60):
-    """Llama: pieces with a mark before each word, the first included; it puts BOS before each text by itself."""
+    """Return a tokenizer like Llama's: a mark before each word, the first included, and BOS added to each text."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
@@ -81,7 +81,7 @@ def adds_bos(text=TEXT, vocabulary=60):
 
 
 def lower_case(**symbols):
-    """Words in lower case, without a begin symbol unless `symbols` names one."""
+    """Return a tokenizer of lower-case words, without a begin symbol unless `symbols` has one."""
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -101,33 +101,33 @@ def llama(vocabulary):
 
 
 def cohere(vocabulary):
-    """Its logits are scaled after the softmax weights."""
+    """A model that scales its logits."""
     return CohereForCausalLM(CohereConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, logit_scale=0.3,
                                           num_hidden_layers=2, num_attention_heads=2, bos_token_id=0, eos_token_id=0,
                                           pad_token_id=0))  # fmt: skip
 
 
 def bloom(vocabulary):
-    """Its positions are in the mask of attention, which it makes itself."""
+    """A model with its positions in the attention mask, which it builds itself."""
     return BloomForCausalLM(BloomConfig(vocab_size=vocabulary, hidden_size=16, n_layer=2, n_head=2, bos_token_id=0,
                                         eos_token_id=0, pad_token_id=0))  # fmt: skip
 
 
 def mamba(vocabulary):
-    """No attention at all."""
+    """A model without attention."""
     return MambaForCausalLM(MambaConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, state_size=4,
                                         bos_token_id=0, eos_token_id=0, pad_token_id=0))  # fmt: skip
 
 
 def mistral(vocabulary):
-    """Attention over a window that is narrower than some of the sentences."""
+    """A model whose attention window is narrower than some of the sentences."""
     return MistralForCausalLM(MistralConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, head_dim=8,
                                             num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
                                             sliding_window=4))  # fmt: skip
 
 
 def opt(vocabulary):
-    """Its positions begin at 2."""
+    """A model whose positions begin at 2."""
     return OPTForCausalLM(OPTConfig(vocab_size=vocabulary, hidden_size=16, ffn_dim=24, num_hidden_layers=2,
                                     num_attention_heads=2, max_position_embeddings=80, word_embed_proj_dim=16,
                                     bos_token_id=0, eos_token_id=0, pad_token_id=1))  # fmt: skip
@@ -161,7 +161,7 @@ def masked_scorer(network, tokenizer, batch_tokens=100):
 
 
 def word_pieces():
-    """BERT: lower case, pieces of words, symbols around a sentence."""
+    """Return a tokenizer like BERT's: lower case, pieces of words, symbols around a sentence."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -177,7 +177,7 @@ def word_pieces():
 
 
 def masked_bytes():
-    """RoBERTa: bytes, spaces belong to the word that follows."""
+    """Return a tokenizer like RoBERTa's: bytes; a space belongs to the next word."""
     tokenizer = byte_level()
     tokenizer.add_special_tokens({"mask_token": "<mask>", "pad_token": "<pad>"})
     return tokenizer
@@ -197,9 +197,9 @@ def roberta(vocabulary):
 MASKED = {"bert": (bert, word_pieces), "roberta": (roberta, masked_bytes)}
 
 
-# The code that comes with a model, as that of GPT-BERT and LTG-BERT was written for transformers 4: it calls no
-# post_init, initialises what has no bias, keeps a buffer that no file holds, and gives a weight for its output
-# embeddings. `shift`: it predicts a token at the position before it (masked next-token prediction).
+# Code that comes with a model, with the habits of GPT-BERT and LTG-BERT, which were written for transformers 4: no call
+# of post_init, the initialisation of a missing bias, a buffer that is in no file, a weight as output embeddings.
+# `shift`: a token is predicted at the position before it (masked next-token prediction).
 OWN_CODE = """
 import torch
 from torch import nn
@@ -246,10 +246,9 @@ class OwnForMaskedLM(PreTrainedModel):
 
 
 def own_code(folder, shift, tokenizer):
-    """A model folder with code of its own, for a masked model that has learned that each token is predictable.
+    """Write the folder of a masked model with its own code, trained on a few sentences; return the model.
 
-    Returns the model. Tokens are predicted well: the model sees where the mask is and which token follows the one
-    before it in the sentences that it was trained on.
+    It predicts their tokens well: it sees where the mask is and knows which token follows which.
     """
     import json
     import types
@@ -281,11 +280,11 @@ def own_code(folder, shift, tokenizer):
     model.eval()
     folder.mkdir(parents=True)
     (folder / "modeling_own.py").write_text(OWN_CODE)
-    described = {
+    config_file = {
         "model_type": "own_code", "vocab_size": len(tokenizer), "shift": shift, "architectures": ["OwnForMaskedLM"],
         "auto_map": {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForMaskedLM": "modeling_own.OwnForMaskedLM"},
     }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(described))
+    (folder / "config.json").write_text(json.dumps(config_file))
     weights = {name: weight.clone() for name, weight in model.state_dict().items() if name != "output.weight"}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""Overrides of runs that train in a second, on a text of which there is something to learn."""
+"""Overrides of runs that train in a second, and a text from which they can learn."""
 
 import random
 from pathlib import Path
@@ -24,7 +24,7 @@ def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
 
 
 def write_text(folder: Path) -> None:
-    """Write text.txt: documents of ten sentences in which each word is likely after few others."""
+    """Write text.txt: documents of ten sentences in which each word has few likely successors."""
     draw = random.Random(0)
     words = [f"w{n}" for n in range(300)]
     lines = []

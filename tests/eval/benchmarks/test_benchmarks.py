@@ -1,4 +1,4 @@
-"""Benchmarks: the traps in the published files, and one line for each way in which files can be broken."""
+"""Benchmarks: the pitfalls of the published files, and a one-line error for each kind of broken file."""
 
 import json
 
@@ -35,37 +35,37 @@ def write_blimp(folder, paradigm, pairs=3, **values):
     (folder / f"{paradigm}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_pairs_under_our_names(tmp_path):
+def test_the_fields_of_blimp_are_read_under_our_names(tmp_path):
     write_blimp(tmp_path, "b", pairs=12)
     write_blimp(tmp_path, "a", linguistics_term="binding", field="syntax_semantics")
-    found = load_benchmark(blimp(tmp_path))
-    assert found.pairs["paradigm"].tolist() == ["a"] * 3 + ["b"] * 12
-    assert found.pairs["pair_id"].tolist()[3:] == [str(n) for n in range(12)]
-    assert found.pairs["phenomenon"].unique().tolist() == ["binding", "argument_structure"]
-    assert found.pairs["field"].unique().tolist() == ["syntax_semantics"]
-    row = found.pairs.iloc[0]
+    benchmark = load_benchmark(blimp(tmp_path))
+    assert benchmark.pairs["paradigm"].tolist() == ["a"] * 3 + ["b"] * 12
+    assert benchmark.pairs["pair_id"].tolist()[3:] == [str(n) for n in range(12)]
+    assert benchmark.pairs["phenomenon"].unique().tolist() == ["binding", "argument_structure"]
+    assert benchmark.pairs["field"].unique().tolist() == ["syntax_semantics"]
+    row = benchmark.pairs.iloc[0]
     assert (row["good"], row["bad"], row["two_prefix_word"]) == ("The cats sleep.", "The cats sleeps.", "sleep")
     assert (row["one_prefix_method"], row["two_prefix_method"]) == (False, True)
-    assert found.pairs["one_prefix_prefix"].isna().all()
+    assert benchmark.pairs["one_prefix_prefix"].isna().all()
 
 
-def test_the_digest_is_that_of_the_pairs(tmp_path):
+def test_the_digest_depends_only_on_the_sentences(tmp_path):
     folders = [tmp_path / name for name in ("one", "same", "other")]
     for folder in folders:
         folder.mkdir()
         write_blimp(folder, "a")
-    write_blimp(folders[1], "a", two_prefix_word="sleep")  # the hub's form lacks the prefixes
+    write_blimp(folders[1], "a", two_prefix_word="sleep")  # the files of the hub have no prefixes
     write_blimp(folders[2], "a", sentence_bad="The cats slept.")
     one, same, other = (load_benchmark(blimp(folder)).digest for folder in folders)
     assert one == same != other
 
 
-def test_parts(tmp_path):
+def test_a_selection_of_paradigms_and_pairs_is_loaded(tmp_path):
     for paradigm in ("principle_A_case_1", "principle_A_case_2", "passive_1"):
         write_blimp(tmp_path, paradigm)
-    found = load_benchmark(blimp(tmp_path, paradigms=["passive_1", "principle_A_case_1"], pairs=2)).pairs
-    assert found.groupby("paradigm").size().to_dict() == {"passive_1": 2, "principle_A_case_1": 2}
-    assert found["pair_id"].tolist() == ["0", "1"] * 2
+    pairs = load_benchmark(blimp(tmp_path, paradigms=["passive_1", "principle_A_case_1"], pairs=2)).pairs
+    assert pairs.groupby("paradigm").size().to_dict() == {"passive_1": 2, "principle_A_case_1": 2}
+    assert pairs["pair_id"].tolist() == ["0", "1"] * 2
     with pytest.raises(ConfigError, match=r"no paradigm 'principal_A_case_2'; near it: principle_A_case_2"):
         load_benchmark(blimp(tmp_path, paradigms=["principal_A_case_2"]))
     with pytest.raises(ConfigError, match=r"benchmark.pairs=0: must be from 1"):
@@ -77,7 +77,7 @@ def without(name):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (b'{"sentence_good": "The', r"line 3: not JSON \(Unterminated string"),
         (b"[1]", r"line 3: a JSON list, must be an object"),
@@ -96,15 +96,15 @@ def without(name):
         (json.dumps(PAIR | {"two_prefix_word": 3}).encode(), r"line 3: two_prefix_word is 3, must be text"),
     ],
 )
-def test_a_broken_line_is_named(tmp_path, line, told):
+def test_an_error_names_the_broken_line(tmp_path, line, message):
     file = tmp_path / "broken.jsonl"
     file.write_bytes(json.dumps(PAIR).encode() + b"\n\n" + line + b"\n")
-    with pytest.raises(InputError, match=rf"{file}: {told}") as error:
+    with pytest.raises(InputError, match=rf"{file}: {message}") as error:
         load_benchmark(blimp(tmp_path))
     assert "\n" not in str(error.value)
 
 
-def test_a_pair_twice(tmp_path):
+def test_a_duplicate_pair_raises_an_error_that_names_both(tmp_path):
     write_blimp(tmp_path, "a")
     (tmp_path / "b.jsonl").write_text(json.dumps(PAIR | {"UID": "a"}))
     with pytest.raises(
@@ -113,7 +113,7 @@ def test_a_pair_twice(tmp_path):
         load_benchmark(blimp(tmp_path))
 
 
-def test_nothing_there(tmp_path):
+def test_missing_files_and_folders_raise_errors(tmp_path):
     with pytest.raises(
         InputError, match=r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"
     ):
@@ -132,7 +132,7 @@ def test_nothing_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"paradigms": []}, r"benchmark\.paradigms=\[\]: must name at least one, or null for all"),
         ({"pairs": -1}, r"benchmark\.pairs=-1: must be from 1"),
@@ -147,12 +147,12 @@ def test_nothing_there(tmp_path):
         ({"name": "a+b"}, r"benchmark\.name=a\+b: names a folder; must consist of letters"),
     ],
 )
-def test_values_that_fit_nothing(tmp_path, values, told):
-    with pytest.raises(ConfigError, match=told):
+def test_invalid_settings_raise_errors(tmp_path, values, message):
+    with pytest.raises(ConfigError, match=message):
         blimp(tmp_path, **values)
 
 
-def test_the_hub_without_a_network(monkeypatch):
+def test_the_hub_without_a_network_raises_a_one_line_error(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(
         InputError, match=r"needs some/set from the Hugging Face hub .* give benchmark\.path=FOLDER"
@@ -161,15 +161,20 @@ def test_the_hub_without_a_network(monkeypatch):
     assert "\n" not in str(e.value)
 
 
-def test_the_hub_spells_pairs_its_own_way(monkeypatch):
+def test_pairs_are_read_from_the_hub(monkeypatch):
     import datasets
 
     hub = {key: value for key, value in PAIR.items() if not key.startswith("two_prefix_") and key != "pairID"}
     rows = {name: [hub | {"UID": name, "pair_id": n} for n in range(2)] for name in ("b", "a")}
     monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: list(rows))
     monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split, revision: {"train": rows[subset]})
-    found = load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
-    assert found.pairs[["paradigm", "pair_id"]].to_numpy().tolist() == [["a", "0"], ["a", "1"], ["b", "0"], ["b", "1"]]
+    benchmark = load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
+    assert benchmark.pairs[["paradigm", "pair_id"]].to_numpy().tolist() == [
+        ["a", "0"],
+        ["a", "1"],
+        ["b", "0"],
+        ["b", "1"],
+    ]
 
 
 # Chinese sentences of our own, in the form of CLiMP's files.
@@ -185,7 +190,7 @@ def write_climp(folder, text=CLIMP, name="classifier_adj_1000.csv"):
     (folder / name).write_bytes(text.encode())
 
 
-def test_both_forms_of_climp(tmp_path):
+def test_both_kinds_of_climp_files_are_read(tmp_path):
     write_climp(tmp_path)
     write_climp(tmp_path, BARE, "ba_construction_1000.csv")
     pairs = load_benchmark(climp(tmp_path)).pairs
@@ -199,7 +204,7 @@ def test_both_forms_of_climp(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "told"),
+    ("text", "name", "message"),
     [
         (CLIMP.replace(",1\n", ",0\n"), "a.csv", r"a\.csv: line 2: label 0, must be 1"),
         (CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"), "a.csv", r"line 3: must hold 5 columns"),
@@ -214,15 +219,15 @@ def test_both_forms_of_climp(tmp_path):
         (BARE.replace("\r\n", "\n\n", 1), "ba_construction_1000.csv", r"line 2: must hold 1 columns with a sentence"),
     ],
 )
-def test_a_broken_climp_file(tmp_path, text, name, told):
+def test_a_broken_climp_file_raises_an_error_that_names_the_line(tmp_path, text, name, message):
     write_climp(tmp_path, text, name)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         load_benchmark(climp(tmp_path))
 
 
-def test_real_blimp(real_data):
-    found = load_benchmark(blimp(real_data / "blimp"))
-    pairs = found.pairs
+def test_blimp_is_read_as_published(real_data):
+    benchmark = load_benchmark(blimp(real_data / "blimp"))
+    pairs = benchmark.pairs
     assert (pairs.groupby("paradigm").size() == 1000).all()
     assert (pairs["paradigm"].nunique(), pairs["phenomenon"].nunique()) == (67, 12)
     assert sorted(pairs["field"].unique()) == ["morphology", "semantics", "syntax", "syntax_semantics"]
@@ -234,14 +239,14 @@ def test_real_blimp(real_data):
         prefix, word = (flagged[f"{method}_{part}"] for part in parts)
         starts = [good.startswith(p + " " + w) for good, p, w in zip(flagged["good"], prefix, word, strict=True)]
         assert all(starts)
-    # What score files of earlier versions were made with: another one would be refused, or score every run again.
-    assert found.digest == "e5e6c96cdb694169bfe084ee83c99e0200acf97f715709245b4cd8d1f4b1bd37"
+    # The digest in existing score files: with another one they would be rejected, or every run scored again.
+    assert benchmark.digest == "e5e6c96cdb694169bfe084ee83c99e0200acf97f715709245b4cd8d1f4b1bd37"
 
 
-def test_real_climp(real_data):
-    found = load_benchmark(climp(real_data / "climp"))
-    assert found.digest == "570d11b0ef8bd51f1be575671a24cd78c58c9af14c2b887f383ea7b5da32e7a9"
-    pairs = found.pairs
+def test_climp_is_read_as_published(real_data):
+    benchmark = load_benchmark(climp(real_data / "climp"))
+    assert benchmark.digest == "570d11b0ef8bd51f1be575671a24cd78c58c9af14c2b887f383ea7b5da32e7a9"
+    pairs = benchmark.pairs
     assert (pairs.groupby("paradigm").size() == 1000).all()
     assert pairs.groupby("phenomenon")["paradigm"].nunique().to_dict() == {
         "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
@@ -252,6 +257,8 @@ def test_real_climp(real_data):
     assert not pairs["good"].str.contains(r"[\s\r]").any()
 
 
-def test_the_fingerprint_of_the_built_in_pairs():
-    found = load_benchmark(compose("eval", ["benchmark=toy", "benchmark.seed=2", "benchmark.per_paradigm=7"]).benchmark)
-    assert found.digest == "ed49596e3af09681f68afef13afe22c00d443b1decbd667ea3a3e2ccc4323659"
+def test_the_digest_of_the_toy_benchmark_never_changes():
+    benchmark = load_benchmark(
+        compose("eval", ["benchmark=toy", "benchmark.seed=2", "benchmark.per_paradigm=7"]).benchmark
+    )
+    assert benchmark.digest == "ed49596e3af09681f68afef13afe22c00d443b1decbd667ea3a3e2ccc4323659"

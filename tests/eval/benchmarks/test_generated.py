@@ -1,6 +1,6 @@
-"""What the template engine makes of the languages' data: properties that hold of every pair, whatever the seed.
+"""Generated pairs: properties that hold for every paradigm and every seed.
 
-The checkers of agreement read sentences by the tables of words alone; they know no template.
+The checks of agreement read sentences with the lexicon's tables alone; they know no template.
 """
 
 import json
@@ -40,7 +40,7 @@ def of(language, name):
     return paradigm_of(language, name, grammar(language))
 
 
-def drawn(language, name, seed, count):
+def draw_pairs(language, name, seed, count):
     return list(of(language, name).pairs(random.Random(f"{seed}:{name}"), count))
 
 
@@ -48,11 +48,11 @@ def drawn(language, name, seed, count):
 @given(st.sampled_from(ALL), st.integers(0, 2**40))
 def test_pairs_are_minimal_new_and_fit_their_flags(paradigm, seed):
     language, name = paradigm
-    made = drawn(*paradigm, seed, 10)
-    assert made == drawn(*paradigm, seed, 10)
-    assert made[:4] == drawn(*paradigm, seed, 4)
-    assert len({pair["sentence_good"] for pair in made}) == 10
-    for pair in made:
+    pairs = draw_pairs(*paradigm, seed, 10)
+    assert pairs == draw_pairs(*paradigm, seed, 10)
+    assert pairs[:4] == draw_pairs(*paradigm, seed, 4)
+    assert len({pair["sentence_good"] for pair in pairs}) == 10
+    for pair in pairs:
         good, bad = pair["sentence_good"], pair["sentence_bad"]
         assert good != bad
         assert pair["UID"] == name
@@ -79,16 +79,16 @@ def test_pairs_are_minimal_new_and_fit_their_flags(paradigm, seed):
 
 @settings(max_examples=40)
 @given(st.sampled_from(ALL), st.integers(0, 2**40))
-def test_both_sentences_have_as_many_entries_and_no_row_twice(paradigm, seed):
-    """Looked at before they are spelt, with the draws of the frame told apart by their rows."""
-    mine, rng = of(*paradigm), random.Random(seed)
+def test_both_sentences_have_equally_many_entries_and_no_missing_form(paradigm, seed):
+    """The drawn entries are compared before they are spelt."""
+    template, rng = of(*paradigm), random.Random(seed)
     accepted = 0
     for _ in range(200):
         try:
-            good, bad, _ = mine._draw(rng)
+            good, bad, _ = template._draw(rng)
         except NothingFits:
             continue
-        if mine._unfit(good, bad, seen=False) is None:
+        if template._unfit(good, bad, seen=False) is None:
             accepted += 1
             assert len(good) == len(bad)
             assert not any(type(word) is Entry and word == "-" for word in (*good, *bad))
@@ -97,24 +97,24 @@ def test_both_sentences_have_as_many_entries_and_no_row_twice(paradigm, seed):
 
 @settings(max_examples=30)
 @given(st.sampled_from([name for language, name in ALL if language == "en"]), st.integers(0, 2**40), st.data())
-def test_a_vocabulary_is_kept(name, seed, data):
-    """Half of the words of some pairs, and all of their fixed ones, are known: what is made has no others."""
-    texts = [pair[f"sentence_{side}"] for pair in drawn("en", name, seed, 60) for side in ("good", "bad")]
+def test_generated_pairs_have_only_words_of_the_vocabulary(name, seed, data):
+    """The vocabulary has at least half of the rare words of some pairs, and all others."""
+    texts = [pair[f"sentence_{side}"] for pair in draw_pairs("en", name, seed, 60) for side in ("good", "bad")]
     counts = Counter(word for text in texts for word in words(text, "treebank"))
     rare = sorted(word for word, count in counts.items() if count <= 6)
     unknown = set(data.draw(st.lists(st.sampled_from(rare), max_size=len(rare) // 2)) if rare else [])
-    known = Vocabulary({word: count for word, count in counts.items() if word not in unknown}, "treebank")
+    vocabulary = Vocabulary({word: count for word, count in counts.items() if word not in unknown}, "treebank")
     try:
-        mine = paradigm_of("en", name, grammar_of("en", known.knows))
-        made = list(mine.pairs(random.Random(seed), 3, known.unknown_word))
+        template = paradigm_of("en", name, grammar_of("en", vocabulary.knows))
+        pairs = list(template.pairs(random.Random(seed), 3, vocabulary.unknown_word))
     except (Exhausted, NothingFits):
         assume(False)
-    for pair in made:
+    for pair in pairs:
         for side in ("good", "bad"):
-            assert set(words(pair[f"sentence_{side}"], "treebank")) <= set(known.counts)
+            assert set(words(pair[f"sentence_{side}"], "treebank")) <= set(vocabulary.counts)
 
 
-# Agreement, read off the tables
+# Agreement, judged by the lexicon's tables
 
 
 @lru_cache
@@ -140,22 +140,22 @@ DEMONSTRATIVES = {"this": "singular", "that": "singular", "these": "plural", "th
 
 
 def demonstrative_agrees(sentence):
-    """Whether the last demonstrative and the next noun have a number in common; "that" may be no demonstrative."""
+    """Return True if the last demonstrative agrees with the next noun; "that" may also be a conjunction."""
     tokens = [word.lower() for word in entries(sentence)]
     place = max(place for place, word in enumerate(tokens) if word in DEMONSTRATIVES)
     adjectives = {row["word"] for row in table("adjective")}
     for start in range(place + 1, len(tokens)):
-        found = {length: numbers_of(" ".join(tokens[start : start + length]), "noun") for length in (2, 1)}
+        numbers = {length: numbers_of(" ".join(tokens[start : start + length]), "noun") for length in (2, 1)}
         after = tokens[start + 1] if start + 1 < len(tokens) else "-"
         an_adjective = tokens[start] in adjectives and numbers_of(after, "noun")
-        if any(found.values()) and not an_adjective:
-            return DEMONSTRATIVES[tokens[place]] in (found[2] or found[1])
+        if any(numbers.values()) and not an_adjective:
+            return DEMONSTRATIVES[tokens[place]] in (numbers[2] or numbers[1])
     raise AssertionError(sentence)
 
 
 @pytest.mark.parametrize("name", [name for language, name in ALL if name.startswith("determiner_noun_agreement")])
-def test_determiners_agree_in_good_sentences_alone(name):
-    for pair in drawn("en", name, 5, 100):
+def test_determiners_agree_only_in_good_sentences(name):
+    for pair in draw_pairs("en", name, 5, 100):
         assert demonstrative_agrees(pair["sentence_good"]), pair["sentence_good"]
         assert not demonstrative_agrees(pair["sentence_bad"]), pair["sentence_bad"]
 
@@ -168,7 +168,7 @@ FINITE = {
 
 
 def finite_number(tokens):
-    """Number of the finite verb that `tokens` begin with, if any: an auxiliary, or a verb of one or two words."""
+    """Return the number of the finite verb at the start of `tokens`, if any: an auxiliary, or one or two words."""
     two = f"{tokens[0]}{tokens[1]}" if tokens[1:] and tokens[1] == "n't" else " ".join(tokens[:2])
     return FINITE.get(two) or FINITE.get(tokens[0])
 
@@ -176,28 +176,28 @@ def finite_number(tokens):
 @pytest.mark.parametrize(
     "name", ["regular_plural_subject_verb_agreement_1", "irregular_plural_subject_verb_agreement_1"]
 )
-def test_verbs_agree_with_simple_subjects_in_good_sentences_alone(name):
+def test_verbs_agree_with_simple_subjects_only_in_good_sentences(name):
     """The verb is the critical word of the one-prefix method; the subject ends right before it, with its noun."""
-    for pair in drawn("en", name, 5, 100):
+    for pair in draw_pairs("en", name, 5, 100):
         tokens = entries(pair["one_prefix_prefix"])
         ends = (" ".join(tokens[-2:]), tokens[-1])
-        found = next(filter(None, (numbers_of(end, "noun") for end in ends)), set())
+        subject_numbers = next(filter(None, (numbers_of(end, "noun") for end in ends)), set())
         if any(row["word"] == tokens[-1] for row in table("name")):
-            found = {"singular"}
-        assert found, pair["sentence_good"]
-        assert finite_number(entries(pair["one_prefix_word_good"])) in found, pair["sentence_good"]
-        if len(found) == 1:  # "the deer" is both
-            assert finite_number(entries(pair["one_prefix_word_bad"])) not in found, pair["sentence_bad"]
+            subject_numbers = {"singular"}
+        assert subject_numbers, pair["sentence_good"]
+        assert finite_number(entries(pair["one_prefix_word_good"])) in subject_numbers, pair["sentence_good"]
+        if len(subject_numbers) == 1:  # "the deer" can be either
+            assert finite_number(entries(pair["one_prefix_word_bad"])) not in subject_numbers, pair["sentence_bad"]
 
 
 @pytest.mark.parametrize("name", ["anaphor_gender_agreement", "anaphor_number_agreement"])
-def test_reflexives_agree_with_the_first_noun_in_good_sentences_alone(name):
+def test_reflexives_agree_with_the_first_noun_only_in_good_sentences(name):
     reflexives = {row["word"]: (row["number"], set(row["gender"].split("|"))) for row in table("reflexive")}
     persons = {row["word"]: ({"singular"}, set(row["gender"].split("|"))) for row in table("name")}
     for row in table("noun"):
         for number in ("singular", "plural"):
-            there = persons.get(row[number], (set(), set()))
-            persons[row[number]] = (there[0] | {number}, there[1] | set(row["gender"].split("|")))
+            features = persons.get(row[number], (set(), set()))
+            persons[row[number]] = (features[0] | {number}, features[1] | set(row["gender"].split("|")))
 
     def agrees(sentence):
         tokens = entries(sentence)
@@ -206,7 +206,7 @@ def test_reflexives_agree_with_the_first_noun_in_good_sentences_alone(name):
         number, gender = reflexives[tokens[-1]]
         return number in numbers and not gender.isdisjoint(genders)
 
-    for pair in drawn("en", name, 5, 200):
+    for pair in draw_pairs("en", name, 5, 200):
         assert agrees(pair["sentence_good"]), pair["sentence_good"]
         assert not agrees(pair["sentence_bad"]), pair["sentence_bad"]
 
@@ -218,13 +218,13 @@ def config(**more):
     return BenchmarkConfig(name="generated", **{"language": "en", "pairs": 5, "seed": 1, **more})
 
 
-def test_a_vocabulary_leaves_paradigms_out_that_it_cannot_make(tmp_path):
+def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
     names = ["anaphor_gender_agreement", "determiner_noun_agreement_1"]
-    texts = [pair[f"sentence_{side}"] for pair in drawn("en", names[0], 1, 2000) for side in ("good", "bad")]
+    texts = [pair[f"sentence_{side}"] for pair in draw_pairs("en", names[0], 1, 2000) for side in ("good", "bad")]
     counts = Counter(word for text in texts for word in words(text, "treebank"))
     file = tmp_path / "mine.tsv"
-    known = {word: count for word, count in counts.items() if word.lower() not in DEMONSTRATIVES}
-    file.write_text("".join(f"{word}\t{count}\n" for word, count in known.items()))
+    vocabulary = {word: count for word, count in counts.items() if word.lower() not in DEMONSTRATIVES}
+    file.write_text("".join(f"{word}\t{count}\n" for word, count in vocabulary.items()))
     benchmark = load_benchmark(config(paradigms=names, vocabulary=str(file)))
     assert set(benchmark.pairs["paradigm"]) == {names[0]}
     assert len(benchmark.pairs) == 5
@@ -235,8 +235,8 @@ def test_a_vocabulary_leaves_paradigms_out_that_it_cannot_make(tmp_path):
     assert more.pairs["good"].tolist()[:5] == benchmark.pairs["good"].tolist()
     balanced = load_benchmark(config(paradigms=names[:1], vocabulary=str(file), balance=True))
     for good, bad in balanced.pairs[["good", "bad"]].itertuples(index=False):
-        own = [set(words(side, "treebank")) for side in (good, bad)]
-        (first,), (second,) = own[0] - own[1], own[1] - own[0]
+        words_of_sides = [set(words(side, "treebank")) for side in (good, bad)]
+        (first,), (second,) = words_of_sides[0] - words_of_sides[1], words_of_sides[1] - words_of_sides[0]
         assert 0.5 <= counts[first] / counts[second] <= 2
     file.write_text("the\n")
     with pytest.raises(InputError, match="no paradigm has 200 pairs; anaphor_gender_agreement: "):
@@ -253,7 +253,7 @@ def test_a_vocabulary_leaves_paradigms_out_that_it_cannot_make(tmp_path):
         ("the\tx\n", "mine.tsv:1: must be a word"),
     ],
 )
-def test_files_that_are_no_vocabulary(tmp_path, text, message):
+def test_bad_vocabulary_files_raise_errors(tmp_path, text, message):
     file = tmp_path / "mine.tsv"
     file.write_text(text)
     with pytest.raises(InputError, match=message):
@@ -262,7 +262,7 @@ def test_files_that_are_no_vocabulary(tmp_path, text, message):
         read_vocabulary(tmp_path / "nowhere", "en")
 
 
-def test_labels_tell_what_pairs_they_are():
+def test_labels_of_generated_benchmarks_show_their_settings():
     assert config(pairs=1000).label == "generated+en"
     assert config(pairs=1000, vocabulary="study", min_count=5).label == "generated+en+study-k5"
     assert config(pairs=1000, vocabulary="run", min_count=2, balance=True).label == "generated+en+run-k2+balanced"
@@ -279,18 +279,18 @@ def test_labels_tell_what_pairs_they_are():
         ({"per_paradigm": 3}, "form=generated has no use for it"),
     ],
 )  # fmt: skip
-def test_values_that_do_not_fit(more, message):
+def test_invalid_settings_raise_errors(more, message):
     with pytest.raises(ConfigError) as raised:
         load_benchmark(config(**more))
     assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_files_of_pairs_are_read_back_as_a_benchmark_of_their_form(language, tmp_path):
-    asked = config(language=language, paradigms=paradigms_of(language)[:2], pairs=7)
-    write(asked, tmp_path)
-    there = load_benchmark(BenchmarkConfig(name="mine", form="blimp", path=str(tmp_path)))
-    made = load_benchmark(asked)
-    assert there.digest == made.digest
-    pd.testing.assert_frame_equal(there.pairs, made.pairs)
+def test_generated_pairs_written_to_files_load_as_a_blimp_benchmark(language, tmp_path):
+    settings = config(language=language, paradigms=paradigms_of(language)[:2], pairs=7)
+    write(settings, tmp_path)
+    reloaded = load_benchmark(BenchmarkConfig(name="mine", form="blimp", path=str(tmp_path)))
+    generated = load_benchmark(settings)
+    assert reloaded.digest == generated.digest
+    pd.testing.assert_frame_equal(reloaded.pairs, generated.pairs)
     assert json.loads((tmp_path / "manifest.json").read_text())["license"] == "CC0-1.0"

@@ -1,7 +1,7 @@
 """Labels of the generated English pairs on agreement, forms, quantifiers, polarity and ellipsis.
 
-The readers below know nothing of templates: they look up the words of a finished sentence in the lexicon's tables, and
-say by the features found there which of the two sentences is good.
+The functions below know nothing of templates: they look up the words of a finished sentence in the lexicon's tables
+and decide by their features which of the two sentences is good.
 """
 
 import random
@@ -47,21 +47,21 @@ def grammar() -> Grammar:
 
 
 def pairs(paradigm: str) -> list[dict[str, Any]]:
-    drawn_from = paradigm_of("en", paradigm, grammar())
-    return [pair for seed in SEEDS for pair in drawn_from.pairs(random.Random(seed), PAIRS)]
+    template = paradigm_of("en", paradigm, grammar())
+    return [pair for seed in SEEDS for pair in template.pairs(random.Random(seed), PAIRS)]
 
 
 def sides(paradigm: str) -> list[tuple[Words, Words]]:
-    """Words of the good and of the bad sentence, without marks, in small letters but for names."""
-    found = []
+    """Return the words of good and bad sentences, without punctuation, in lower case except names."""
+    sentences = []
     for pair in pairs(paradigm):
         good, bad = (re.findall(r"[A-Za-z'-]+", pair[side]) for side in ("sentence_good", "sentence_bad"))
         for words in (good, bad):
             if words[0] not in column("name", "word"):
                 words[0] = words[0].lower()
             words[:] = ["a" if word == "an" else word for word in words]
-        found.append((good, bad))
-    return found
+        sentences.append((good, bad))
+    return sentences
 
 
 @cache
@@ -70,24 +70,24 @@ def column(name: str, form: str) -> frozenset[str]:
 
 
 def numbers(word: str) -> set[str]:
-    """The numbers that a noun, name or demonstrative may have."""
-    found = {number for number in NUMBERS if word in column("noun", number)}
+    """Return the numbers that a noun, name or demonstrative may have."""
+    possible = {number for number in NUMBERS if word in column("noun", number)}
     if word in column("name", "word"):
-        found.add("singular")
+        possible.add("singular")
     demonstratives = [row for row in table("determiner") if row["kind"] == "demonstrative"]
-    return found | {number for number in NUMBERS for row in demonstratives if row[number] == word}
+    return possible | {number for number in NUMBERS for row in demonstratives if row[number] == word}
 
 
 def verb_numbers(words: Words) -> set[str]:
-    """The numbers of subjects that a finite auxiliary or verb (the beginning of `words`) goes with."""
-    found = {number for number in NUMBERS for row in table("auxiliary") if row[number] == words[0]}
+    """Return the numbers of subjects of the finite auxiliary or verb at the start of `words`."""
+    possible = {number for number in NUMBERS for row in table("auxiliary") if row[number] == words[0]}
     for form, number in (("third", "singular"), ("base", "plural")):
-        found |= {number for entry in column("verb", form) if entry.split() == words[: len(entry.split())]}
-    return found
+        possible |= {number for entry in column("verb", form) if entry.split() == words[: len(entry.split())]}
+    return possible
 
 
 def subject(words: Words) -> tuple[str, int]:
-    """The first noun or name of a sentence, which its determiner and an adjective may stand before, and where it is."""
+    """Return the first noun or name of a sentence, after a determiner and an adjective if any, and its position."""
     if words[0] in column("name", "word"):
         return words[0], 0
     determiners = sorted((row[number] for row in table("determiner") for number in NUMBERS), key=len, reverse=True)
@@ -98,8 +98,8 @@ def subject(words: Words) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("paradigm", SUBJECT_VERB)
-def test_verbs_agree_with_the_head_of_their_subject_where_the_sentence_is_good(paradigm: str) -> None:
-    of_the_good = []
+def test_verbs_agree_with_the_head_of_their_subject_only_in_good_sentences(paradigm: str) -> None:
+    good_numbers = []
     for good, bad in sides(paradigm):
         first = next(index for index, (one, other) in enumerate(zip(good, bad, strict=True)) if one != other)
         (noun, place), (wrong, _) = subject(good), subject(bad)
@@ -112,31 +112,31 @@ def test_verbs_agree_with_the_head_of_their_subject_where_the_sentence_is_good(p
         kind = SUBJECT_VERB[paradigm]
         if kind and noun not in column("name", "word"):
             assert kind in {row["inflection"] for row in table("noun") if noun in (row["singular"], row["plural"])}
-        of_the_good += numbers(noun)
-    assert 0.3 < of_the_good.count("plural") / len(of_the_good) < 0.7
+        good_numbers += numbers(noun)
+    assert 0.3 < good_numbers.count("plural") / len(good_numbers) < 0.7
 
 
 @pytest.mark.parametrize("paradigm", DETERMINER_NOUN)
-def test_demonstratives_agree_with_their_nouns_where_the_sentence_is_good(paradigm: str) -> None:
-    of_the_good = []
+def test_demonstratives_agree_with_their_nouns_only_in_good_sentences(paradigm: str) -> None:
+    good_numbers = []
     for good, bad in sides(paradigm):
         determiner = -3 if "adj" in paradigm else -2
         assert numbers(good[determiner]) == numbers(good[-1]), good
         assert numbers(bad[determiner]).isdisjoint(numbers(bad[-1])), bad
-        changed = -1 if paradigm.endswith("1") else determiner
-        assert [one == other for one, other in zip(good, bad, strict=True)].index(False) == len(good) + changed
+        place = -1 if paradigm.endswith("1") else determiner
+        assert [one == other for one, other in zip(good, bad, strict=True)].index(False) == len(good) + place
         kind = "irregular" if "irregular" in paradigm else "regular"
         assert kind in {row["inflection"] for row in table("noun") if good[-1] in (row["singular"], row["plural"])}
         if "adj" in paradigm:
             assert good[-2] in column("adjective", "word")
-        of_the_good += numbers(good[-1])
-    assert 0.3 < of_the_good.count("plural") / len(of_the_good) < 0.7
+        good_numbers += numbers(good[-1])
+    assert 0.3 < good_numbers.count("plural") / len(good_numbers) < 0.7
 
 
 @pytest.mark.parametrize("paradigm", ["anaphor_gender_agreement", "anaphor_number_agreement"])
-def test_reflexives_agree_with_the_subject_where_the_sentence_is_good(paradigm: str) -> None:
+def test_reflexives_agree_with_the_subject_only_in_good_sentences(paradigm: str) -> None:
     reflexives = {row["word"]: row for row in table("reflexive")}
-    goods = []
+    good_reflexives = []
     for good, bad in sides(paradigm):
         noun, _ = subject(good)
         rows = [row for row in table("name") if row["word"] == noun]
@@ -151,11 +151,11 @@ def test_reflexives_agree_with_the_subject_where_the_sentence_is_good(paradigm: 
         assert agrees(good[-1]), good
         assert not agrees(bad[-1]), bad
         assert numbers(noun) == {"plural"} or len(genders) == 1, good
-        goods.append(good[-1])
-    assert min(goods.count(word) for word in ("himself", "herself")) > 0.15 * len(goods)
+        good_reflexives.append(good[-1])
+    assert min(good_reflexives.count(word) for word in ("himself", "herself")) > 0.15 * len(good_reflexives)
 
 
-def test_forms_of_irregular_verbs() -> None:
+def test_irregular_verbs_have_wrong_forms_only_in_bad_sentences() -> None:
     verbs = [row for row in table("verb") if row["inflection"] == "irregular"]
     for pair in pairs("irregular_past_participle_verbs"):
         forms = (pair["one_prefix_word_good"], pair["one_prefix_word_bad"])
@@ -165,7 +165,7 @@ def test_forms_of_irregular_verbs() -> None:
         assert numbers(good[2]) == verb_numbers(good[3:4]), good
 
 
-def test_quantifiers() -> None:
+def test_weak_quantifiers_follow_there_and_superlatives_follow_no_only_as_labelled() -> None:
     strength = {row[number]: row["strength"] for row in table("determiner") for number in NUMBERS}
 
     def strong(words: Words) -> bool:
@@ -193,10 +193,10 @@ def test_quantifiers() -> None:
 
 
 def licensed(sentence: str) -> bool:
-    """Whether each "ever" has a licensor: a question, or in its own clause "not" or, at the start, "only"."""
+    """Return True if "ever" has a licensor: a question, or "not" or an initial "only" in its own clause."""
     words = sentence.lower().split()
     clause = words[: words.index("ever")]
-    if "who" in clause:  # up to the verb, then the subject's relative clause is over; only what is next to "ever" tells
+    if "who" in clause:  # "ever" is after the relative clause of the subject, so only its left neighbour counts
         return clause[0] == "only" or clause[-1] == "not"
     return sentence.endswith("?") or clause[0] == "only" or "not" in clause
 
@@ -208,7 +208,7 @@ def licensed(sentence: str) -> bool:
         "only_npi_scope", "sentential_negation_npi_licensor_present", "sentential_negation_npi_scope",
     ],
 )  # fmt: skip
-def test_ever_is_licensed_where_the_sentence_is_good(paradigm: str) -> None:
+def test_ever_is_licensed_only_in_good_sentences(paradigm: str) -> None:
     for pair in pairs(paradigm):
         good, bad = pair["sentence_good"], pair["sentence_bad"]
         assert not re.search(r"\b(no|(?<!a )few|never|any)\b|n't\b", bad.lower()), bad
@@ -216,7 +216,7 @@ def test_ever_is_licensed_where_the_sentence_is_good(paradigm: str) -> None:
         assert " ever " not in good if paradigm.startswith("npi_present") else licensed(good), good
 
 
-def test_a_noun_is_not_left_out_after_an_adjective() -> None:
+def test_a_noun_is_left_out_after_an_adjective_only_in_bad_sentences() -> None:
     adjectives = column("adjective", "word")
     for paradigm in ("ellipsis_n_bar_1", "ellipsis_n_bar_2"):
         for good, bad in sides(paradigm):

@@ -1,7 +1,7 @@
-"""Generated English: its lexicon against lemminflect, its paradigms against BLiMP's table, its pairs read word by word.
+"""Generated English: its lexicon against lemminflect, its paradigms against BLiMP's table, its pairs word by word.
 
-The readers below know nothing of templates: they find the entries of the lexicon in a finished sentence (longest first)
-and judge agreement and selection by the features of those entries.
+The functions below know nothing of templates: they split a finished sentence into entries of the lexicon (longest
+first) and judge agreement and selection by the features of those entries.
 """
 
 import csv
@@ -23,7 +23,7 @@ from tests.support.english_reader import phrase, read, table
 ENGLISH = FOLDER / "english"
 PUBLISHED = ROOT / "analysis" / "published" / "blimp_paradigms.csv"
 VERB_FORMS = {"third": "VBZ", "past": "VBD", "participle": "VBN", "ing": "VBG"}
-# Right, and not in lemminflect: "lie" (of position), the American form of "smell", "people" beside "persons", "oxen".
+# Correct, but not in lemminflect: "lie" (of position), the American form of "smell", "people" beside "persons", "oxen".
 BEYOND_LEMMINFLECT = {
     ("lie", "lay"),
     ("lie", "lain"),
@@ -62,7 +62,7 @@ def pairs(paradigm: str) -> list[Pair]:
 # Lexicon
 
 
-def test_tables_are_full_and_no_entry_stands_twice() -> None:
+def test_tables_have_no_empty_cells_and_no_duplicate_entries() -> None:
     files = sorted((ENGLISH / "lexicon").glob("*.tsv"))
     entries = 0
     for file in files:
@@ -74,7 +74,7 @@ def test_tables_are_full_and_no_entry_stands_twice() -> None:
     assert entries >= ENTRIES
 
 
-def test_forms_of_a_verb_are_five_and_differ() -> None:
+def test_verbs_have_five_forms() -> None:
     for row in [*table("verb"), *table("predicate")]:
         forms = [row["base"], *(row[column] for column in VERB_FORMS)]
         assert MISSING_FORM not in forms
@@ -93,7 +93,7 @@ def test_verbs_are_inflected_as_lemminflect_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["verb", "predicate"])
-def test_inflection_says_what_the_forms_are(name: str) -> None:
+def test_the_column_inflection_fits_the_forms(name: str) -> None:
     for row in table(name):
         base, past, participle = (row[column].split(" ")[0] for column in ("base", "past", "participle"))
         regular = {base + "d"} if base.endswith("e") else {base + "ed", base[:-1] + "ied", base + base[-1] + "ed"}
@@ -101,7 +101,7 @@ def test_inflection_says_what_the_forms_are(name: str) -> None:
         assert row["inflection"] == kind, row
 
 
-def test_plurals_are_those_of_lemminflect() -> None:
+def test_nouns_are_inflected_as_lemminflect_does() -> None:
     for row in table("noun"):
         singular, plural = row["singular"], row["plural"]
         if MISSING_FORM in (singular, plural):
@@ -109,11 +109,13 @@ def test_plurals_are_those_of_lemminflect() -> None:
             continue
         *rest, last = re.split(r"([ -])", singular)
         right = {"".join([*rest, form]) for form in lemminflect.getInflection(last, "NNS")}
-        right |= {f"{singular[:-3]}men"} if singular.endswith("man") else set()  # not all of which lemminflect has
+        right |= (
+            {f"{singular[:-3]}men"} if singular.endswith("man") else set()
+        )  # lemminflect does not have all of these
         assert plural in right or (singular, plural) in BEYOND_LEMMINFLECT, (singular, plural, right)
 
 
-def test_frames_are_consistent() -> None:
+def test_frames_of_verbs_are_consistent() -> None:
     for row in table("verb"):
         frame = set(row["frame"].split("|"))
         assert ("transitive" in frame) == (row["object"] != MISSING_FORM) or "clause" in frame or "question" in frame, (
@@ -129,18 +131,18 @@ def test_frames_are_consistent() -> None:
 # Paradigms
 
 
-def test_paradigms_are_blimps_with_their_labels_and_flags() -> None:
-    told = published()
-    assert set(paradigms_of("en")) == set(told)
-    for paradigm, row in told.items():
-        found = paradigm_named(paradigm)
+def test_paradigms_have_the_names_labels_and_flags_of_blimp() -> None:
+    rows = published()
+    assert set(paradigms_of("en")) == set(rows)
+    for paradigm, row in rows.items():
+        template = paradigm_named(paradigm)
         prefix = {("1", "0"): "one", ("0", "1"): "two", ("0", "0"): "none"}[row["one_prefix"], row["two_prefix"]]
-        labels = (found.phenomenon, found.field, found.prefix)
+        labels = (template.phenomenon, template.field, template.prefix)
         assert labels == (row["phenomenon"], row["field"], prefix), paradigm
 
 
 @pytest.mark.parametrize("paradigm", sorted(published()))
-def test_pairs_are_minimal_and_spelt(paradigm: str) -> None:
+def test_pairs_are_minimal_and_spelt_correctly(paradigm: str) -> None:
     flags = published()[paradigm]
     goods = [pair["sentence_good"] for pair in pairs(paradigm)[:PAIRS]]
     assert len(set(goods)) == PAIRS
@@ -168,10 +170,10 @@ def test_pairs_are_minimal_and_spelt(paradigm: str) -> None:
 def splits(
     paradigm: str, side: str, by: str | None = None
 ) -> Iterator[tuple[str, list[tuple[set[str], Row, set[str]]]]]:
-    """Each sentence with its possible readings as (classes of the subject, verb, classes of the object)."""
+    """Yield each sentence with its possible readings: (classes of the subject, verb, classes of the object)."""
     for pair in pairs(paradigm):
         tokens = read(str(pair[f"sentence_{side}"]))
-        found = []
+        readings = []
         for place, token in enumerate(tokens):
             for _, row in token.rows("verb"):
                 if token.rows("adjective") and place and tokens[place - 1].rows("determiner"):  # "some frightened ..."
@@ -181,15 +183,15 @@ def splits(
                     if not after or after[0].text != by:
                         continue
                     after = after[1:]
-                found.append((phrase(tokens[:place]), row, phrase(after)))
-        yield str(pair[f"sentence_{side}"]), found
+                readings.append((phrase(tokens[:place]), row, phrase(after)))
+        yield str(pair[f"sentence_{side}"]), readings
 
 
-def shares(cell: str, found: set[str]) -> bool:
-    return not found.isdisjoint(cell.split("|"))
+def shares(cell: str, classes: set[str]) -> bool:
+    return not classes.isdisjoint(cell.split("|"))
 
 
-def test_subjects_and_objects_are_selected_by_their_verb() -> None:
+def test_good_subjects_and_objects_are_selected_by_their_verb() -> None:
     for sentence, readings in splits("transitive", "good"):
         assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in readings), sentence
     for sentence, readings in splits("passive_1", "good", by="by"):
@@ -202,20 +204,20 @@ def test_subjects_and_objects_are_selected_by_their_verb() -> None:
 
 
 @pytest.mark.parametrize("paradigm", ["transitive", "causative"])
-def test_a_bad_object_stands_after_a_verb_that_never_has_one(paradigm: str) -> None:
+def test_a_bad_object_follows_a_verb_that_never_has_one(paradigm: str) -> None:
     for sentence, readings in splits(paradigm, "bad"):
         verbs = [verb for _, verb, object_classes in readings if object_classes]
         assert any("objectless" in verb["frame"].split("|") for verb in verbs), sentence
 
 
 @pytest.mark.parametrize("paradigm", ["intransitive", "drop_argument", "inchoative"])
-def test_a_bad_gap_stands_after_a_verb_that_needs_an_object(paradigm: str) -> None:
+def test_a_bad_gap_follows_a_verb_that_needs_an_object(paradigm: str) -> None:
     for pair in pairs(paradigm):
         last = read(str(pair["sentence_bad"]))[-1]
         assert any("obligatory" in verb["frame"].split("|") for _, verb in last.rows("verb")), pair["sentence_bad"]
 
 
-def test_a_bad_subject_is_not_selected() -> None:
+def test_a_bad_subject_is_not_selected_by_its_verb() -> None:
     for good, bad in zip(splits("animate_subject_trans", "good"), splits("animate_subject_trans", "bad"), strict=True):
         assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in good[1]), good[0]
         assert all(not shares(verb["subject"], s) for s, verb, o in bad[1] if s and shares(verb["object"], o)), bad[0]
@@ -231,8 +233,8 @@ REFLEXIVES = {
 
 
 def antecedents(sentence: str) -> list[set[tuple[str, str]]]:
-    """(number, gender) that the nouns and names of a sentence may have, in their order."""
-    found = []
+    """Return the (number, gender) that each noun or name of a sentence may have, in order."""
+    candidates = []
     tokens = read(sentence)
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         if after is not None and token.rows("adjective") and after.rows("noun"):  # "this patient gentleman"
@@ -242,14 +244,14 @@ def antecedents(sentence: str) -> list[set[tuple[str, str]]]:
             genders = row["gender"].split("|") if column == "singular" else ["any"]
             agrees |= {(column, gender) for gender in genders if "person" in row["class"].split("|")}
         if agrees:
-            found.append(agrees)
-    return found
+            candidates.append(agrees)
+    return candidates
 
 
 @pytest.mark.parametrize(
     ("paradigm", "place", "good", "bad"),
     [
-        ("principle_A_domain_1", 1, False, False),  # the subject next to it never binds: the good one holds a pronoun
+        ("principle_A_domain_1", 1, False, False),  # the nearest subject never binds; the good sentence has a pronoun
         ("principle_A_domain_2", 1, True, False),
         ("principle_A_domain_3", 1, True, False),
         ("principle_A_c_command", 0, True, False),
@@ -258,7 +260,7 @@ def antecedents(sentence: str) -> list[set[tuple[str, str]]]:
         ("anaphor_number_agreement", 0, True, False),
     ],
 )
-def test_reflexives_agree_where_the_sentence_is_good(paradigm: str, place: int, good: bool, bad: bool) -> None:
+def test_reflexives_agree_with_their_antecedent_as_labelled(paradigm: str, place: int, good: bool, bad: bool) -> None:
     for pair in pairs(paradigm):
         for side, expected in (("good", good), ("bad", bad)):
             sentence = str(pair[f"sentence_{side}"])

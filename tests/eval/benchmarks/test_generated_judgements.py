@@ -1,7 +1,7 @@
-"""Kinds of wrong labels that readers found in generated English, each held against lists that know no template.
+"""Kinds of wrong labels that annotators found in generated English, each checked against lists of words.
 
-The lists are of English, not of our lexicon: verbs that dictionaries have both with and without an object, participles
-that go with "be", adjectives of states, verbs with two objects, and so on.
+The lists come from English, not from our lexicon: verbs that dictionaries have both with and without an object,
+participles that go with "be", adjectives of states, verbs with two objects, and so on.
 """
 
 import random
@@ -17,7 +17,7 @@ from tests.support.english_reader import read, table
 
 PAIRS = 250
 
-# Verbs that stand without an object, too: absolutely, with another sense, as part of "going to", or with an adverb.
+# Verbs that also occur without an object: with the same or another sense, as part of "going to", or with an adverb.
 STAND_ALONE = {
     "sue", "sleep on", "live in", "go to", "worry", "hurt", "anger", "offend", "exhaust", "bother", "delight", "puzzle",
     "bring", "find", "purchase", "obtain", "carry", "take", "receive", "seize", "prefer", "want", "own", "repair",
@@ -51,7 +51,7 @@ PAST_TO_SOME = {
     "run",
     "spoilt",
 }
-# An object may be in such a state, have such a colour or be made so: "chopped two warm", "painted three blue".
+# States and colours of an object: "chopped two warm", "painted three blue".
 DEPICTIVE = {
     "drunk", "warm", "hot", "cold", "raw", "fresh", "frozen", "broken", "dead", "wet", "dry", "clean", "dirty", "empty",
     "sick", "hungry", "thirsty", "tired", "angry", "sad", "happy", "calm", "nervous", "frightened", "lonely", "sleepy",
@@ -63,13 +63,13 @@ DITRANSITIVE = {
     "bring", "buy", "cook", "bake", "make", "draw", "paint", "write", "read", "teach", "pay", "order", "sell", "build",
     "choose", "call", "find", "leave", "fix", "prepare", "pour", "serve", "feed", "throw", "take", "sew", "hand over",
 }  # fmt: skip
-# What they do a thing, a plant or a law may do: "the key unlocked the gate", "the fish disagreed with her".
+# Things, plants or laws can also be subjects of these: "the key unlocked the gate", "the fish disagreed with her".
 OF_THINGS = {
     "dislodge", "disprove", "refute", "unlock", "lock", "summon", "conceal", "violate", "agree with", "disagree with",
     "point at", "cut down", "evade", "cross", "draw", "convict", "tolerate", "furnish", "inhabit", "buy", "obey",
     "shoot", "hoist", "abolish", "divulge", "condemn", "collect", "swallow", "lose", "deliver", "slice",
 }  # fmt: skip
-# Intransitive for most, with an object for some: "socialize the puppy", "work them hard", "swerve the car".
+# Intransitive for most speakers, transitive for some: "socialize the puppy", "work them hard", "swerve the car".
 WITH_OBJECT_TOO = {
     "socialize", "snooze", "work hard", "glitter", "squeak", "creak", "clatter", "skid", "swerve", "sizzle",
 }  # fmt: skip
@@ -79,18 +79,18 @@ PREPOSITIONS = {"about", "for", "with", "at", "on", "off", "from", "to", "in", "
 
 @cache
 def pairs(paradigm: str) -> list[tuple[str, str]]:
-    drawn_from = paradigm_of("en", paradigm, grammar_of("en"))
-    made = drawn_from.pairs(random.Random(17), PAIRS)
-    return [(str(pair["sentence_good"]), str(pair["sentence_bad"])) for pair in made]
+    template = paradigm_of("en", paradigm, grammar_of("en"))
+    drawn = template.pairs(random.Random(17), PAIRS)
+    return [(str(pair["sentence_good"]), str(pair["sentence_bad"])) for pair in drawn]
 
 
 def verbs(sentence: str) -> list[tuple[str, dict[str, str]]]:
-    """The words of a sentence that may be verbs: (column, row)."""
-    return [found for token in read(sentence) for found in token.rows("verb")]
+    """Return the readings of a sentence's words as verbs: (column, row)."""
+    return [reading for token in read(sentence) for reading in token.rows("verb")]
 
 
-def verbs_alone(sentence: str) -> set[str]:
-    """Bases of the words that are verbs and nothing else."""
+def unambiguous_verbs(sentence: str) -> set[str]:
+    """Return the base forms of the words that can only be verbs."""
     tokens = [token for token in read(sentence) if not token.rows("noun")]
     return {row["base"] for token in tokens for _, row in token.rows("verb")}
 
@@ -106,14 +106,14 @@ def last_verbs(sentence: str) -> set[str]:
         "tough_vs_raising_1",
     ],
 )  # fmt: skip
-def test_a_verb_without_its_object_is_one_that_never_stands_alone(paradigm: str) -> None:
+def test_a_verb_without_its_object_is_always_transitive(paradigm: str) -> None:
     for _, bad in pairs(paradigm):
         assert last_verbs(bad), bad
         assert last_verbs(bad).isdisjoint(STAND_ALONE | PSYCH), bad
 
 
 @pytest.mark.parametrize("paradigm", ["passive_1", "passive_2"])
-def test_a_bad_passive_has_a_subject_of_its_verb_and_no_participle_that_goes_with_be(paradigm: str) -> None:
+def test_a_bad_passive_fits_its_subject_and_has_no_participle_that_can_follow_be(paradigm: str) -> None:
     for _, bad in pairs(paradigm):
         tokens = read(bad)
         place = next(
@@ -129,10 +129,10 @@ def test_a_bad_passive_has_a_subject_of_its_verb_and_no_participle_that_goes_wit
         assert classes & takes, bad
 
 
-def test_the_object_of_a_bad_causative_may_be_the_subject_of_its_verb() -> None:
+def test_the_object_of_a_bad_causative_is_a_possible_subject_of_its_verb() -> None:
     for _, bad in pairs("causative"):
         tokens = read(bad)
-        found = [
+        candidates = [
             (row, tokens[index + 1 :])
             for index, token in enumerate(tokens)
             for _, row in token.rows("verb")
@@ -141,9 +141,11 @@ def test_the_object_of_a_bad_causative_may_be_the_subject_of_its_verb() -> None:
         classes = [
             {value for token in after for _, noun in token.rows("noun") for value in noun["class"].split("|")}
             | ({"person"} if any(token.rows("name") for token in after) else set())
-            for _, after in found
+            for _, after in candidates
         ]
-        assert any(set(row["subject"].split("|")) & kinds for (row, _), kinds in zip(found, classes, strict=True)), bad
+        assert any(
+            set(row["subject"].split("|")) & kinds for (row, _), kinds in zip(candidates, classes, strict=True)
+        ), bad
 
 
 @pytest.mark.parametrize(
@@ -163,8 +165,10 @@ def test_the_object_of_a_bad_causative_may_be_the_subject_of_its_verb() -> None:
 )
 def test_no_bad_sentence_has_a_verb_that_makes_it_good(paradigm: str, excluded: set[str]) -> None:
     for good, bad in pairs(paradigm):
-        of_good = set() if paradigm.startswith(("animate", "left")) else verbs_alone(good)  # where both have the verb
-        assert (verbs_alone(bad) - of_good).isdisjoint(excluded), bad
+        of_good = (
+            set() if paradigm.startswith(("animate", "left")) else unambiguous_verbs(good)
+        )  # both sentences have the same verb
+        assert (unambiguous_verbs(bad) - of_good).isdisjoint(excluded), bad
 
 
 @pytest.mark.parametrize(
@@ -174,19 +178,19 @@ def test_no_bad_sentence_has_a_verb_that_makes_it_good(paradigm: str, excluded: 
         "wh_questions_subject_gap_long_distance",
     ],
 )  # fmt: skip
-def test_what_does_not_exclaim(paradigm: str) -> None:
-    """As "they understood what a seamstress tore the scarf" is good."""
+def test_a_bad_question_with_what_is_not_an_exclamation(paradigm: str) -> None:
+    """Otherwise "they understood what a seamstress tore the scarf" is good."""
     for _, bad in pairs(paradigm):
         assert not re.search(r"\bwhat an? (?!lot of|few)", bad), bad
 
 
-def test_a_clause_after_it_is_not_what_somebody_feels() -> None:
-    """As "they warned it to be clear that ..." is good of an agency."""
+def test_a_bad_expletive_it_has_no_predicate_of_feelings() -> None:
+    """Otherwise "they warned it to be clear that ..." is good if "it" is an agency."""
     for _, bad in pairs("expletive_it_object_raising"):
         assert not re.search(r"to be (sad|clear|certain|lucky) that", bad), bad
 
 
-def test_no_bad_past_is_the_past_of_some() -> None:
+def test_no_bad_past_form_is_used_by_some_speakers() -> None:
     for good, bad in pairs("irregular_past_participle_verbs"):
         wrong = set(bad.rstrip(".").split()) - set(good.rstrip(".").split())
         assert wrong.isdisjoint(PAST_TO_SOME), bad
@@ -200,19 +204,21 @@ def test_no_bad_past_is_the_past_of_some() -> None:
         "distractor_agreement_relational_noun",
     ],
 )  # fmt: skip
-def test_no_bad_verb_is_a_past_that_agrees_with_all(paradigm: str) -> None:
-    """But "the rival shut up" is good."""
+def test_no_bad_verb_form_is_also_a_past_tense(paradigm: str) -> None:
+    """A past tense agrees with every subject: "the rival shut up" is good."""
     pasts = {row["past"] for row in table("verb") if row["past"] == row["base"]}
     for good, bad in pairs(paradigm):
-        ours, theirs = good.rstrip(".").split(), bad.rstrip(".").split()
-        first = next(index for index, (one, other) in enumerate(zip(ours, theirs, strict=True)) if one != other)
+        good_words, bad_words = good.rstrip(".").split(), bad.rstrip(".").split()
+        first = next(
+            index for index, (one, other) in enumerate(zip(good_words, bad_words, strict=True)) if one != other
+        )
         start = first + 1 if paradigm.endswith("agreement_2") else first
-        assert all(" ".join(theirs[start : start + size]) not in pasts for size in (1, 2)), bad
+        assert all(" ".join(bad_words[start : start + size]) not in pasts for size in (1, 2)), bad
 
 
 @pytest.mark.parametrize("number", ["1", "2"])
 @pytest.mark.parametrize("adjective", ["", "with_adj_"])
-def test_people_are_no_irregular_plural(adjective: str, number: str) -> None:
+def test_people_is_not_used_as_an_irregular_plural(adjective: str, number: str) -> None:
     for good, _ in pairs(f"determiner_noun_agreement_{adjective}irregular_{number}"):
         assert not re.search(r"(person|people)\.", good), good
 
@@ -220,7 +226,7 @@ def test_people_are_no_irregular_plural(adjective: str, number: str) -> None:
 @pytest.mark.parametrize(
     ("paradigm", "excluded"), [("ellipsis_n_bar_1", DEPICTIVE), ("ellipsis_n_bar_2", SORTING)]
 )  # fmt: skip
-def test_no_adjective_that_is_left_alone_may_stand_alone(paradigm: str, excluded: set[str]) -> None:
+def test_no_adjective_left_without_its_noun_can_stand_alone(paradigm: str, excluded: set[str]) -> None:
     for _, bad in pairs(paradigm):
         assert bad.rstrip(".").split()[-1] not in excluded, bad
 
@@ -233,8 +239,8 @@ def test_no_adjective_that_is_left_alone_may_stand_alone(paradigm: str, excluded
         "coordinate_structure_constraint_complex_left_branch",
     ],
 )  # fmt: skip
-def test_a_question_word_finds_no_place_beside_the_object(paradigm: str) -> None:
-    """As "what they drew Alexander", "what they read about the town" and "what they paid workers" are good."""
+def test_a_question_word_has_no_possible_gap_beside_the_object(paradigm: str) -> None:
+    """Otherwise "what they drew Alexander" and "what they read about the town" are good."""
     for _, bad in pairs(paradigm):
         tokens = read(bad)
         if paradigm.startswith("wh_vs"):  # the clause after the question word
@@ -243,13 +249,13 @@ def test_a_question_word_finds_no_place_beside_the_object(paradigm: str) -> None
             tokens = tokens[next(i for i, token in enumerate(tokens) if token.text in ("who", "what")) :]
         else:
             tokens = tokens[: next((i for i, token in enumerate(tokens) if token.text == "and"), len(tokens))]
-        found = [token for token in tokens if token.rows("verb") and not token.rows("noun")]
-        for token in found[-1:]:
+        verb_tokens = [token for token in tokens if token.rows("verb") and not token.rows("noun")]
+        for token in verb_tokens[-1:]:
             assert {row["base"] for _, row in token.rows("verb")}.isdisjoint(DITRANSITIVE), bad
             assert token.text.split()[-1] not in PREPOSITIONS, bad
 
 
-def test_tenses_of_a_clause_follow_that_of_its_verb() -> None:
+def test_the_tense_of_a_clause_fits_that_of_its_verb() -> None:
     """No "hoped that they travel", "hopes that he had chased"."""
     present = re.compile(r"(is|are|has|have|will|can|must|won't|can't|isn't|aren't|hasn't|haven't|doesn't|don't)$")
     for good, _ in pairs("principle_A_case_1"):
@@ -268,7 +274,7 @@ def test_tenses_of_a_clause_follow_that_of_its_verb() -> None:
         assert not {row["base"] for _, row in verbs(before + ".")} & {"hope", "expect", "predict", "pretend"}, good
 
 
-def test_no_word_after_the_auxiliary_tells_that_an_island_is_bad() -> None:
+def test_words_after_the_auxiliary_do_not_reveal_the_bad_island() -> None:
     """Names and determiners there are as frequent in good sentences as in bad ones (complex_NP_island)."""
     names = {row["word"] for row in table("name")}
     for words in (names, {"the"}, {"every", "each", "all", "most"}, {"a", "an", "some", "many", "several"}):
@@ -299,7 +305,7 @@ def test_verbs_select_their_objects(verb: str, nouns: str) -> None:
         assert takes.isdisjoint(classes), (verb, noun, takes & classes)
 
 
-def test_an_inert_agent_is_no_thing_that_goes_along_or_does_it() -> None:
+def test_an_inanimate_agent_is_no_possible_instrument() -> None:
     """No "accompanied by the biscuits", "edited by this chain", "cut by the knife"."""
     for _, bad in pairs("animate_subject_passive"):
         bases = {row["base"] for _, row in verbs(bad)}
@@ -307,12 +313,12 @@ def test_an_inert_agent_is_no_thing_that_goes_along_or_does_it() -> None:
         assert not re.search(r"by .*\b(chain|knife|knives|hammer|gun|towel|key|brush|statue|tower)s?\.", bad), bad
 
 
-def test_people_are_not_expensive_to_laugh_at() -> None:
+def test_tough_predicates_are_adjectives_of_difficulty() -> None:
     for good, _ in pairs("tough_vs_raising_1"):
         assert re.search(r"\b(easy|hard|tough|difficult|impossible) to\b", good), good
 
 
-def test_nobody_is_there_leaving() -> None:
+def test_existential_there_has_no_verb_of_motion() -> None:
     """No "all princes were there disappearing" or "staying home"."""
     for good, _ in pairs("existential_there_quantifiers_2"):
         assert not re.search(r"\bthere (disappear|vanish|leav|stay|go|com|arriv|run|exist)ing\b", good), good

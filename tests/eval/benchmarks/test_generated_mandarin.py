@@ -1,4 +1,4 @@
-"""The Mandarin pairs: taken apart again with the tables of words alone, never with the templates that made them."""
+"""Generated Mandarin: pairs are analysed with the lexicon's tables alone, without the templates."""
 
 import csv
 import random
@@ -30,7 +30,7 @@ PHENOMENA = {
     "verb_complement_frequency": "verb_complement",
     "verb_complement_res_adj": "verb_complement",
     "verb_complement_res_verb": "verb_complement",
-}  # as the files of CLiMP name them
+}  # named as in the files of CLiMP
 TABLES = {file.stem: read_table(file) for file in sorted((MANDARIN / "lexicon").glob("*.tsv"))}
 WRITTEN = {"他": "masculine", "她": "feminine", "它": "neuter"}
 seeds = st.integers(0, 2**32 - 1)
@@ -42,7 +42,7 @@ def entries(table):
 
 
 def cell(row, *columns):
-    """What the cells of some columns hold together."""
+    """Return all values in the cells of some columns."""
     return {value for column in columns for value in row[column].split("|")} - {MISSING_FORM}
 
 
@@ -51,13 +51,13 @@ def paradigm_named(paradigm):
     return paradigm_of("zh", paradigm, grammar_of("zh"))
 
 
-def drawn(paradigm, seed, count=40):
+def draw_pairs(paradigm, seed, count=40):
     pairs = paradigm_named(paradigm).pairs(random.Random(seed), count)
     return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs]
 
 
 def contrast(good, bad):
-    """What the sentences have before, in (good, bad) and after their difference."""
+    """Split two sentences into the part before, (good, bad) and the part after their difference."""
     start = next(index for index, (a, b) in enumerate(zip(good, bad, strict=True)) if a != b)
     end = next(index for index, (a, b) in enumerate(zip(good[::-1], bad[::-1], strict=True)) if a != b)
     stop = len(good) - end
@@ -65,14 +65,14 @@ def contrast(good, bad):
 
 
 def longest(words, text, at_end=False):
-    """The longest of `words` that the text begins (or ends) with."""
-    found = [word for word in words if (text.endswith(word) if at_end else text.startswith(word))]
-    assert found, text
-    return max(found, key=len)
+    """Return the longest of `words` that the text begins (or ends) with."""
+    candidates = [word for word in words if (text.endswith(word) if at_end else text.startswith(word))]
+    assert candidates, text
+    return max(candidates, key=len)
 
 
 def head(text):
-    """The row of the noun or name that the noun phrase at the beginning of a text is about, and what follows it."""
+    """Return the row of the head of the noun phrase at the start of a text, and the text after it."""
     names, nouns = entries("name"), entries("noun")
     starts = [name for name in names if text.startswith(name)]
     if starts:
@@ -98,11 +98,11 @@ def test_paradigms_and_phenomena_are_those_of_climp():
     assert paradigms_of("zh") == sorted(PHENOMENA)
     assert {name: paradigm_named(name).phenomenon for name in PHENOMENA} == PHENOMENA
     with (ROOT / "eval" / "published" / "climp.csv").open(encoding="utf-8", newline="") as lines:
-        told = {row["name"] for row in csv.DictReader(lines) if row["level"] == "phenomenon"}
-    assert set(PHENOMENA.values()) == told
+        published = {row["name"] for row in csv.DictReader(lines) if row["level"] == "phenomenon"}
+    assert set(PHENOMENA.values()) == published
 
 
-def test_the_lexicon():
+def test_the_lexicon_has_no_duplicates_and_no_empty_cells():
     assert sum(map(len, TABLES.values())) >= 700
     for name, rows in TABLES.items():
         words = [row["word"] for row in rows]
@@ -113,7 +113,7 @@ def test_the_lexicon():
             assert 0 <= int(row["band"]) <= 8
 
 
-def test_tables_speak_of_each_other():
+def test_tables_refer_to_existing_entries_of_each_other():
     classifiers, complements = entries("classifier"), entries("complement")
     classes = {value for row in TABLES["noun"] for value in cell(row, "class")}
     directions, coverbs = entries("direction"), entries("coverb")
@@ -138,33 +138,33 @@ def test_tables_speak_of_each_other():
 
 
 @pytest.mark.parametrize("paradigm", sorted(PHENOMENA))
-def test_a_thousand_pairs_of_equal_length_and_no_pair_twice(paradigm):
-    pairs = drawn(paradigm, 1, 1000)
+def test_a_thousand_pairs_are_distinct_and_of_equal_length(paradigm):
+    pairs = draw_pairs(paradigm, 1, 1000)
     assert len(set(pairs)) == 1000
     assert all(len(good) == len(bad) and good != bad for good, bad in pairs)
     assert not any(mark in good + bad for good, bad in pairs for mark in " -|[]。")
-    assert pairs == drawn(paradigm, 1, 1000)
-    assert pairs != drawn(paradigm, 2, 1000)
+    assert pairs == draw_pairs(paradigm, 1, 1000)
+    assert pairs != draw_pairs(paradigm, 2, 1000)
 
 
 @pytest.mark.parametrize(
     ("paradigm", "words"),
     [("anaphor_agreement_gender", "他她它"), ("binding_gender", "他她")],
 )
-def test_no_pronoun_tells_the_good_sentence(paradigm, words):
-    pairs = drawn(paradigm, 3, 1000)
+def test_pronouns_are_equally_frequent_in_good_and_bad_sentences(paradigm, words):
+    pairs = draw_pairs(paradigm, 3, 1000)
     for word in words:
         share = [sum(sentence[-3] == word for sentence in side) / len(pairs) for side in zip(*pairs, strict=True)]
         assert abs(share[0] - share[1]) < 0.07, (word, share)
 
 
-# Phenomenon by phenomenon
+# Each phenomenon
 
 
 @many
 @given(seeds)
-def test_reflexives_agree_with_the_subject_in_gender(seed):
-    for good, bad in drawn("anaphor_agreement_gender", seed):
+def test_reflexives_agree_with_the_subject_only_in_good_sentences(seed):
+    for good, bad in draw_pairs("anaphor_agreement_gender", seed):
         row, _ = head(good)
         assert cell(row, "gender") == {WRITTEN[good[-3]]}, good
         assert WRITTEN[bad[-3]] not in cell(row, "gender"), bad
@@ -174,8 +174,8 @@ def test_reflexives_agree_with_the_subject_in_gender(seed):
 
 @many
 @given(seeds)
-def test_reflexives_are_bound_by_their_own_subject(seed):
-    for good, bad in drawn("binding_gender", seed):
+def test_reflexives_are_bound_by_the_subject_only_in_good_sentences(seed):
+    for good, bad in draw_pairs("binding_gender", seed):
         subject, rest = head(good)
         met = rest.removeprefix("在")
         verb = longest(entries("verb"), met)
@@ -189,9 +189,9 @@ def test_reflexives_are_bound_by_their_own_subject(seed):
 @pytest.mark.parametrize("paradigm", ["classifier", "classifier_adj", "classifier_clause"])
 @many
 @given(seeds)
-def test_classifiers_fit_the_noun(paradigm, seed):
+def test_classifiers_fit_the_noun_only_in_good_sentences(paradigm, seed):
     nouns, classifiers = entries("noun"), entries("classifier")
-    for good, bad in drawn(paradigm, seed):
+    for good, bad in draw_pairs(paradigm, seed):
         before, (right, wrong), after = contrast(good, bad)
         assert before.endswith("一"), good
         row = nouns[longest(nouns, after, at_end=True)]
@@ -214,23 +214,23 @@ def test_classifiers_fit_the_noun(paradigm, seed):
 
 @many
 @given(seeds)
-def test_ba_and_the_verbs_that_take_it(seed):
-    for good, bad in drawn("ba_construction", seed):
+def test_ba_is_good_and_bei_is_bad(seed):
+    for good, bad in draw_pairs("ba_construction", seed):
         before, words, after = contrast(good, bad)
         assert words == ("把", "被")
         assert cell(head(before)[0], "gender") <= {"masculine", "feminine"}  # a person
         nouns, verbs = entries("noun"), entries("verb")
-        held = [noun for noun in nouns if noun in after and not cell(nouns[noun], "class") & {"person", "animal"}]
-        assert held, good
+        objects = [noun for noun in nouns if noun in after and not cell(nouns[noun], "class") & {"person", "animal"}]
+        assert objects, good
         assert any(verb in after and cell(row, "ba") for verb, row in verbs.items()), good
 
 
 @pytest.mark.parametrize("paradigm", ["coverb_instrument", "coverb_with"])
 @many
 @given(seeds)
-def test_coverbs(paradigm, seed):
+def test_coverbs_fit_their_noun_only_in_good_sentences(paradigm, seed):
     coverbs, nouns = entries("coverb"), entries("noun")
-    for good, bad in drawn(paradigm, seed):
+    for good, bad in draw_pairs(paradigm, seed):
         _, (right, wrong), after = contrast(good, bad)
         if paradigm == "coverb_with":
             use, unfit = "with" if right in "和跟与同" else "for", {"never"}
@@ -246,28 +246,28 @@ def test_coverbs(paradigm, seed):
 
 @many
 @given(seeds)
-def test_topics(seed):
+def test_topics_are_resumed_only_in_good_sentences(seed):
     nouns, resumptives = entries("noun"), entries("resumptive")
-    for good, bad in drawn("filler_gap_dependency", seed):
+    for good, bad in draw_pairs("filler_gap_dependency", seed):
         topic = nouns[longest(nouns, good.split("，")[0], at_end=True)]
-        again, other = longest(resumptives, good, at_end=True), nouns[longest(nouns, bad, at_end=True)]
-        assert good.removesuffix(again) == bad.removesuffix(other["word"]), good
+        resumptive, other = longest(resumptives, good, at_end=True), nouns[longest(nouns, bad, at_end=True)]
+        assert good.removesuffix(resumptive) == bad.removesuffix(other["word"]), good
         assert other["word"] != topic["word"]
-        meant = cell(resumptives[again], "of")
-        if "goods" in meant:
+        resumed_classes = cell(resumptives[resumptive], "of")
+        if "goods" in resumed_classes:
             assert not cell(topic, "class") & cell(other, "class"), bad
             assert not {"person", "animal", "place", "nature"} & (cell(topic, "class") | cell(other, "class")), bad
         else:  # the same kind, but not a part of the topic
-            assert meant & cell(topic, "class") & cell(other, "class"), bad
+            assert resumed_classes & cell(topic, "class") & cell(other, "class"), bad
             assert not cell(topic, "whole"), bad
             assert "part" not in cell(other, "whole"), bad
 
 
 @many
 @given(seeds)
-def test_clauses_before_their_noun(seed):
+def test_relative_clauses_precede_their_noun_only_in_good_sentences(seed):
     nouns = entries("noun")
-    for good, bad in drawn("head_final_clause", seed):
+    for good, bad in draw_pairs("head_final_clause", seed):
         assert sorted(good) == sorted(bad)
         assert bad.endswith("过的"), bad
         phrase = good.rpartition("过的")[2]
@@ -285,9 +285,9 @@ def test_clauses_before_their_noun(seed):
 
 @many
 @given(seeds)
-def test_passives(seed):
+def test_passive_verbs_are_transitive_only_in_good_sentences(seed):
     verbs = entries("verb")
-    for good, bad in drawn("passive_formal", seed):
+    for good, bad in draw_pairs("passive_formal", seed):
         _, right = good.removesuffix("了").split("被")
         _, wrong = bad.removesuffix("了").split("被")
         assert cell(verbs[right], "passive"), good
@@ -301,10 +301,10 @@ def test_passives(seed):
 @pytest.mark.parametrize("paradigm", ["verb_complement_res_adj", "verb_complement_res_verb"])
 @many
 @given(seeds)
-def test_results(paradigm, seed):
+def test_result_complements_fit_their_verb_only_in_good_sentences(paradigm, seed):
     column = "adjective" if paradigm.endswith("adj") else "complement"
     verbs, complements = entries("verb"), entries("complement")
-    for good, bad in drawn(paradigm, seed):
+    for good, bad in draw_pairs(paradigm, seed):
         before, (right, wrong), _ = contrast(good, bad)
         row = verbs[longest(verbs, before, at_end=True)]
         assert right in cell(row, column), good
@@ -315,26 +315,26 @@ def test_results(paradigm, seed):
 
 @many
 @given(seeds)
-def test_directions(seed):
+def test_directional_complements_fit_their_verb_only_in_good_sentences(seed):
     verbs, directions = entries("verb"), entries("direction")
-    for good, bad in drawn("verb_complement_direction", seed):
+    for good, bad in draw_pairs("verb_complement_direction", seed):
         right, wrong = good[-2:], bad[-2:]
         assert good[:-2] == bad[:-2]
-        found = [row for verb, row in verbs.items() if f"{verb}了" in good and cell(row, "direction")]
-        assert any(right in cell(row, "direction") for row in found), good
+        candidates = [row for verb, row in verbs.items() if f"{verb}了" in good and cell(row, "direction")]
+        assert any(right in cell(row, "direction") for row in candidates), good
         assert directions[wrong]["kind"] == "quality", bad
 
 
 @many
 @given(seeds)
-def test_times(seed):
+def test_time_expressions_fit_their_verb_only_in_good_sentences(seed):
     times, verbs = entries("time"), entries("verb")
     for paradigm, kinds in (
         ("verb_complement_duration", ("duration", "every")),
         ("verb_complement_frequency", ("every", "instant")),
     ):
-        for good, bad in drawn(paradigm, seed):
-            right, wrong = (longest_inside(times, sentence) for sentence in (good, bad))
+        for good, bad in draw_pairs(paradigm, seed):
+            right, wrong = (only_match(times, sentence) for sentence in (good, bad))
             assert (times[right]["kind"], times[wrong]["kind"]) == kinds, (good, bad)
             assert good.replace(right, wrong) == bad
             if paradigm.endswith("frequency"):
@@ -342,14 +342,14 @@ def test_times(seed):
                 assert times[right]["span"] in cell(verb, "rate"), good
 
 
-def longest_inside(words, text):
-    found = [word for word in words if word in text]
-    assert len(found) == 1, (text, found)
-    return found[0]
+def only_match(words, text):
+    matches = [word for word in words if word in text]
+    assert len(matches) == 1, (text, matches)
+    return matches[0]
 
 
-def test_a_broken_pair_would_be_found():
-    """The reading above is not one that takes whatever it is given."""
+def test_the_analysis_detects_broken_pairs():
+    """The functions above do not accept every sentence."""
     nouns = entries("noun")
     assert "辆" not in cell(nouns["书"], "classifier", "also")
     assert cell(head("王秀兰的儿子批评了")[0], "gender") == {"masculine"}

@@ -1,4 +1,4 @@
-"""benchmark=generated: what its options do, and what is refused before anything is drawn or loaded."""
+"""benchmark=generated: its options, and settings that are rejected before anything is drawn or loaded."""
 
 import json
 import random
@@ -29,7 +29,7 @@ def config(**more):
 
 @pytest.fixture(scope="module")
 def counts():
-    """How often each word occurs in 2,000 pairs."""
+    """Counts of the words of 2,000 pairs."""
     pairs = paradigm_of("en", NAME, grammar_of("en")).pairs(random.Random(1), 2000)
     return Counter(
         word for pair in pairs for key in ("good", "bad") for word in words(pair[f"sentence_{key}"], "treebank")
@@ -42,46 +42,48 @@ def vocabulary(tmp_path, lines):
     return str(file)
 
 
-def test_min_count_leaves_out_the_rare_words_of_a_file_with_counts(tmp_path, counts):
+def test_min_count_excludes_the_rare_words_of_a_file_with_counts(tmp_path, counts):
     file = vocabulary(tmp_path, (f"{word}\t{count}" for word, count in counts.items()))
-    made = load_benchmark(config(vocabulary=file, min_count=8, pairs=200))
-    used = {word for text in [*made.pairs["good"], *made.pairs["bad"]] for word in words(text, "treebank")}
-    assert min(counts[word] for word in used) >= 8
-    assert made.origin["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
-    assert made.origin["min_count"] == 8
+    benchmark = load_benchmark(config(vocabulary=file, min_count=8, pairs=200))
+    words_of_pairs = {
+        word for text in [*benchmark.pairs["good"], *benchmark.pairs["bad"]] for word in words(text, "treebank")
+    }
+    assert min(counts[word] for word in words_of_pairs) >= 8
+    assert benchmark.origin["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
+    assert benchmark.origin["min_count"] == 8
     with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often \(the most frequent one"):
         load_benchmark(config(vocabulary=file, min_count=10**6))
 
 
-def test_min_count_is_told_only_where_it_was_applied(tmp_path, counts):
+def test_the_manifest_has_min_count_only_if_it_was_applied(tmp_path, counts):
     file = vocabulary(tmp_path, counts)
-    write(config(vocabulary=file, min_count=40), tmp_path / "made")
-    told = json.loads((tmp_path / "made" / "manifest.json").read_text())
-    assert "min_count" not in told
-    assert told["vocabulary"]["words"] == len(counts)
+    write(config(vocabulary=file, min_count=40), tmp_path / "pairs")
+    manifest = json.loads((tmp_path / "pairs" / "manifest.json").read_text())
+    assert "min_count" not in manifest
+    assert manifest["vocabulary"]["words"] == len(counts)
 
 
-def test_labels_tell_the_min_count_of_a_file_where_it_is_not_the_usual_one():
+def test_labels_show_a_min_count_that_is_not_the_default():
     assert config(vocabulary="w.txt", min_count=5, pairs=1000, paradigms=None).label == "generated+en+words-w"
     label = config(vocabulary="w.txt", min_count=40, pairs=1000, paradigms=None).label
     assert label == "generated+en+words-w-k40"
 
 
-def test_case_does_not_matter_to_a_list_without_capitals(tmp_path, counts):
+def test_a_vocabulary_without_capitals_ignores_case(tmp_path, counts):
     lower = sorted({word.lower() for word in counts})
-    made = load_benchmark(config(vocabulary=vocabulary(tmp_path, lower)))
-    assert len(made.pairs) == 5
-    assert made.pairs["good"].str[0].str.isupper().all()  # the sentences are written as always
-    known = read_vocabulary(tmp_path / "mine.tsv", "en")
-    assert known.knows("These")
-    assert known.unknown_word("These zzz .") == "zzz"
+    benchmark = load_benchmark(config(vocabulary=vocabulary(tmp_path, lower)))
+    assert len(benchmark.pairs) == 5
+    assert benchmark.pairs["good"].str[0].str.isupper().all()  # the sentences are written as always
+    uncased = read_vocabulary(tmp_path / "mine.tsv", "en")
+    assert uncased.knows("These")
+    assert uncased.unknown_word("These zzz .") == "zzz"
     cased = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, [*lower, "Harold"])), "en")
     assert cased.unknown_word("These .") == "These"
     of_samples = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, ["# reference=treebank: x", *lower])), "en")
     assert of_samples.unknown_word("These .") == "These"  # a model that never saw it reads <unk>
 
 
-def test_a_paradigm_without_any_pair_is_given_up_soon():
+def test_a_paradigm_that_cannot_be_drawn_fails_early():
     draws = []
     pairs = paradigm_of("zh", "classifier", grammar_of("zh")).pairs(
         random.Random(1), 5, lambda good, bad: draws.append(good) or "of no use"
@@ -91,45 +93,45 @@ def test_a_paradigm_without_any_pair_is_given_up_soon():
     assert len(draws) < ATTEMPTS / 4
 
 
-def test_empty_pools_are_known_before_anything_is_drawn():
+def test_conditions_that_no_row_meets_raise_an_error_before_drawing():
     tables = {
         "noun": [{"word": "book", "kind": "thing"}, {"word": "tea", "kind": "drink"}],
         "verb": [{"word": "eat", "of": "meal"}],
     }
     grammar = Grammar({"variables": {}, "phrases": {}, "zipf": None}, tables)
-    described = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
+    description = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
     with pytest.raises(NothingFits, match=r"verb\[of=(thing|drink)\]: no row of the table 'verb' fits"):
-        Paradigm("mine", described, grammar)
+        Paradigm("mine", description, grammar)
 
 
 def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):
-    asked = config(vocabulary="run", min_count=5)
-    given = {"model": {"name": "lstm"}, "corpus": {"name": "toy", "reference": "treebank"}}
+    settings = config(vocabulary="run", min_count=5)
+    run_config = {"model": {"name": "lstm"}, "corpus": {"name": "toy", "reference": "treebank"}}
     with pytest.raises(StoreError) as raised:
-        resolved(asked, given, tmp_path / "runs", tmp_path / "store")
-    told = str(raised.value)
-    assert f"the text of corpus=toy is not in {tmp_path / 'store'}" in told
-    assert "python -m corpora corpus=toy" in told
-    assert "remove" not in told
+        resolved(settings, run_config, tmp_path / "runs", tmp_path / "store")
+    message = str(raised.value)
+    assert f"the text of corpus=toy is not in {tmp_path / 'store'}" in message
+    assert "python -m corpora corpus=toy" in message
+    assert "remove" not in message
 
 
-def test_templates_without_a_language_are_refused_before_a_model_is_loaded(tmp_path):
+def test_templates_without_a_language_are_rejected_before_a_model_is_loaded(tmp_path):
     values = ["benchmark=local", "benchmark.name=own", f"benchmark.path={tmp_path}", "method=[in_template_lp]"]
-    asked = compose("eval", [*values, "model=hf_causal", f"model.path={tmp_path / 'nowhere'}", "study=mine"])
+    evaluation = compose("eval", [*values, "model=hf_causal", f"model.path={tmp_path / 'nowhere'}", "study=mine"])
     with pytest.raises(ConfigError, match=r"benchmark.language=null, and there are templates of: en, zh"):
-        run(asked)
+        run(evaluation)
 
 
 @pytest.mark.parametrize(
     "values",
     [{"name": "generated", "language": "en", "seed": 1, "pairs": 10**9}, {"name": "toy", "per_paradigm": 10**9}],
 )
-def test_more_pairs_than_a_paradigm_has_are_refused(values):
+def test_too_large_a_number_of_pairs_raises_an_error(values):
     with pytest.raises(ConfigError, match=r"benchmark.(pairs|per_paradigm)=1e\+09: must be from 1 to 10000"):
         BenchmarkConfig(**values)
 
 
-def test_another_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
+def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
     before = making.Source.of(config()).description
     shutil.copytree(FOLDER / "english", tmp_path / "english")
     monkeypatch.setattr(making, "FOLDER", tmp_path)

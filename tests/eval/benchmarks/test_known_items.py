@@ -1,4 +1,4 @@
-"""Faulty pairs, pairs under another benchmark's name, and what is odd about pairs, told by whoever reads them."""
+"""Notes and errors about pairs: known faulty pairs, pairs under the name of another benchmark, identical sentences."""
 
 import os
 
@@ -19,22 +19,22 @@ real = pytest.mark.skipif(not os.environ.get("PAIRSCALE_DATA"), reason="needs PA
 
 def table(tmp_path, text, name="own.csv", **values):
     (tmp_path / name).write_text(text)
-    given = [f"benchmark.{key}={value}" for key, value in values.items()]
-    return compose("eval", ["benchmark=local", f"benchmark.path={tmp_path / name}", *given]).benchmark
+    overrides = [f"benchmark.{key}={value}" for key, value in values.items()]
+    return compose("eval", ["benchmark=local", f"benchmark.path={tmp_path / name}", *overrides]).benchmark
 
 
-def test_the_list_holds_no_sentence():
+def test_the_list_of_faulty_pairs_has_only_ids():
     root = ROOT / "eval" / "benchmarks"
-    known = pd.read_csv(root / "known_items.csv", dtype=str)
-    assert set(known["reason"]) == set(REASONS)
-    assert known["pair_id"].str.fullmatch(r"\d{1,3}").all()
-    assert not known.duplicated(["benchmark", "paradigm", "pair_id"]).any()
+    faulty = pd.read_csv(root / "known_items.csv", dtype=str)
+    assert set(faulty["reason"]) == set(REASONS)
+    assert faulty["pair_id"].str.fullmatch(r"\d{1,3}").all()
+    assert not faulty.duplicated(["benchmark", "paradigm", "pair_id"]).any()
     published = pd.read_csv(root / "published_pairs.csv", dtype=str)
     assert published["digest"].str.fullmatch("[0-9a-f]{16}").all()
 
 
 @real
-def test_the_list_is_true_of_blimp():
+def test_the_list_of_faulty_pairs_matches_blimp():
     """The phrase is in 208 pairs; in 28 of them it is a predicate, where it is grammatical."""
     benchmark = load_benchmark(compose("eval", ["benchmark=blimp"]).benchmark)
     pairs = benchmark.pairs
@@ -42,12 +42,12 @@ def test_the_list_is_true_of_blimp():
     phrase = (pairs["good"] + pairs["bad"]).str.contains("out in the open")
     predicate = phrase & pairs["good"].str.contains(r"(?:was|is|are|were)(?:n't)? out in the open\.$")
     assert (phrase.sum(), predicate.sum(), same.sum()) == (208, 28, 7)
-    known = faulty_pairs("blimp", pairs).merge(pairs, on=["paradigm", "pair_id"]).set_index("reason")
-    assert len(known) == len(faulty_pairs("blimp", pairs)) == 205
-    assert len(known.loc["out_in_the_open"]) == (phrase & ~predicate).sum() == 180
-    assert (known.loc["same_sentence", "good"] == known.loc["same_sentence", "bad"]).all()
-    assert known.loc["misspelt", "good"].str.contains("unsuprising").all()
-    (note,) = benchmark.notes  # as published, and its seven pairs of one sentence are among the known ones
+    faulty = faulty_pairs("blimp", pairs).merge(pairs, on=["paradigm", "pair_id"]).set_index("reason")
+    assert len(faulty) == len(faulty_pairs("blimp", pairs)) == 205
+    assert len(faulty.loc["out_in_the_open"]) == (phrase & ~predicate).sum() == 180
+    assert (faulty.loc["same_sentence", "good"] == faulty.loc["same_sentence", "bad"]).all()
+    assert faulty.loc["misspelt", "good"].str.contains("unsuprising").all()
+    (note,) = benchmark.notes  # the only note: the seven pairs of one sentence are among the known ones
     assert note.startswith(
         "205 of 67,000 pairs are known to be faulty, and counted as published: 180 'out in the open'"
     )
@@ -55,14 +55,14 @@ def test_the_list_is_true_of_blimp():
 
 @real
 @pytest.mark.parametrize("name", ["climp", "cprag", "role", "neg"])
-def test_published_benchmarks_are_as_published(name):
+def test_published_benchmarks_load_without_notes(name):
     from eval.diagnostics.questions import load_questions
 
     config = compose("eval", [f"benchmark={name}", "method=[]" if name != "climp" else "method=[lp]"]).benchmark
     assert (load_benchmark(config) if name == "climp" else load_questions(config)).notes == ()
 
 
-def test_own_pairs_under_the_name_of_a_benchmark_are_told(tmp_path):
+def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path):
     text = "good,bad,paradigm,pair_id\nA cat sleeps.,A cat sleep.,mine,0\n"
     assert load_benchmark(table(tmp_path, text, form="pairs")).notes == ()
     named = table(tmp_path, text, form="pairs")
@@ -77,7 +77,7 @@ def test_own_pairs_under_the_name_of_a_benchmark_are_told(tmp_path):
     assert faulty_note("mine", pd.DataFrame({"paradigm": ["a"], "pair_id": ["1"]})) is None
 
 
-def test_pairs_of_one_sentence_are_told(tmp_path):
+def test_pairs_of_identical_sentences_are_reported(tmp_path):
     some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\n"
     (note,) = load_benchmark(table(tmp_path, some)).notes
     assert note == "1 of 2 pairs are one sentence twice, so every model ties: p 0"
@@ -85,13 +85,13 @@ def test_pairs_of_one_sentence_are_told(tmp_path):
         table(tmp_path, some, **{"columns.good": "good", "columns.bad": "good"})
 
 
-def test_a_paradigm_in_two_phenomena_is_refused(tmp_path):
+def test_a_paradigm_in_two_phenomena_raises_an_error(tmp_path):
     text = "good,bad,paradigm,phenomenon\nA cat sleeps.,A cat sleep.,p,x\nA dog sleeps.,A dog sleep.,p,y\n"
     with pytest.raises(InputError, match=r"paradigm p is in the phenomena x and y: a paradigm belongs to one"):
         load_benchmark(table(tmp_path, text))
 
 
-def test_tables_without_a_header_as_those_of_clams(tmp_path):
+def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
     text = "True\tthe author laughs\nFalse\tthe author laugh\nTrue\tthe pilots smile\nFalse\tthe pilots smiles\n"
     values = {"header": "false", "columns.label": "'0'", "columns.sentence": "'1'", "labels": "['true','false']"}
     pairs = load_benchmark(table(tmp_path, text, "simple_agrmt.txt", **values)).pairs
@@ -102,8 +102,8 @@ def test_tables_without_a_header_as_those_of_clams(tmp_path):
         load_benchmark(table(tmp_path, text, "simple_agrmt.txt"))
 
 
-def test_an_empty_sentence_is_not_judged():
-    """Its log-probability is 0: it won."""
+def test_an_empty_sentence_raises_an_error():
+    """Its log-probability would be 0, so it would always win."""
     with pytest.raises(InputError, match=r"pairs: row 1: bad is ' ', must be text"):
         judge(scorer(byte_level()), [("The cat", "The dog"), ("The cat", " ")])
 

@@ -1,4 +1,4 @@
-"""Pairs in anyone's tables: every format gives the same pairs, and what can be wrong with a file is one line."""
+"""Pairs in tables of any format: all give the same pairs, and each bad file raises a one-line error."""
 
 import bz2
 import csv
@@ -26,12 +26,12 @@ from pairscale.errors import ConfigError, InputError
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 
 
-def own(path, columns=None, **values):
+def own_benchmark(path, columns=None, **values):
     return BenchmarkConfig(name="own", path=str(path), columns=ColumnsConfig(**columns or {}), **values)
 
 
 def load(path, columns=None, **values):
-    return load_benchmark(own(path, columns, **values)).pairs
+    return load_benchmark(own_benchmark(path, columns, **values)).pairs
 
 
 def separated(rows, delimiter, end="\n"):
@@ -55,13 +55,13 @@ WRITERS = {
     "parquet": parquet,
 }
 
-# No carriage return, which CSV files of some systems end their lines with, and no byte order mark.
+# No carriage return, a line end in some CSV files, and no byte order mark.
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\0\ufeff"), min_size=1, max_size=20).filter(str.strip)
 NAME = st.text("abc_-/ é中", min_size=1, max_size=6).map(str.strip).filter(bool)
 
 
 def of_one_phenomenon(rows):
-    """The rows with the first phenomenon of each paradigm: a paradigm belongs to one."""
+    """Return the rows with one phenomenon for each paradigm, the first."""
     phenomena = {}
     return [(*row[:3], phenomena.setdefault(row[2], row[3]), row[4]) for row in rows]
 
@@ -71,81 +71,84 @@ ROWS = st.lists(st.tuples(TEXT, TEXT, NAME, NAME, NAME | st.just("")), min_size=
 
 @settings(max_examples=50)
 @given(ROWS, st.sampled_from(sorted(WRITERS)), st.sampled_from(sorted(COMPRESS)), st.booleans())
-def test_pairs_that_were_written_are_read(rows, kind, packed, turned):
+def test_pairs_are_read_from_every_format_and_compression(rows, kind, ending, reverse):
     names = ("sentence_good", "sentence_bad", "UID", "phenomenon", "field")
     tables = [{**dict(zip(names, row, strict=True)), "pair_id": index} for index, row in enumerate(rows)]
-    if turned:
+    if reverse:
         tables = [dict(reversed(row.items())) for row in tables]
-    packed = "" if kind == "parquet" else packed
+    ending = "" if kind == "parquet" else ending
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"file.{kind}{packed}"
-        file.write_bytes(COMPRESS[packed](WRITERS[kind](tables)))
-        found = load(file)
-    wanted = sorted(
+        file = Path(folder) / f"file.{kind}{ending}"
+        file.write_bytes(COMPRESS[ending](WRITERS[kind](tables)))
+        pairs = load(file)
+    expected = sorted(
         ((uid, str(n), good, bad, f) for n, (good, bad, uid, f, _) in enumerate(rows)), key=lambda row: row[0]
     )
-    assert found[["paradigm", "pair_id", "good", "bad", "phenomenon"]].to_numpy().tolist() == [list(r) for r in wanted]
+    assert pairs[["paradigm", "pair_id", "good", "bad", "phenomenon"]].to_numpy().tolist() == [
+        list(r) for r in expected
+    ]
     fields = {str(n): field or None for n, (*_, field) in enumerate(rows)}
-    assert found.set_index("pair_id")["field"].replace({float("nan"): None}).to_dict() == fields
+    assert pairs.set_index("pair_id")["field"].replace({float("nan"): None}).to_dict() == fields
 
 
 @settings(max_examples=50)
 @given(ROWS, st.sampled_from(sorted(WRITERS)), st.booleans(), st.randoms())
-def test_sentences_with_labels_are_pairs(rows, kind, turns, rng):
+def test_labelled_sentences_are_joined_to_pairs(rows, kind, alternating, rng):
     labels = ("yes", "no")
     sentences = [
-        {"text": text, "ok": label, "set": paradigm, "kind": phenomenon} | ({} if turns else {"pair_id": f"{index}x"})
+        {"text": text, "ok": label, "set": paradigm, "kind": phenomenon}
+        | ({} if alternating else {"pair_id": f"{index}x"})
         for index, (good, bad, paradigm, phenomenon, _) in enumerate(rows)
         for text, label in zip((good, bad), labels, strict=True)
     ]
-    if not turns:
+    if not alternating:
         rng.shuffle(sentences)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"file.{kind}"
         file.write_bytes(WRITERS[kind](sentences))
         columns = {"sentence": "text", "label": "ok", "paradigm": "set", "phenomenon": "kind"}
-        found = load(file, columns, labels=["Yes", "NO"])
+        pairs = load(file, columns, labels=["Yes", "NO"])
     expected = sorted((paradigm, good, bad, kind) for good, bad, paradigm, kind, _ in rows)
-    assert sorted(found[["paradigm", "good", "bad", "phenomenon"]].itertuples(index=False, name=None)) == expected
-    if turns:
-        numbers = found.groupby("paradigm")["pair_id"].apply(list)
+    assert sorted(pairs[["paradigm", "good", "bad", "phenomenon"]].itertuples(index=False, name=None)) == expected
+    if alternating:
+        numbers = pairs.groupby("paradigm")["pair_id"].apply(list)
         assert all(ids == [str(n) for n in range(len(ids))] for ids in numbers)
 
 
-def test_what_a_table_does_not_say(tmp_path):
+def test_missing_columns_get_default_values(tmp_path):
     (tmp_path / "b.csv").write_text("good,bad\nB one.,B ones.\nB two.,B twos.\n")
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress("\ufeffbad,good\r\nA ones.,A one.\r\n\r\n".encode()))
     (tmp_path / "notes.txt").write_text("not a table")
     (tmp_path / "._b.csv").write_bytes(b"\0\x05")
-    found = load(tmp_path)
-    assert found[["paradigm", "phenomenon", "pair_id", "good", "bad"]].to_numpy().tolist() == [
+    pairs = load(tmp_path)
+    assert pairs[["paradigm", "phenomenon", "pair_id", "good", "bad"]].to_numpy().tolist() == [
         ["a", "a", "0", "A one.", "A ones."],
         ["b", "b", "0", "B one.", "B ones."],
         ["b", "b", "1", "B two.", "B twos."],
     ]
-    assert found.drop(columns=["pair_id", "paradigm", "phenomenon", "good", "bad"]).isna().all(axis=None)
+    assert pairs.drop(columns=["pair_id", "paradigm", "phenomenon", "good", "bad"]).isna().all(axis=None)
     assert load(tmp_path / "b.csv", pairs=1)["good"].tolist() == ["B one."]
 
 
-def test_columns_of_other_names(tmp_path):
+def test_columns_can_have_other_names(tmp_path):
     (tmp_path / "a.csv").write_text("ok;no;set;part;paradigm\nA dog.;A dogs.;x;1;wrong\nA cat.;A cats.;y;1;wrong\n")
     columns = {"good": "ok", "bad": "no", "paradigm": ["set", "part"], "phenomenon": "part"}
-    found = load(tmp_path / "a.csv", columns, delimiter=";")
-    assert found[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [["x/1", "1", "0"], ["y/1", "1", "0"]]
-    found = load(tmp_path / "a.csv", columns | {"paradigm": "", "phenomenon": None}, delimiter=";")
-    assert found[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [["a", "a", "0"], ["a", "a", "1"]]
+    pairs = load(tmp_path / "a.csv", columns, delimiter=";")
+    assert pairs[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [["x/1", "1", "0"], ["y/1", "1", "0"]]
+    pairs = load(tmp_path / "a.csv", columns | {"paradigm": "", "phenomenon": None}, delimiter=";")
+    assert pairs[["paradigm", "phenomenon", "pair_id"]].to_numpy().tolist() == [["a", "a", "0"], ["a", "a", "1"]]
 
 
-def test_prefix_fields_say_which_method_judges_a_pair(tmp_path):
+def test_prefix_fields_determine_the_methods_of_a_pair(tmp_path):
     header = "good,bad,one_prefix_prefix,one_prefix_word_good,one_prefix_word_bad,lexically_identical\n"
     (tmp_path / "a.csv").write_text(
         header + "A dog barks.,A dog bark.,A dog, barks,bark,true\nHe runs.,He ran.,,,,False\n"
     )
-    found = load(tmp_path / "a.csv")
-    assert found["one_prefix_method"].tolist() == [True, False]
-    assert found["two_prefix_method"].isna().all()
-    assert found["lexically_identical"].tolist() == [True, False]
-    assert found["one_prefix_word_good"].iat[0] == "barks"
+    pairs = load(tmp_path / "a.csv")
+    assert pairs["one_prefix_method"].tolist() == [True, False]
+    assert pairs["two_prefix_method"].isna().all()
+    assert pairs["lexically_identical"].tolist() == [True, False]
+    assert pairs["one_prefix_word_good"].iat[0] == "barks"
     rows = [
         {"good": "A.", "bad": "B.", "two_prefix_method": True, "two_prefix_word": "c"},
         {"good": "A.", "bad": "B.", "two_prefix_method": False},
@@ -159,7 +162,7 @@ def test_prefix_fields_say_which_method_judges_a_pair(tmp_path):
         load(tmp_path / "a.csv")
 
 
-def test_climp_as_a_table_of_labelled_sentences(real_data):
+def test_climp_can_be_read_as_a_table_of_labelled_sentences(real_data):
     # Of its 16 files 15 have a header, 0 to 3 for phenomenon, paradigm, sentence and label.
     config = compose("eval", [
         "benchmark=local", f"benchmark.path={real_data}/climp", "benchmark.files=['[!b]*.csv',binding*.csv]",
@@ -171,7 +174,7 @@ def test_climp_as_a_table_of_labelled_sentences(real_data):
     assert load_benchmark(config).pairs.equals(expected)
 
 
-def test_quotes_that_are_text(tmp_path):
+def test_quotes_can_be_read_as_text(tmp_path):
     (tmp_path / "a.tsv").write_text('good\tbad\n"Go!" he said.\t"Go!" he say.\n')
     with pytest.raises(
         InputError, match=r"a\.tsv: line 2: not CSV \(.* expected after .*\); quotes in .* benchmark\.quotes=false"
@@ -224,16 +227,16 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
-def test_a_bad_file_is_one_line(tmp_path, case):
-    name, content, told = BAD_FILES[case]
+def test_a_bad_file_raises_a_one_line_error(tmp_path, case):
+    name, content, message = BAD_FILES[case]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         load(tmp_path / name)
     assert "\n" not in str(error.value)
     str(error.value).encode()  # can be printed
 
 
-def test_parquet_without_rows(tmp_path):
+def test_parquet_without_rows_raises_an_error(tmp_path):
     pd.DataFrame({"good": [], "bad": []}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"a\.parquet: holds no rows"):
         load(tmp_path / "a.parquet")
@@ -246,7 +249,7 @@ LABELLED = "text,ok,pair_id,paradigm\nA dog.,1,x,p\nA dogs.,0,x,p\nA cat.,1,y,p\
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("A dogs.,0", "A dogs.,1", r"line 3: paradigm p has two good sentences of pair x, the other: .*line 2"),
         ("A cats.,0,y,p\n", "", r"line 4: paradigm p has no bad sentence of pair y"),
@@ -259,24 +262,24 @@ LABELLED = "text,ok,pair_id,paradigm\nA dog.,1,x,p\nA dogs.,0,x,p\nA cat.,1,y,p\
         (",pair_id", ",n", r"a\.csv: 3 sentences, must be pairs"),
     ],
 )
-def test_labels_that_do_not_pair(tmp_path, old, new, told):
+def test_labels_that_do_not_form_pairs_raise_errors(tmp_path, old, new, message):
     text = LABELLED.replace(old, new)
-    if told and "turns" in told:
+    if message and "turns" in message:
         text = text.replace("dogs.,0", "dogs.,1")
-    if told and "'q'" in told:
+    if message and "'q'" in message:
         text = text.replace("dogs.,0,x,p", "dogs.,0,x,q")
-    if told and "3 sent" in told:
+    if message and "3 sent" in message:
         text = text.replace("A cats.,0,y,p\n", "")
     (tmp_path / "a.csv").write_text(text)
     columns = {"sentence": "text", "label": "ok"}
-    if told is None:
+    if message is None:
         assert load(tmp_path / "a.csv", columns)["good"].tolist() == ["A dog.", "A cat."]
         return
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         load(tmp_path / "a.csv", columns)
 
 
-def test_which_files(tmp_path):
+def test_files_are_chosen_by_patterns_and_unusable_ones_raise_errors(tmp_path):
     (tmp_path / "deep").mkdir()
     for name in ("b.jsonl", "deep/a.jsonl"):
         (tmp_path / name).write_text('{"good": "a", "bad": "b"}\n')
@@ -285,14 +288,14 @@ def test_which_files(tmp_path):
     (tmp_path / "c.csv").write_text("good,bad\na,b\n")
     with pytest.raises(ConfigError, match=r"holds \.csv and \.jsonl files; say which by benchmark\.files"):
         load(tmp_path)
-    for values, told in (
+    for values, message in (
         ({"files": ["*.tsv"]}, r"no \*\.tsv files in"),
         ({"files": ["/etc/*"]}, r"benchmark\.files=\['/etc/\*'\]: must be patterns below the folder"),
         ({"files": [""]}, r"benchmark\.files=\[''\]: must be patterns below the folder"),
         ({"subset": "x"}, r"benchmark\.subset=x: of a data set of the hub, but benchmark\.path=.* is read"),
         ({"columns": {"good": "text"}}, r"no column 'text' \(benchmark\.columns\.good\); there are: good, bad"),
     ):
-        with pytest.raises((ConfigError, InputError), match=told):
+        with pytest.raises((ConfigError, InputError), match=message):
             load(tmp_path / "deep" if "columns" in values else tmp_path, **values)
     (tmp_path / "a.xlsx").touch()
     for name in ("a.xlsx", "a.parquet.gz"):
@@ -306,7 +309,7 @@ def test_which_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"sentence": "a"}, r"columns\.sentence and \.label belong together"),
         ({"sentence": "a", "label": "b", "good": "c"}, r"good and bad, or sentence and label: name two of the four"),
@@ -314,36 +317,36 @@ def test_which_files(tmp_path):
         ({"paradigm": 1.5}, r"columns\.paradigm=1\.5: must be a column, or a list of columns"),
     ],
 )
-def test_columns_that_do_not_fit(columns, told):
-    with pytest.raises(ConfigError, match=told):
+def test_invalid_columns_raise_errors(columns, message):
+    with pytest.raises(ConfigError, match=message):
         ColumnsConfig(**columns)
 
 
 @pytest.mark.parametrize("values", [{"delimiter": ", "}, {"delimiter": '"'}, {"labels": ["1"]}, {"labels": ["a", "A"]}])
-def test_separators_and_labels_that_do_not_fit(values):
+def test_invalid_delimiters_and_labels_raise_errors(values):
     with pytest.raises(ConfigError, match=rf"benchmark\.{next(iter(values))}=.*: must be"):
-        own("a.csv", **values)
+        own_benchmark("a.csv", **values)
 
 
-def test_a_data_set_of_the_hub(monkeypatch):
+def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
     rows = {"b": [{"good": "B.", "bad": "Bs."}], "a": [{"good": f"{n}.", "bad": "As."} for n in range(2)]}
-    asked = []
+    requests = []
 
     def load_dataset(dataset, subset, split, revision):
-        asked.append((dataset, subset, split, revision))
+        requests.append((dataset, subset, split, revision))
         parts = {"train": rows[subset], "test": rows[subset]}
         return parts[split] if split else {k: v for k, v in parts.items() if k == "train" or subset == "b"}
 
     monkeypatch.setattr("datasets.get_dataset_config_names", lambda dataset, revision: list(rows))
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
     hub = {"name": "own", "dataset": "some/set", "revision": "v1"}
-    found = load_benchmark(BenchmarkConfig(**hub, split="test")).pairs
-    assert found[["paradigm", "pair_id", "good"]].to_numpy().tolist() == [
+    pairs = load_benchmark(BenchmarkConfig(**hub, split="test")).pairs
+    assert pairs[["paradigm", "pair_id", "good"]].to_numpy().tolist() == [
         ["a", "0", "0."],
         ["a", "1", "1."],
         ["b", "0", "B."],
     ]
-    assert asked == [("some/set", subset, "test", "v1") for subset in "ab"]
+    assert requests == [("some/set", subset, "test", "v1") for subset in "ab"]
     assert len(load_benchmark(BenchmarkConfig(**hub, subset="a")).pairs) == 2
     with pytest.raises(
         ConfigError, match=r"some/set: b: has the splits train, test: choose one by benchmark\.split=NAME"
@@ -367,17 +370,17 @@ def test_a_data_set_of_the_hub(monkeypatch):
     assert "\n" not in str(e.value)
 
 
-def test_a_data_set_of_one_subset_has_its_own_name(monkeypatch):
+def test_the_only_subset_of_a_data_set_is_named_after_it(monkeypatch):
     monkeypatch.setattr("datasets.get_dataset_config_names", lambda dataset, revision: ["default"])
     rows = [{"good": "a", "bad": "b"}]
     monkeypatch.setattr("datasets.load_dataset", lambda dataset, subset, split, revision: rows)
     assert load_benchmark(BenchmarkConfig(name="own", dataset="some/set")).pairs["paradigm"].tolist() == ["set"]
 
 
-def test_every_pair_is_read_whatever_the_sizes(tmp_path):
+def test_tables_larger_than_a_batch_are_read_completely(tmp_path):
     rows = [{"good": f"{n} a.", "bad": f"{n} b."} for n in range(3000)]  # more than a batch of Parquet
     for kind, write in WRITERS.items():
         (tmp_path / f"a.{kind}").write_bytes(write(rows))
-    found = [load(tmp_path / f"a.{kind}") for kind in WRITERS]
-    assert found[0]["good"].tolist() == [row["good"] for row in rows]
-    assert all(one.equals(other) for one, other in itertools.pairwise(found))
+    tables = [load(tmp_path / f"a.{kind}") for kind in WRITERS]
+    assert tables[0]["good"].tolist() == [row["good"] for row in rows]
+    assert all(one.equals(other) for one, other in itertools.pairwise(tables))

@@ -1,4 +1,4 @@
-"""The words that generated pairs may hold: counted again by hand, the same for all jobs of a study, kept by label."""
+"""Vocabularies of generated pairs: counts compared with a direct count, the same for all jobs of a study."""
 
 import dataclasses
 from collections import Counter
@@ -26,22 +26,22 @@ SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a 
 
 @pytest.fixture
 def configs(tmp_path):
-    """Runs of a study over a text, whose grid is kept: three, and one of another model with a sample of the first."""
+    """Four runs of a study with its grid; the last is of another model and has the sample of the first."""
     text = "\n\n".join("\n".join(SENTENCES[i // 4**k % 4] for k in range(5)) for i in range(400))
     (tmp_path / "text.txt").write_text(text + "\n")
-    given = [
+    overrides = [
         "study=s", "corpus=local", "corpus.name=mine", f"corpus.path={tmp_path}/text.txt", "tokenizer=word",
         f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs",
     ]  # fmt: skip
-    asked = {"100 1": ("100", "1"), "100 2": ("100", "2"), "1k 1": ("1k", "1")}
-    found = {
-        name: compose("eval", [*given, "model=ngram", f"sample.size={size}", f"seed={seed}"])
-        for name, (size, seed) in asked.items()
+    samples = {"100 1": ("100", "1"), "100 2": ("100", "2"), "1k 1": ("1k", "1")}
+    runs = {
+        name: compose("eval", [*overrides, "model=ngram", f"sample.size={size}", f"seed={seed}"])
+        for name, (size, seed) in samples.items()
     }
-    found["other"] = compose("eval", [*given, "model=lstm_tiny", "sample.size=0.1k", "seed=1"])
-    write_grid(tmp_path / "runs" / "s", found, "generated", "a command")
-    prepare(found["other"])
-    return found
+    runs["other"] = compose("eval", [*overrides, "model=lstm_tiny", "sample.size=0.1k", "seed=1"])
+    write_grid(tmp_path / "runs" / "s", runs, "generated", "a command")
+    prepare(runs["other"])
+    return runs
 
 
 def benchmark(**more):
@@ -49,34 +49,36 @@ def benchmark(**more):
 
 
 def with_words(config, tmp_path, **more):
-    described = config if isinstance(config, dict) else dataclasses.asdict(config)
-    return resolved(benchmark(**more), described, str(tmp_path / "runs"), str(tmp_path / "store"))
+    values = config if isinstance(config, dict) else dataclasses.asdict(config)
+    return resolved(benchmark(**more), values, str(tmp_path / "runs"), str(tmp_path / "store"))
 
 
-def test_words_are_those_that_all_smallest_samples_hold(configs, tmp_path):
+def test_the_vocabulary_of_a_study_has_the_words_of_all_its_smallest_samples(configs, tmp_path):
     smallest = smallest_samples(tmp_path / "runs", "s")
-    assert [(parse_size(found["sample"]["size"]), found["seed"]) for found in smallest] == [(100, 1), (100, 2)]
-    counted = []
+    assert [(parse_size(run["sample"]["size"]), run["seed"]) for run in smallest] == [(100, 1), (100, 2)]
+    counts = []
     for name in ("100 1", "100 2"):
         corpus = prepare(configs[name])
         sentences = [corpus.text.sentence(int(index)) for index in corpus.drawn.indices]
         if corpus.drawn.cut:
             last, end = corpus.drawn.cut
             sentences.append(corpus.text.sentence(last)[:end])
-        counted.append(Counter(word for sentence in sentences for word in words(sentence, "treebank")))
-    expected = {word: sum(of[word] for of in counted) for word in counted[0] if all(of[word] >= 3 for of in counted)}
-    assert 0 < len(expected) < len(counted[0])
-    (found,) = {with_words(config, tmp_path, vocabulary="study").vocabulary for config in configs.values()}
-    read = read_vocabulary(tmp_path / "store" / "vocabularies" / found.rpartition("/")[2], "zh")
-    assert read.counts == expected
-    assert read.reference == "treebank"  # the file says it, whatever the language
-    assert with_words(configs["1k 1"], tmp_path, vocabulary="study", min_count=1).vocabulary != found
+        counts.append(Counter(word for sentence in sentences for word in words(sentence, "treebank")))
+    expected = {
+        word: sum(count[word] for count in counts) for word in counts[0] if all(count[word] >= 3 for count in counts)
+    }
+    assert 0 < len(expected) < len(counts[0])
+    (path,) = {with_words(config, tmp_path, vocabulary="study").vocabulary for config in configs.values()}
+    shared = read_vocabulary(tmp_path / "store" / "vocabularies" / path.rpartition("/")[2], "zh")
+    assert shared.counts == expected
+    assert shared.reference == "treebank"  # as the file states, whatever the language
+    assert with_words(configs["1k 1"], tmp_path, vocabulary="study", min_count=1).vocabulary != path
 
 
-def test_a_runs_own_words(configs, tmp_path):
-    found = {name: with_words(config, tmp_path, vocabulary="run").vocabulary for name, config in configs.items()}
-    assert len(set(found.values())) == 3
-    assert found["other"] == found["100 1"]  # of another model, and the same sample
+def test_the_vocabulary_of_a_run_has_the_words_of_its_sample(configs, tmp_path):
+    paths = {name: with_words(config, tmp_path, vocabulary="run").vocabulary for name, config in configs.items()}
+    assert len(set(paths.values())) == 3
+    assert paths["other"] == paths["100 1"]  # another model, the same sample
 
 
 @pytest.mark.parametrize(
@@ -88,49 +90,49 @@ def test_a_runs_own_words(configs, tmp_path):
         ({"vocabulary": "study", "min_count": 10_000}, {}, ConfigError, "no word occurs so often in each sample"),
     ],
 )
-def test_what_has_no_words(configs, tmp_path, more, change, error, message):
+def test_a_vocabulary_without_words_raises_an_error(configs, tmp_path, more, change, error, message):
     with pytest.raises(error, match=message):
         with_words(dataclasses.asdict(configs["other"]) | change, tmp_path, **more)
 
 
-def test_a_questionnaire_is_made_of_a_studys_words_too(configs, tmp_path):
-    asked = [
+def test_a_questionnaire_can_use_the_vocabulary_of_a_study(configs, tmp_path):
+    overrides = [
         "benchmark=generated", "benchmark.vocabulary=study", "study=s", f"paths.runs={tmp_path}/runs",
         f"paths.store={tmp_path}/store", f"questionnaire.folder={tmp_path}/forms",
     ]  # fmt: skip
     with pytest.raises(InputError, match="no paradigm has 200 pairs"):  # the words of four sentences are too few
-        write_forms(compose("questionnaire", asked))
+        write_forms(compose("questionnaire", overrides))
 
 
-def test_other_benchmarks_and_files_are_left_as_they_are(tmp_path):
-    for asked in (benchmark(), benchmark(vocabulary="my.txt"), BenchmarkConfig(name="blimp", path="x")):
-        assert resolved(asked, {}, tmp_path, tmp_path) is asked
+def test_other_benchmarks_and_vocabulary_files_stay_unchanged(tmp_path):
+    for settings in (benchmark(), benchmark(vocabulary="my.txt"), BenchmarkConfig(name="blimp", path="x")):
+        assert resolved(settings, {}, tmp_path, tmp_path) is settings
 
 
-# What the analysis makes of them
+# The analysis of such runs
 
 
-def test_runs_with_pairs_of_their_own_are_judged_by_paradigm(tmp_path):
+def test_runs_with_different_pairs_are_compared_by_paradigm(tmp_path):
     simulated = SimulatedStudy(models=("lstm_tiny",), seeds=(1, 2))
     label = "generated+en+run-k5"
     for number, folder in enumerate(simulated.write(tmp_path)):
         rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
         items, _ = read_items(folder.scores("blimp"))
         if number == 0:
-            lacking = str(items["paradigm"].iloc[0])
-            rows, items = rows[rows["paradigm"] != lacking], items[items["paradigm"] != lacking]
-            write_unavailable(folder.scores(label), {lacking: "'a' is not in the vocabulary"})
-        told = {"name": "generated", "digest": f"{number:02}" * 32}
-        write_items(folder.scores(label), items, **told)
-        write_scores(score_path(folder.scores(label), "lp"), rows, metadata | {"benchmark": told})
+            missing = str(items["paradigm"].iloc[0])
+            rows, items = rows[rows["paradigm"] != missing], items[items["paradigm"] != missing]
+            write_unavailable(folder.scores(label), {missing: "'a' is not in the vocabulary"})
+        benchmark = {"name": "generated", "digest": f"{number:02}" * 32}
+        write_items(folder.scores(label), items, **benchmark)
+        write_scores(score_path(folder.scores(label), "lp"), rows, metadata | {"benchmark": benchmark})
     study = collect(tmp_path, simulated.name)
-    judged, whole = (judgements(study, name, "lp", "wrong") for name in (label, "blimp"))
-    assert judged.of_paradigms
-    assert set(judged.pairs["paradigm"]) == set(whole.pairs["paradigm"]) - {lacking}
-    assert lacking in judged.notes[-1]
-    means = pd.DataFrame(whole.outcome.T).groupby(whole.pairs["paradigm"].to_numpy()).mean()
-    for column, paradigm in enumerate(judged.pairs["paradigm"]):
-        assert judged.outcome[:, column] == pytest.approx(means.loc[paradigm].to_numpy())
-    (exhibit,) = unavailable_exhibits(study, judged)
-    assert exhibit.table.to_numpy().tolist() == [[lacking, 1, "'a' is not in the vocabulary"]]
-    assert unavailable_exhibits(study, whole) == []
+    by_paradigm, by_pair = (judgements(study, name, "lp", "wrong") for name in (label, "blimp"))
+    assert by_paradigm.of_paradigms
+    assert set(by_paradigm.pairs["paradigm"]) == set(by_pair.pairs["paradigm"]) - {missing}
+    assert missing in by_paradigm.notes[-1]
+    means = pd.DataFrame(by_pair.outcome.T).groupby(by_pair.pairs["paradigm"].to_numpy()).mean()
+    for column, paradigm in enumerate(by_paradigm.pairs["paradigm"]):
+        assert by_paradigm.outcome[:, column] == pytest.approx(means.loc[paradigm].to_numpy())
+    (exhibit,) = unavailable_exhibits(study, by_paradigm)
+    assert exhibit.table.to_numpy().tolist() == [[missing, 1, "'a' is not in the vocabulary"]]
+    assert unavailable_exhibits(study, by_pair) == []

@@ -1,4 +1,4 @@
-"""Next words against plain loops over the models' own logits, with small models and tokenizers of every kind."""
+"""Predicted next words compared with plain loops over logits, for small models and tokenizers of every kind."""
 
 import math
 
@@ -30,30 +30,30 @@ CANDIDATES = [["dog", "sleeps", "zebra"], ["dog", "cats"], ["cat", "dogcat"], ["
 
 
 def pieces(config):
-    """One of our models over SentencePiece pieces."""
+    """Return a model with a SentencePiece tokenizer."""
     return random_model(config, "bpe", vocab_size=300)
 
 
 def log_softmax(logits):
-    """Written out, in double precision: (V,)."""
+    """Return ln p (V,), written out in double precision."""
     logits = logits.double()
     return logits - math.log(float(logits.exp().sum()))
 
 
 @torch.no_grad()
-def own_line(scorer, ids):
+def own_logprobs(scorer, ids):
     model = scorer.model
     hidden, _ = model(torch.tensor([[EOS, *ids]]), model.initial_state(1))
     return log_softmax(hidden[0, -1] @ model.output_weight.T + model.output_bias)
 
 
 @torch.no_grad()
-def causal_line(network, ids):
+def causal_logprobs(network, ids):
     return log_softmax(network(input_ids=torch.tensor([ids])).logits[0, -1])
 
 
 def marked_words(tokenizer, mark):
-    """Tokens that begin with what marks a word, and go on with a letter."""
+    """Return the tokens that begin with the mark of a word and a letter."""
     words = {}
     for token, index in tokenizer.get_vocab().items():
         text = tokenizer.convert_tokens_to_string([token]).strip()
@@ -65,7 +65,7 @@ def marked_words(tokenizer, mark):
 
 
 def expected_rank(line, words, span, logprob):
-    """1 + whole words that are more probable; the candidate's first token has what the candidate leaves of it."""
+    """Return 1 + the number of more probable whole words; the first token's own word excludes the candidate."""
     better = 0
     for word in words:
         probability = math.exp(float(line[word]))
@@ -75,9 +75,9 @@ def expected_rank(line, words, span, logprob):
     return 1 + better
 
 
-def check_left_to_right(found, cut, words, texts, unknown, line_of):
-    """`cut` gives the tokens of a context and of a candidate, `line_of` ln p of what follows some tokens."""
-    for context, candidates, answer in zip(CONTEXTS, CANDIDATES, found, strict=True):
+def check_left_to_right(answers, cut, words, texts, unknown, logprobs_after):
+    """Check answers; `cut` returns the tokens of a context and a candidate, `line_of` ln p after some tokens."""
+    for context, candidates, answer in zip(CONTEXTS, CANDIDATES, answers, strict=True):
         for place, candidate in enumerate(candidates):
             prefix, span = cut(context.rstrip(), candidate)
             assert answer.tokens[place] == len(span)
@@ -85,10 +85,10 @@ def check_left_to_right(found, cut, words, texts, unknown, line_of):
                 assert math.isnan(answer.logprobs[place])
                 assert answer.ranks[place] == 0
                 continue
-            logprob = sum(float(line_of([*prefix, *span[:at]])[token]) for at, token in enumerate(span))
+            logprob = sum(float(logprobs_after([*prefix, *span[:at]])[token]) for at, token in enumerate(span))
             assert answer.logprobs[place] == pytest.approx(logprob, abs=1e-4)
-            assert answer.ranks[place] == expected_rank(line_of(prefix), words, span, logprob)
-        line = line_of(prefix)
+            assert answer.ranks[place] == expected_rank(logprobs_after(prefix), words, span, logprob)
+        line = logprobs_after(prefix)
         best = sorted(words, key=lambda word: -float(line[word]))[:3]
         assert answer.words == [texts(word) for word in best]
         assert answer.word_logprobs == pytest.approx([float(line[word]) for word in best], abs=1e-4)
@@ -97,7 +97,7 @@ def check_left_to_right(found, cut, words, texts, unknown, line_of):
 @pytest.mark.parametrize("batch_tokens", [1, 5_000])
 @pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
 @pytest.mark.parametrize("kind", ["word", "bpe"])
-def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
+def test_trained_models_equal_a_plain_loop(kind, config, batch_tokens):
     loaded = random_model(config) if kind == "word" else pieces(config)
     scorer = own_scorer(loaded, batch_tokens)
     tokenizer = loaded.tokenizer
@@ -113,11 +113,11 @@ def test_our_models_equal_a_plain_loop(kind, config, batch_tokens):
         if tokenizer.token(index).startswith(begin) and tokenizer.token(index).removeprefix(begin)[:1].isalnum()
     ]  # fmt: skip
     assert len(words) > 10
-    found = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
+    answers = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     unknown = 1 if kind == "word" else None
     check_left_to_right(
-        found, cut, words, lambda index: tokenizer.token(index).removeprefix(begin), unknown,
-        lambda ids: own_line(scorer, ids),
+        answers, cut, words, lambda index: tokenizer.token(index).removeprefix(begin), unknown,
+        lambda ids: own_logprobs(scorer, ids),
     )  # fmt: skip
 
 
@@ -140,34 +140,34 @@ def test_causal_models_equal_a_plain_loop(model, tokenizer, batch_tokens):
 
     scorer = causal_scorer(network, tokenizer, batch_tokens)
     unknown = tokenizer.unk_token_id
-    found = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
-    check_left_to_right(found, cut, words, words.get, unknown, lambda ids: causal_line(network, ids))
+    answers = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
+    check_left_to_right(answers, cut, words, words.get, unknown, lambda ids: causal_logprobs(network, ids))
 
 
-@pytest.mark.parametrize("asked", ["eos", "text"])
-def test_what_stands_before_a_context(asked):
+@pytest.mark.parametrize("kind", ["eos", "text"])
+def test_a_context_can_follow_eos_or_a_text(kind):
     tokenizer = byte_level()
     network = with_random_weights(MODELS["gpt2"], tokenizer)
     causal = causal_scorer(network, tokenizer, 100)
-    ours = own_scorer(random_model(LSTM), 100)
-    following = policy(context=asked, **({"context_text": "Who saw the dog ?"} if asked == "text" else {}))
+    trained = own_scorer(random_model(LSTM), 100)
+    following = policy(context=kind, **({"context_text": "Who saw the dog ?"} if kind == "text" else {}))
     inside = tokenizer("Who saw the dog ?")["input_ids"]
-    before = [0, 0, 0, 0] if asked == "eos" else [0, *inside, 0]
-    (found,) = causal.next_words(["The cat"], [["sleeps"]], 1, following)
+    before = [0, 0, 0, 0] if kind == "eos" else [0, *inside, 0]
+    (answer,) = causal.next_words(["The cat"], [["sleeps"]], 1, following)
     ids = tokenizer.encode("The cat sleeps", add_special_tokens=False)
     start = len(tokenizer.encode("The cat", add_special_tokens=False))
-    lines = [causal_line(network, [*before, *ids[:at]]) for at in range(start, len(ids))]
+    lines = [causal_logprobs(network, [*before, *ids[:at]]) for at in range(start, len(ids))]
     logprob = sum(float(line[ids[start + at]]) for at, line in enumerate(lines))
-    assert found.logprobs[0] == pytest.approx(logprob, abs=1e-4)
-    (found,) = ours.next_words(["The cat"], [["sleeps"]], 1, following)
-    encoded = ours.tokenizer.encode("The cat sleeps")
-    inside = [EOS] * 2 if asked == "eos" else ours.tokenizer.encode("Who saw the dog ?")
-    line = own_line(ours, [*inside, EOS, *encoded[:-1]])
-    assert found.logprobs[0] == pytest.approx(float(line[encoded[-1]]), abs=1e-4)
+    assert answer.logprobs[0] == pytest.approx(logprob, abs=1e-4)
+    (answer,) = trained.next_words(["The cat"], [["sleeps"]], 1, following)
+    encoded = trained.tokenizer.encode("The cat sleeps")
+    inside = [EOS] * 2 if kind == "eos" else trained.tokenizer.encode("Who saw the dog ?")
+    line = own_logprobs(trained, [*inside, EOS, *encoded[:-1]])
+    assert answer.logprobs[0] == pytest.approx(float(line[encoded[-1]]), abs=1e-4)
 
 
 @torch.no_grad()
-def masked_lines(network, ids, positions):
+def masked_logprobs(network, ids, positions):
     logits = network(input_ids=torch.tensor([ids])).logits[0]
     return [log_softmax(logits[position]) for position in positions]
 
@@ -175,7 +175,7 @@ def masked_lines(network, ids, positions):
 @pytest.mark.parametrize("batch_tokens", [1, 5_000])
 @pytest.mark.parametrize("pll", [None, "original"])
 @pytest.mark.parametrize("model", MASKED)
-def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
+def test_masked_models_equal_a_loop_over_masked_copies(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
@@ -183,19 +183,19 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     words = marked_words(tokenizer, "" if model == "bert" else "Ġ")
     contexts, candidates = CONTEXTS[:3], CANDIDATES[:3]
     scorer = masked_scorer(network, tokenizer, batch_tokens)
-    found = scorer.next_words(contexts, candidates, 3, policy(pll=pll))
+    answers = scorer.next_words(contexts, candidates, 3, policy(pll=pll))
     several = 0
-    for context, asked, answer in zip(contexts, candidates, found, strict=True):
+    for context, choices, answer in zip(contexts, candidates, answers, strict=True):
         context = context.rstrip()
         start = len(tokenizer.encode(context, add_special_tokens=False))
-        for place, candidate in enumerate(asked):
+        for place, candidate in enumerate(choices):
             ids = tokenizer.encode(f"{context} {candidate} .")
             inside = tokenizer.encode(f"{context} {candidate}", add_special_tokens=False)
             first = start + (model == "bert")  # after [CLS]
             last = first + len(inside) - start
             span = ids[first:last]
             assert answer.tokens[place] == len(span)
-            (line,) = masked_lines(network, [*ids[:first], mask, *ids[last:]], [first])
+            (line,) = masked_logprobs(network, [*ids[:first], mask, *ids[last:]], [first])
             if unknown in span and model == "bert":
                 assert math.isnan(answer.logprobs[place])
                 continue
@@ -203,7 +203,7 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
             logprob = 0.0
             for at, token in enumerate(span):
                 hidden = [mask] * (len(span) - at) if pll is None else [mask, *span[at + 1 :]]
-                (piece,) = masked_lines(network, [*ids[:first], *span[:at], *hidden, *ids[last:]], [first + at])
+                (piece,) = masked_logprobs(network, [*ids[:first], *span[:at], *hidden, *ids[last:]], [first + at])
                 logprob += float(piece[token])
             assert answer.logprobs[place] == pytest.approx(logprob, abs=1e-4)
             assert answer.ranks[place] == 1 + sum(float(line[word]) > logprob + 1e-6 for word in words)
@@ -212,88 +212,88 @@ def test_masked_models_equal_one_copy_at_a_time(model, pll, batch_tokens):
     assert several > 1
 
 
-def test_the_masked_text_is_that_of_the_paper():
-    """Section 6: [CLS] context [MASK] . [SEP]"""
+def test_a_masked_model_reads_the_text_of_the_paper():
+    """Section 6 of the paper: [CLS] context [MASK] . [SEP]"""
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
     ids = tokenizer.encode("The cats sleep near a [MASK] .")
     first, at, last = ids[0], ids.index(tokenizer.mask_token_id), ids[-1]
     assert tokenizer.convert_ids_to_tokens([first, *ids[at:], last]) == ["[CLS]", "[MASK]", ".", "[SEP]", "[SEP]"]
-    (line,) = masked_lines(network, ids, [at])
-    (found,) = masked_scorer(network, tokenizer, 100).next_words([CONTEXTS[0]], [["dog"]], 1, policy())
-    assert found.tokens.tolist() == [1]
-    assert found.logprobs[0] == pytest.approx(float(line[tokenizer.convert_tokens_to_ids("dog")]), abs=1e-4)
+    (line,) = masked_logprobs(network, ids, [at])
+    (answer,) = masked_scorer(network, tokenizer, 100).next_words([CONTEXTS[0]], [["dog"]], 1, policy())
+    assert answer.tokens.tolist() == [1]
+    assert answer.logprobs[0] == pytest.approx(float(line[tokenizer.convert_tokens_to_ids("dog")]), abs=1e-4)
 
 
-def test_by_hand():
-    """A model that says the same after every context: .4, .3, .2 and .1 for four words, nothing for the rest."""
+def test_probabilities_and_ranks_are_as_calculated_by_hand():
+    """The model predicts the same after every context: .4, .3, .2 and .1 for four words, nearly 0 for others."""
     loaded = random_model(LSTM)
-    known = {"dog": 0.4, "cats": 0.3, ".": 0.2, "sleeps": 0.1}
+    probabilities = {"dog": 0.4, "cats": 0.3, ".": 0.2, "sleeps": 0.1}
     with torch.no_grad():
         loaded.model.untied.zero_()
         loaded.model.output_bias.fill_(-60.0)
-        for word, probability in known.items():
+        for word, probability in probabilities.items():
             loaded.model.output_bias[loaded.tokenizer.ids[word]] = math.log(probability)
-    asked = ["dog", "sleeps", "gnu", "cats"]
-    (found,) = own_scorer(loaded, 100).next_words(["Who saw a "], [asked], 2, policy())
-    assert np.exp(found.logprobs[[0, 1, 3]]) == pytest.approx([0.4, 0.1, 0.3])
-    assert math.isnan(found.logprobs[2])
-    assert found.ranks.tolist() == [1, 3, 0, 2]  # the full stop is no word
-    assert found.words == ["dog", "cats"]
+    candidates = ["dog", "sleeps", "gnu", "cats"]
+    (answer,) = own_scorer(loaded, 100).next_words(["Who saw a "], [candidates], 2, policy())
+    assert np.exp(answer.logprobs[[0, 1, 3]]) == pytest.approx([0.4, 0.1, 0.3])
+    assert math.isnan(answer.logprobs[2])
+    assert answer.ranks.tolist() == [1, 3, 0, 2]  # the full stop is no word
+    assert answer.words == ["dog", "cats"]
 
 
 @pytest.mark.parametrize(("rest", "rank"), [(0.9, 1), (0.6, 1), (0.4, 2), (0.05, 3)])
-def test_the_first_token_of_a_candidate_competes_with_what_is_left_of_it(rest, rank):
-    """p(lip) = .5, p(car) = .1; p(stick) after lip is `rest`, so "lip" alone has .5 - .5 * rest at most."""
+def test_a_candidate_does_not_compete_with_its_own_first_token(rest, rank):
+    """p(lip) = .5, p(car) = .1; p(stick) after lip is `rest`, so the word "lip" has at most .5 - .5 * rest."""
     lip, car, stick = 2, 3, 4
     lines = {1: [0.0, 0.3, 0.5, 0.1, 0.1], 2: [0.0, 1 - rest, 0.0, 0.0, rest]}
 
-    def read(texts, positions):
+    def next_token_logprobs(texts, positions):
         assert [ids.tolist() for ids in texts] == [[0, 1, lip]]
         return torch.tensor([lines[at] for at in positions[0]]).log()
 
     plan = left_to_right([("red", "lipstick")], [([1, lip, stick], [(0, 3), (4, 7), (7, 12)])], [0], None)
-    answers = Answers(NextTokens(read, 5, {lip: "lip", car: "car"}), plan, 1, torch.device("cpu"))
+    answers = Answers(NextTokens(next_token_logprobs, 5, {lip: "lip", car: "car"}), plan, 1, torch.device("cpu"))
     answers.add(plan.stages[0])
-    found = answers.of("red", [0])
-    assert math.exp(found.logprobs[0]) == pytest.approx(0.5 * rest)
-    assert found.ranks.tolist() == [rank]
-    assert found.words == ["lip"]
+    answer = answers.of("red", [0])
+    assert math.exp(answer.logprobs[0]) == pytest.approx(0.5 * rest)
+    assert answer.ranks.tolist() == [rank]
+    assert answer.words == ["lip"]
 
 
-def test_equal_contexts_are_read_once_and_memory_is_bounded(monkeypatch):
+def test_equal_contexts_are_read_once_in_bounded_memory(monkeypatch):
     scorer = own_scorer(pieces(LSTM), 50)
     plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
-    rows, read = [], scorer.model.all_logprobs
+    rows, all_logprobs = [], scorer.model.all_logprobs
     monkeypatch.setattr(eval.scorers.next_words.answers, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
-    monkeypatch.setattr(scorer.model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or read(hidden))
-    again = scorer.next_words(CONTEXTS * 50, CANDIDATES * 50, 3, policy())
+    monkeypatch.setattr(scorer.model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or all_logprobs(hidden))
+    bounded = scorer.next_words(CONTEXTS * 50, CANDIDATES * 50, 3, policy())
     longest = max(len(scorer.tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)
     assert max(rows) <= max(3, longest)
     assert sum(rows) < 4 * sum(len(words) for words in CANDIDATES)
-    for one, other in zip(plain * 50, again, strict=True):
+    for one, other in zip(plain * 50, bounded, strict=True):
         assert np.allclose(one.logprobs, other.logprobs, atol=1e-5, equal_nan=True)
         assert one.ranks.tolist() == other.ranks.tolist()
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [("dog", True), ("U.S.", True), ("four-year-old", True), ("o'clock", True), ("2", True), ("naïve", True),
      ("'s", False), ("n't", False), (",", False), ("", False), ("[unused1]", False), ("_", False), ("a b", False)],
 )  # fmt: skip
-def test_what_looks_like_a_word(text, told):
-    assert is_word(text) is told
+def test_words_are_distinguished_from_other_tokens(text, expected):
+    assert is_word(text) is expected
 
 
-def test_a_model_of_characters_has_no_next_words():
+def test_a_model_of_characters_cannot_predict_next_words():
     loaded = random_model(LSTM, "char")
     assert own_words(loaded.tokenizer) == {}
     with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
         own_scorer(loaded, 100).next_words(["The"], [["dog"]], 1, policy())
 
 
-def test_special_tokens_are_no_words():
+def test_special_tokens_are_not_words():
     tokenizer = lower_case(eos_token="[END]")
     words = hub_words(tokenizer, len(tokenizer))
     assert "dog" in words.values()
@@ -301,7 +301,7 @@ def test_special_tokens_are_no_words():
     assert max(hub_words(tokenizer, 5)) < 5
 
 
-def test_what_cannot_be_asked_is_one_line():
+def test_an_unsupported_context_or_a_too_long_text_raises_an_error():
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
     masked = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 100)

@@ -1,4 +1,4 @@
-"""Scoring runs on the diagnostics: what lacks is scored, once; the command; the analysis of such runs."""
+"""Scoring of runs on the diagnostics: missing scores are computed once; the command."""
 
 import numpy as np
 import pytest
@@ -18,8 +18,8 @@ NAMES = ["cprag", "role", "neg"]
 
 
 @pytest.fixture
-def configured(tmp_path):
-    """The diagnostics' files, and the configuration of a run with overrides."""
+def configure(tmp_path):
+    """Write the files of the diagnostics; a function from overrides to the configuration of a run."""
     write_files(tmp_path / "lm_diagnostics")
     paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
     return lambda *overrides: compose("eval", ["trainer.progress=false", "corpus=toy", *paths, *overrides])
@@ -27,13 +27,13 @@ def configured(tmp_path):
 
 @pytest.mark.parametrize("model", [LSTM, TXL], ids=["lstm", "txl"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_run_of_ours(configured, name, model, capsys):
-    config = configured(f"benchmark={name}", "method=[]")
+def test_a_trained_run_is_scored(configure, name, model, capsys):
+    config = configure(f"benchmark={name}", "method=[]")
     run = simulated_run(config, random_model(model))
     score_run(run, config)
-    told = capsys.readouterr().out
-    assert "accuracy@5" in told
-    assert "not expressible" in told  # its words are those of a few sentences
+    printed = capsys.readouterr().out
+    assert "accuracy@5" in printed
+    assert "not expressible" in printed  # it was trained on a few sentences
     cloze, metadata = read_cloze(run.scores(name))
     assert metadata["benchmark"]["name"] == name
     assert metadata["policy"] == {"context": "none", "context_tokens": 32, "precision": "fp32"}
@@ -44,8 +44,8 @@ def test_a_run_of_ours(configured, name, model, capsys):
     assert set(read_topk(run.scores(name))["place"]) == {1, 2, 3, 4, 5}
 
 
-def test_shuffles_are_read_but_have_no_top_words(configured):
-    config = configured("benchmark=cprag", "benchmark.shuffles=7")
+def test_shuffled_contexts_are_scored_without_top_words(configure):
+    config = configure("benchmark=cprag", "benchmark.shuffles=7")
     run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
     cloze, _ = read_cloze(run.scores("cprag+shuffles-7"))
@@ -55,30 +55,30 @@ def test_shuffles_are_read_but_have_no_top_words(configured):
     assert set(read_topk(run.scores("cprag+shuffles-7"))["condition"]) == {"original", "truncated"}
 
 
-def test_what_is_scored_is_left_alone(configured, capsys):
-    config = configured("benchmark=neg")
+def test_existing_scores_are_not_computed_again(configure, capsys):
+    config = configure("benchmark=neg")
     run = simulated_run(config, random_model(LSTM))
-    # Two contexts of an item; four where its two words have different articles: of 4, 5, 4, 4, 5, 5, 7 and 8 words.
+    # Two contexts an item, four if its words have different articles: of 4, 5, 4, 4, 5, 5, 7 and 8 words.
     assert estimate_scoring(config, 1.5).tokens == 42 * 1.5 + 8
-    score_study(configured("benchmark=neg", "dry_run=true"))
+    score_study(configure("benchmark=neg", "dry_run=true"))
     assert "neg: would score 8 contexts of 3 items" in capsys.readouterr().out
 
-    def written():
+    def modification_times():
         return {path.name: path.stat().st_mtime_ns for path in run.scores("neg").iterdir()}
 
     score_run(run, config)
-    first = written()
+    first = modification_times()
     assert set(first) == {"cloze.parquet", "topk.parquet"}
-    score_run(run, configured("benchmark=neg", "benchmark.show=0", "method=[lp]"))
-    assert written() == first
+    score_run(run, configure("benchmark=neg", "benchmark.show=0", "method=[lp]"))
+    assert modification_times() == first
     assert estimate_scoring(config, 1.5).tokens == 0
     assert "(scored already)" in capsys.readouterr().out
-    score_run(run, configured("benchmark=neg", "benchmark.top_words=7"))
-    assert all(at != first[name] for name, at in written().items())
-    again = written()
+    score_run(run, configure("benchmark=neg", "benchmark.top_words=7"))
+    assert all(at != first[name] for name, at in modification_times().items())
+    second = modification_times()
     simulated_run(config, random_model(LSTM, seed=1))
     score_run(run, config)
-    assert all(at != again[name] for name, at in written().items())
+    assert all(at != second[name] for name, at in modification_times().items())
     (run.scores("neg") / "cloze.parquet").write_bytes(b"")
     with pytest.raises(RunError, match=r"cloze\.parquet: damaged"):
         score_run(run, config)
@@ -86,7 +86,7 @@ def test_what_is_scored_is_left_alone(configured, capsys):
 
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 @pytest.mark.parametrize("name", NAMES)
-def test_models_of_the_hub(configured, tmp_path, name, kind):
+def test_pretrained_models_are_scored(configure, tmp_path, name, kind):
     network, tokenizer = (MODELS["gpt2"], byte_level) if kind == "causal" else MASKED["roberta"]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
@@ -101,7 +101,7 @@ def test_models_of_the_hub(configured, tmp_path, name, kind):
             delattr(embeddings, buffer)
     network.save_pretrained(tmp_path / kind)
     tokenizer.save_pretrained(tmp_path / kind)
-    config = configured(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}", f"benchmark={name}")
+    config = configure(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}", f"benchmark={name}")
     run, config, scorer = add_pretrained(config)
     score_run(run, config, scorer)
     cloze, metadata = read_cloze(run.scores(name))
@@ -113,12 +113,12 @@ def test_models_of_the_hub(configured, tmp_path, name, kind):
     assert np.isfinite(read_topk(run.scores(name))["prob"]).all()
 
 
-def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(configured, capsys):
-    config = configured("benchmark=neg")
+def test_scores_without_recorded_settings_are_kept_with_a_note(configure, capsys):
+    config = configure("benchmark=neg")
     run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
     scorer = load_scorer(run)
-    scorer.settings = {"begin": {"id": 0, "text": "<eos>"}}  # as a Hugging Face model's, which older files lack
+    scorer.settings = {"begin": {"id": 0, "text": "<eos>"}}  # as of a Hugging Face model; older files have no settings
     capsys.readouterr()
     score_run(run, config, scorer)
     printed = " ".join(capsys.readouterr().out.split())
@@ -127,8 +127,8 @@ def test_answers_of_a_time_without_settings_are_said_to_be_taken_as_they_are(con
 
 
 @pytest.mark.slow
-def test_the_command(configured, tmp_path):
-    simulated_run(configured(), random_model(LSTM))
+def test_the_command_scores_a_diagnostic(configure, tmp_path):
+    simulated_run(configure(), random_model(LSTM))
     arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
     done = run_command("eval", *arguments)
     assert (done.returncode, done.stderr) == (0, "")

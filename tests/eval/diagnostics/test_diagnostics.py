@@ -1,4 +1,4 @@
-"""The diagnostics' questions: what the paper prints of them, counts of the real files, and files that are broken."""
+"""Questions of the diagnostics: the examples of the paper, counts of the real files, errors for broken files."""
 
 from collections import Counter
 
@@ -11,8 +11,8 @@ from pairscale.errors import ConfigError, InputError
 from tests.support.diagnostics import FOLDERS, config, write_files
 
 
-def rows(questions, **wanted):
-    for column, value in wanted.items():
+def rows(questions, **values):
+    for column, value in values.items():
         questions = questions[questions[column] == value]
     return [tuple(row) for row in questions[["context", "candidate", "role"]].to_numpy().tolist()]
 
@@ -22,30 +22,30 @@ def folder(tmp_path):
     return write_files(tmp_path)
 
 
-def test_cprag_as_in_the_paper(folder):
+def test_questions_of_cprag_are_as_in_the_paper(folder):
     """Tables 1 and 4: the first sentence shuffled, the second cut to the two words before the target."""
     questions = load_questions(config("cprag", folder)).rows
-    whole = "There was nothing he enjoyed more than a good game of"
+    second = "There was nothing he enjoyed more than a good game of"
     first = "He caught the pass and scored another touchdown."
     assert rows(questions, item="0", condition="original") == [
-        (f"{first} {whole}", "football", "expected"),
-        (f"{first} {whole}", "baseball", "within_category"),
-        (f"{first} {whole}", "monopoly", "between_category"),
+        (f"{first} {second}", "football", "expected"),
+        (f"{first} {second}", "baseball", "within_category"),
+        (f"{first} {second}", "monopoly", "between_category"),
     ]
     assert rows(questions, item="0", condition="truncated") == [(f"{first} game of", "football", "expected")]
     shuffled = questions[(questions["item"] == "0") & (questions["condition"] == "shuffled")]
     cut = questions[(questions["item"] == "0") & (questions["condition"] == "shuffled_truncated")]
     assert shuffled["trial"].tolist() == cut["trial"].tolist() == [1, 2, 3]
     for long, short in zip(shuffled["context"], cut["context"], strict=True):
-        drawn = long.removesuffix(f" {whole}")
-        assert short == f"{drawn} game of"
-        assert drawn.endswith(".")
-        assert Counter(drawn[:-1].split()) == Counter(first[:-1].split())
+        sentence = long.removesuffix(f" {second}")
+        assert short == f"{sentence} game of"
+        assert sentence.endswith(".")
+        assert Counter(sentence[:-1].split()) == Counter(first[:-1].split())
     assert len(set(shuffled["context"])) == 3
     assert set(questions["group"]) == {"H", "L"}
 
 
-def test_shuffles_come_from_the_seed_alone(folder):
+def test_shuffles_depend_only_on_the_seed(folder):
     one, same, longer, other = (
         load_questions(config("cprag", folder, **values))
         for values in ({}, {}, {"shuffles": 5}, {"seed": 2})
@@ -56,14 +56,14 @@ def test_shuffles_come_from_the_seed_alone(folder):
     assert set(one.rows["context"]) != set(other.rows["context"])
 
 
-def test_quote_marks(folder):
+def test_quote_marks_are_curly_or_straight(folder):
     curly = load_questions(config("cprag", folder)).rows
     straight = load_questions(config("cprag", folder, quote_marks="straight")).rows
     assert rows(curly, item="1")[0][0] == "“I’m one!” the child exclaimed. He was pretending to be a"
     assert rows(straight, item="1")[0][0] == '"I\'m one!" the child exclaimed. He was pretending to be a'
 
 
-def test_role_as_in_the_paper(folder):
+def test_questions_of_role_are_as_in_the_paper(folder):
     """Tables 2 and 7: `one` for the object, `other` for the subject."""
     questions = load_questions(config("role", folder)).rows
     start = "the restaurant owner forgot which"
@@ -74,15 +74,15 @@ def test_role_as_in_the_paper(folder):
         "generic_both": f"{start} one the other had",
     }
     for condition, context in contexts.items():
-        found = rows(questions, item="68-b", condition=condition)
-        assert found[:2] == [(context, "tipped", "expected"), (context, "talked", "expected")]
-        assert found[2:] == ([(context, "served", "target")] if condition == "original" else [])
+        questions_of_condition = rows(questions, item="68-b", condition=condition)
+        assert questions_of_condition[:2] == [(context, "tipped", "expected"), (context, "talked", "expected")]
+        assert questions_of_condition[2:] == ([(context, "served", "target")] if condition == "original" else [])
     assert questions.loc[questions["role"] == "target", "cloze"].tolist() == [0.03, 0.36]
     assert questions.loc[questions["role"] == "expected", "cloze"].unique().tolist() == [0.26, 0.36]
 
 
-def test_neg_as_in_the_paper(folder):
-    """Table 13: the article is that of the word which is asked for."""
+def test_questions_of_neg_are_as_in_the_paper(folder):
+    """Table 13: the article fits the candidate."""
     questions = load_questions(config("neg", folder)).rows
     assert rows(questions, item="SIMP-12") == [
         ("A hammer is a", "tool", "true"),
@@ -97,7 +97,7 @@ def test_neg_as_in_the_paper(folder):
     assert rows(questions, group="Y") == rows(questions, item="NAT-5")
 
 
-def test_counts_of_the_real_files(real_data):
+def test_published_files_have_the_numbers_of_questions_of_the_paper(real_data):
     root = real_data / "lm_diagnostics"
     cprag = load_questions(config("cprag", root, shuffles=100)).rows
     assert cprag.groupby(["condition", "role"]).size().to_dict() == {
@@ -125,7 +125,7 @@ def test_counts_of_the_real_files(real_data):
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "old", "new", "told"),
+    ("name", "file", "old", "new", "message"),
     [
         ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", r"line 1: no column expected; got"),
         ("cprag", "CPRAG-102.tsv", "\tH\n", "\n", r"line 2: 6 columns, must be 7"),
@@ -141,14 +141,14 @@ def test_counts_of_the_real_files(real_data):
         ("neg", "NEG-136-NAT.tsv", "\tY\n", "\tyes\n", r"line 2: licensing is 'yes', must be Y or N"),
     ],
 )  # fmt: skip
-def test_a_broken_row_is_one_line(folder, name, file, old, new, told):
+def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, file, old, new, message):
     path = folder / FOLDERS[name] / file
     path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         load_questions(config(name, folder))
 
 
-def test_what_is_not_there_is_one_line(folder, tmp_path):
+def test_missing_files_and_folders_raise_errors(folder, tmp_path):
     with pytest.raises(InputError, match=r"benchmark\.path: no folder .*ROLE-88 \(with ROLE-88\.tsv\)"):
         load_questions(config("role", tmp_path / "nowhere"))
     (folder / "NEG-136" / "NEG-136-NAT.tsv").unlink()
@@ -162,7 +162,7 @@ def test_what_is_not_there_is_one_line(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "told"),
+    ("overrides", "message"),
     [
         (["benchmark.pairs=3"], r"benchmark\.pairs: role has items, not pairs"),
         (["benchmark.quote_marks=none"], r"benchmark\.quote_marks=none: must be one of as_published, straight"),
@@ -171,15 +171,15 @@ def test_what_is_not_there_is_one_line(folder, tmp_path):
         (["benchmark.shuffles=2"], r"benchmark\.seed=null: must be a number"),
     ],
 )
-def test_values_out_of_range(overrides, told):
-    with pytest.raises(Exception, match=told) as raised:
+def test_invalid_settings_raise_errors(overrides, message):
+    with pytest.raises(Exception, match=message) as raised:
         compose("eval", ["benchmark=role", *overrides])
     assert isinstance(raised.value, ConfigError) or isinstance(raised.value.__cause__, ConfigError)
 
 
 @pytest.mark.parametrize("name", ["cprag", "role", "neg"])
-def test_published_shares_are_those_of_so_many_items(name):
-    """A slip of a digit would make a share that no number of right items has."""
+def test_published_accuracies_are_fractions_of_the_number_of_items(name):
+    """A typing error would give a share that no number of correct items has."""
     published = read_published(name, (*COLUMNS, "sd"))
     items = {"cprag": {"": 34}, "role": {"": 88, "0.17": 25, "0.23": 23, "0.33": 23, "0.77": 17}}.get(name, {})
     for row in published[published["sd"].isna()].to_dict("records"):

@@ -20,7 +20,7 @@ def policy(unk):
 
 
 def side(*sentences, unk="score", name="good", **items):
-    """Each sentence is (text of words between spaces, their log-probabilities, whether they are unknown).
+    """Return a side of sentences (text, log-probabilities of its words, 1 for each unknown word).
 
     `items` are further columns of the pairs.
     """
@@ -34,44 +34,44 @@ def side(*sentences, unk="score", name="good", **items):
     return Side.of(name, pairs, scores, policy(unk))
 
 
-def judged(method, config, good, bad):
+def judge_pairs(method, config, good, bad):
     return judge(method, config, good, bad, about(good, bad))
 
 
-def scored(method, side, other=None, **parameters):
+def scores_of(method, side, other=None, **parameters):
     return methods()[method].score(side, other or side, MethodConfig(**parameters))
 
 
-def test_the_three_sentence_methods():
+def test_lp_mean_lp_and_pen_lp_are_as_calculated_by_hand():
     both = side(GOOD, BAD)
-    assert scored("lp", both).tolist() == [-7.5, -9.25]
-    assert scored("mean_lp", both).tolist() == [-7.5 / 4, -9.25 / 4]
+    assert scores_of("lp", both).tolist() == [-7.5, -9.25]
+    assert scores_of("mean_lp", both).tolist() == [-7.5 / 4, -9.25 / 4]
     # ((5 + 4) / 6) ^ 0.8 = e^(0.8 ln 1.5) = 1.3831619
-    assert scored("pen_lp", both, alpha=0.8) == pytest.approx([-7.5 / 1.3831619, -9.25 / 1.3831619])
-    assert scored("pen_lp", both, alpha=0.0).tolist() == [-7.5, -9.25]
+    assert scores_of("pen_lp", both, alpha=0.8) == pytest.approx([-7.5 / 1.3831619, -9.25 / 1.3831619])
+    assert scores_of("pen_lp", both, alpha=0.0).tolist() == [-7.5, -9.25]
 
 
-def test_skipped_unknown_words_count_in_neither_sum_nor_length():
+def test_skipped_unknown_words_are_left_out_of_sum_and_length():
     both = side(GOOD, BAD, unk="skip")
     assert both.lp.tolist() == [-7.5, -3.25]
     assert both.tokens.tolist() == [4, 3]
     assert both.unk.tolist() == [0, 1]
-    assert scored("mean_lp", both)[1] == -3.25 / 3
+    assert scores_of("mean_lp", both)[1] == -3.25 / 3
 
 
-def test_a_sentence_of_nothing_has_no_mean():
+def test_an_empty_sentence_has_no_mean():
     empty = side(("", [], []), ("gnu", [-3.0], [1]), unk="skip")
     assert empty.lp.tolist() == [0, 0]
-    assert np.isnan(scored("mean_lp", empty)).all()
+    assert np.isnan(scores_of("mean_lp", empty)).all()
 
 
-def test_sums_are_of_double_precision():
+def test_sums_are_in_double_precision():
     logprobs = [-1e-9] * 1000 + [-1e7]
     both = side((" ".join("a" * 1001), logprobs, [0] * 1001))
     assert both.lp[0] == pytest.approx(-1e7 - 1e-6, rel=0, abs=1e-8)
 
 
-def test_unknown_words_where_the_sentences_differ():
+def test_unknown_words_are_counted_where_the_sentences_differ():
     good = side(
         ("A gnu sleeps .", [-1] * 4, [0, 1, 0, 0]),  # unknown, but the same in both
         ("A gnu sleeps .", [-1] * 4, [0, 1, 0, 0]),  # differs, and both are unknown
@@ -89,8 +89,8 @@ def test_unknown_words_where_the_sentences_differ():
     assert critical_unk(good, bad).tolist() == [0, 2, 1, 0, 1]
 
 
-def test_rows_of_a_score_file():
-    rows = judged("mean_lp", MethodConfig(), side(GOOD), side(BAD, name="bad")).iloc[0]
+def test_a_row_has_scores_sizes_and_unknown_words():
+    rows = judge_pairs("mean_lp", MethodConfig(), side(GOOD), side(BAD, name="bad")).iloc[0]
     assert (rows["paradigm"], rows["pair_id"]) == ("p", "0")
     assert (rows["good"], rows["bad"], rows["good_lp"], rows["bad_lp"]) == (-7.5 / 4, -9.25 / 4, -7.5, -9.25)
     assert (rows["good_tokens"], rows["good_chars"], rows["bad_chars"]) == (4, 13, 14)
@@ -112,10 +112,10 @@ def one_prefix_sides(unk="score"):
     ("span", "expected"),
     [("sum", [-9, -54]), ("first", [-4, -4]), ("last", [-5, -50]), ("as_published", [-5, -50])],
 )
-def test_one_prefix_scores_the_critical_words_alone(span, expected):
+def test_one_prefix_scores_only_the_critical_words(span, expected):
     good, bad = one_prefix_sides()
-    rows = judged("one_prefix", MethodConfig(prefix_span=span), good, bad)
-    assert rows["pair_id"].tolist() == ["0"]  # not the pair that is not flagged
+    rows = judge_pairs("one_prefix", MethodConfig(prefix_span=span), good, bad)
+    assert rows["pair_id"].tolist() == ["0"]  # the other pair is not flagged
     assert [*rows["good"], *rows["bad"]] == expected
     assert [*rows["good_lp"], *rows["bad_lp"]] == [-28, -127]
 
@@ -123,8 +123,8 @@ def test_one_prefix_scores_the_critical_words_alone(span, expected):
 @pytest.mark.parametrize(("span", "expected"), [("sum", -4), ("first", -4), ("last", -4), ("as_published", np.nan)])
 def test_a_skipped_unknown_word_is_not_among_the_critical_tokens(span, expected):
     good, bad = one_prefix_sides(unk="skip")
-    found = scored("one_prefix", bad, good, prefix_span=span)
-    assert found == pytest.approx([expected, np.nan], nan_ok=True)
+    scores = scores_of("one_prefix", bad, good, prefix_span=span)
+    assert scores == pytest.approx([expected, np.nan], nan_ok=True)
 
 
 def test_two_prefix_scores_the_same_word_after_two_prefixes():
@@ -136,60 +136,60 @@ def test_two_prefix_scores_the_same_word_after_two_prefixes():
     good = side(("The cat that the dogs see laughs .", [-1, -1, -1, -1, -1, -1, -2, -1], [0] * 8), **items)
     bad = side(("The cats that he sees laughs .", [-1, -1, -1, -1, -1, -3, -1], [0] * 7), name="bad", **items)
     for span in ("sum", "first", "last", "as_published"):
-        rows = judged("two_prefix", MethodConfig(prefix_span=span), good, bad)
+        rows = judge_pairs("two_prefix", MethodConfig(prefix_span=span), good, bad)
         assert (rows["good"].item(), rows["bad"].item()) == (-2, -3)
 
 
-def test_critical_words_are_found_by_characters_whatever_the_tokens():
-    """Tokens that hold the space before a word, that cut it, or that reach beyond it."""
+def test_critical_words_are_located_by_characters_whatever_the_tokens():
+    """Tokens may include the space before a word, split it, or extend beyond it."""
     items = {"one_prefix_method": [True], "one_prefix_prefix": ["He has"], "one_prefix_word_good": ["begun"]}
     pairs = pd.DataFrame({"good": ["He has begun."], "paradigm": "p", "pair_id": "0", **items})
     spans = np.asarray([[0, 6], [6, 10], [10, 13]])  # "He has", " beg", "un."
     score = TokenScores(np.asarray([-1.0, -2.0, -4.0]), spans, np.zeros(3, bool))
-    assert scored("one_prefix", Side.of("good", pairs, [score], policy("score")), prefix_span="sum").tolist() == [-6]
+    assert scores_of("one_prefix", Side.of("good", pairs, [score], policy("score")), prefix_span="sum").tolist() == [-6]
 
 
-def test_a_prefix_that_is_not_the_sentences_is_one_line():
+def test_a_prefix_that_does_not_begin_the_sentence_raises_an_error():
     items = {"one_prefix_method": [True], "one_prefix_prefix": ["A cat"], "one_prefix_word_good": ["sleep"]}
     with pytest.raises(InputError, match=r"one_prefix: p, pair 0: 'The cats sleep \.' does not begin with 'A cat'"):
-        scored("one_prefix", side(GOOD, **items), prefix_span="sum")
+        scores_of("one_prefix", side(GOOD, **items), prefix_span="sum")
 
 
-def test_methods_fit_the_kind_of_model():
+def test_methods_are_checked_against_the_kind_of_model():
     with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
         check_method("lp", masked=True)
     with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: .*, lp, mean_lp, "):
         check_method("pll", masked=False)
     check_method("pll", masked=True)
-    assert scored("pll", side(GOOD)).tolist() == [-7.5]
+    assert scores_of("pll", side(GOOD)).tolist() == [-7.5]
 
 
-def test_what_cannot_be_judged():
+def test_unknown_methods_and_missing_parameters_raise_errors():
     with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, lp, mean_lp, one_prefix, "):
-        judged("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
+        judge_pairs("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
     with pytest.raises(ConfigError, match=r"alpha=null"):
-        scored("pen_lp", side(GOOD))
+        scores_of("pen_lp", side(GOOD))
 
 
 @pytest.mark.parametrize("method", ["lp", "mean_lp", "pen_lp"])
-def test_a_sentence_of_skipped_words_alone_wins_no_pair(method):
-    """Its log-probability was 0, or that of <eos>, and so higher than any other's."""
+def test_a_sentence_of_skipped_words_only_wins_no_pair(method):
+    """Its log-probability would be 0, or that of <eos>, and higher than any other."""
     good = side(("gnu", [-3.0], [1]), GOOD, GOOD, unk="skip")
     bad = side(BAD, ("yak", [-2.0], [1]), BAD, unk="skip", name="bad")
-    rows = judged(method, MethodConfig(alpha=0.8), good, bad)
+    rows = judge_pairs(method, MethodConfig(alpha=0.8), good, bad)
     assert np.isnan([rows["good"].iloc[0], rows["bad"].iloc[1]]).all()
     assert rows[["good_lp", "bad_lp"]].notna().all(axis=None)
     assert outcome(rows["good"], rows["bad"], "half").tolist() == [0.5, 0.5, rows["good"].iloc[2] > rows["bad"].iloc[2]]
     assert tied(rows["good"], rows["bad"]).tolist() == [True, True, False]
 
 
-def test_the_end_of_a_sentence_is_no_word_of_it():
+def test_eos_does_not_count_as_a_word():
     eos = TokenScores(np.asarray([-3.0, -0.1]), np.asarray([(0, 3), (3, 3)]), np.asarray([True, False]))
     pairs = pd.DataFrame({"good": ["gnu"], "paradigm": "p", "pair_id": "0"})
     assert not Side.of("good", pairs, [eos], policy("skip")).judged.any()
     assert Side.of("good", pairs, [eos], policy("score")).judged.all()
 
 
-def test_what_becomes_of_such_a_sentence_is_in_the_policy():
+def test_the_policy_records_that_sentences_of_unknown_words_tie():
     assert recorded_policy(policy("skip"), True, None)["unk_only"] == "tie"
     assert "unk_only" not in recorded_policy(policy("score"), True, None)

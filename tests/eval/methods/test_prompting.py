@@ -1,4 +1,4 @@
-"""Prompts: answers of a model against a plain loop over its own logits, with tokenizers and chat templates of kinds."""
+"""Prompting methods compared with plain loops over a model's logits, for many tokenizers and chat templates."""
 
 import math
 from types import SimpleNamespace
@@ -32,22 +32,22 @@ NO_SYSTEM += "<|user|>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<
 LEAVES_OUT = "{% for m in messages if m.role == 'user' %}<|user|>{{ m.content }}{% endfor %}<|model|>"
 
 
-def yes_no(asked, language="en", system=SYSTEM, **values):
+def yes_no(judge, language="en", system=SYSTEM, **values):
     templates = [TemplateConfig(str(number), text) for number, text in enumerate(TEXTS)]
     space = " " if language == "en" else ""
-    ours = {language: TemplatesConfig(system, ANSWERS[language], "\nAnswer:", space, templates)}
-    return MethodUse.of("yes_no", MethodConfig(by_language=ours, **values), asked, language)
+    templates_by_language = {language: TemplatesConfig(system, ANSWERS[language], "\nAnswer:", space, templates)}
+    return MethodUse.of("yes_no", MethodConfig(by_language=templates_by_language, **values), judge, language)
 
 
-def ab_prompt(asked, seed=1, **values):
+def ab_prompt(judge, seed=1, **values):
     templates = [TemplateConfig("t", "Say A or B .\nA : {a}\nB : {b}")]
-    ours = {"en": TemplatesConfig(SYSTEM, ["A", "B"], "\nAnswer:", " ", templates)}
-    return MethodUse.of("ab_prompt", MethodConfig(by_language=ours, seed=seed, **values), asked, "en")
+    templates_by_language = {"en": TemplatesConfig(SYSTEM, ["A", "B"], "\nAnswer:", " ", templates)}
+    return MethodUse.of("ab_prompt", MethodConfig(by_language=templates_by_language, seed=seed, **values), judge, "en")
 
 
-def judged(asked, plan, *sentences, asked_policy=None):
-    found = judge_pairs(asked, pairs(*sentences), [plan], asked_policy or policy())
-    return found.rows[plan.method], found.prompts.get(plan.method)
+def judge_with(judge, plan, *sentences, scoring_policy=None):
+    result = judge_pairs(judge, pairs(*sentences), [plan], scoring_policy or policy())
+    return result.rows[plan.method], result.prompts.get(plan.method)
 
 
 def ids(tokenizer, text):
@@ -58,8 +58,8 @@ def ids(tokenizer, text):
 @pytest.mark.parametrize("tokenizer", [byte_level, lambda: byte_level(259), adds_bos], ids=["gpt2", "bytes", "llama"])
 def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
     tokenizer = tokenizer()
-    asked = scorer(tokenizer)
-    rows, told = judged(asked, yes_no(asked, language))
+    judge = scorer(tokenizer)
+    rows, prompts = judge_with(judge, yes_no(judge, language))
     answers = [(" " if language == "en" else "") + answer for answer in ANSWERS[language]]
     assert len(rows) == 2 * len(PAIRS)
     for number, text in enumerate(TEXTS):
@@ -68,57 +68,57 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
             assert (row["template"], row["pair_id"], row["order"]) == (str(number), str(pair), None)
             for side, sentence in zip(("good", "bad"), sides, strict=True):
                 prompt = f"{SYSTEM}\n{text.replace('{sentence}', sentence, 1)}\nAnswer:"
-                alone = ids(tokenizer, prompt)
+                prompt_ids = ids(tokenizer, prompt)
                 lps, lengths = [], []
                 for answer in answers:
-                    whole = ids(tokenizer, prompt + answer)
-                    assert whole[: len(alone)] == alone
-                    lps.append(nats(asked.model, [asked.begin], whole)[len(alone) :].sum())
-                    lengths.append(len(whole) - len(alone))
+                    answered = ids(tokenizer, prompt + answer)
+                    assert answered[: len(prompt_ids)] == prompt_ids
+                    lps.append(nats(judge.model, [judge.begin], answered)[len(prompt_ids) :].sum())
+                    lengths.append(len(answered) - len(prompt_ids))
                 yes, no = map(math.exp, lps)
                 assert row[f"{side}_lp"] == pytest.approx(lps[0], abs=1e-3)
                 assert row[side] == pytest.approx(math.log(yes / (yes + no)), abs=1e-3)  # equation 4
                 assert row[f"{side}_tokens"] == lengths[0]
-    became = [tokenizer.convert_ids_to_tokens(ids(tokenizer, "Answer:" + answer)) for answer in answers]
-    assert [forms[0] for forms in told["answers"].values()] == [
-        tokens[len(ids(tokenizer, "Answer:")) :] for tokens in became
+    tokenized = [tokenizer.convert_ids_to_tokens(ids(tokenizer, "Answer:" + answer)) for answer in answers]
+    assert [forms[0] for forms in prompts["answers"].values()] == [
+        tokens[len(ids(tokenizer, "Answer:")) :] for tokens in tokenized
     ]
-    assert list(told["answers"]) == answers
-    assert told["example"] == f"{SYSTEM}\n{TEXTS[0].replace('{sentence}', PAIRS[0][0])}\nAnswer:"
+    assert list(prompts["answers"]) == answers
+    assert prompts["example"] == f"{SYSTEM}\n{TEXTS[0].replace('{sentence}', PAIRS[0][0])}\nAnswer:"
 
 
-def test_parts_of_the_prompts_read_apart_give_the_same(monkeypatch):
-    asked = scorer(byte_level())
-    rows, told = judged(asked, yes_no(asked))
+def test_prompts_read_in_small_parts_give_the_same_scores(monkeypatch):
+    judge = scorer(byte_level())
+    rows, prompts = judge_with(judge, yes_no(judge))
     monkeypatch.setattr("eval.scorers.left_to_right.READ", 3)
-    parted, told_parted = judged(asked, yes_no(asked))
-    assert told_parted == told
+    parted, parted_prompts = judge_with(judge, yes_no(judge))
+    assert parted_prompts == prompts
     pd.testing.assert_frame_equal(parted, rows, rtol=1e-5)
 
 
-def test_an_answer_is_one_token_where_the_tokenizer_makes_it_one():
-    _, told = judged(asked := scorer(byte_level()), yes_no(asked))
-    assert told["answers"] == {" Yes": [["ĠYes"]], " No": [["ĠNo"]]}
-    _, told = judged(asked := scorer(byte_level(259)), yes_no(asked))
-    assert told["answers"] == {" Yes": [["Ġ", "Y", "e", "s"]], " No": [["Ġ", "N", "o"]]}
+def test_answers_are_tokenized_as_continuations_of_the_prompt():
+    _, prompts = judge_with(judge := scorer(byte_level()), yes_no(judge))
+    assert prompts["answers"] == {" Yes": [["ĠYes"]], " No": [["ĠNo"]]}
+    _, prompts = judge_with(judge := scorer(byte_level(259)), yes_no(judge))
+    assert prompts["answers"] == {" Yes": [["Ġ", "Y", "e", "s"]], " No": [["Ġ", "N", "o"]]}
 
 
-@pytest.mark.parametrize(("language", "became"), [("en", [": Yes"]), ("zh", [":是"])])
-def test_all_answers_follow_the_same_tokens_where_one_joins_the_prompts_end(language, became):
+@pytest.mark.parametrize(("language", "token"), [("en", [": Yes"]), ("zh", [":是"])])
+def test_an_answer_that_merges_with_the_end_of_the_prompt_is_scored_from_the_merged_token(language, token):
     tokenizer = joins()
-    asked = scorer(tokenizer)
+    judge = scorer(tokenizer)
     sentence = "The cat"
-    rows, told = judged(asked, yes_no(asked, language), (sentence, sentence))
+    rows, prompts = judge_with(judge, yes_no(judge, language), (sentence, sentence))
     prompt = f"{SYSTEM}\n{TEXTS[0].replace('{sentence}', sentence)}\nAnswer:"
     space = " " if language == "en" else ""
     yes, no = (ids(tokenizer, prompt + space + answer) for answer in ANSWERS[language])
     assert len(yes) == len(ids(tokenizer, prompt))  # the answer is in the token of the prompt's last character
     start = len(yes) - 1
     assert yes[:start] == no[:start]
-    lps = [nats(asked.model, [asked.begin], whole)[start:].sum() for whole in (yes, no)]
+    lps = [nats(judge.model, [judge.begin], answered)[start:].sum() for answered in (yes, no)]
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
     assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
-    assert next(iter(told["answers"].values())) == [became]
+    assert next(iter(prompts["answers"].values())) == [token]
     assert rows["good"].iloc[0] == rows["bad"].iloc[0]  # equal sentences tie
 
 
@@ -128,116 +128,116 @@ def chatting(template, tokenizer=byte_level):
     return scorer(tokenizer)
 
 
-def test_an_instruct_model_is_asked_through_its_chat_template_with_nothing_before_it():
-    asked = chatting(CHATML)
-    rows, told = judged(asked, yes_no(asked), ("The cat", "The dog"))
+def test_an_instruct_model_is_prompted_with_its_chat_template_alone():
+    judge = chatting(CHATML)
+    rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
     prompt = f"<|user|>system\n{SYSTEM}\n<|user|>user\nIs “The cat” good ?\n<|model|>\n"
-    assert told["example"] == prompt
-    assert told["system_role"]
-    assert list(told["answers"]) == ["Yes", "No"]
-    alone = ids(asked.tokenizer, prompt)
-    assert asked.tokenizer.convert_ids_to_tokens(alone[0]) == "<|user|>"
-    lps = [nats(asked.model, alone[:1], ids(asked.tokenizer, prompt + answer)[1:])[len(alone) - 1 :].sum()
+    assert prompts["example"] == prompt
+    assert prompts["system_role"]
+    assert list(prompts["answers"]) == ["Yes", "No"]
+    prompt_ids = ids(judge.tokenizer, prompt)
+    assert judge.tokenizer.convert_ids_to_tokens(prompt_ids[0]) == "<|user|>"
+    lps = [nats(judge.model, prompt_ids[:1], ids(judge.tokenizer, prompt + answer)[1:])[len(prompt_ids) - 1 :].sum()
            for answer in ("Yes", "No")]  # fmt: skip
     assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
 
 
 @pytest.mark.parametrize("tokenizer", [byte_level, adds_bos])
-def test_a_chat_template_that_begins_with_bos_gets_no_second_one(tokenizer):
-    asked = chatting("{{ bos_token }}{{ messages[0].content }} : {{ messages[1].content }} .", tokenizer)
-    rows, told = judged(asked, yes_no(asked), ("The cat", "The dog"))
-    bos = asked.tokenizer.bos_token
+def test_no_second_bos_is_added_to_a_chat_template_that_begins_with_one(tokenizer):
+    judge = chatting("{{ bos_token }}{{ messages[0].content }} : {{ messages[1].content }} .", tokenizer)
+    rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
+    bos = judge.tokenizer.bos_token
     prompt = f"{bos}{SYSTEM} : Is “The cat” good ? ."
-    assert told["example"] == prompt
-    whole = [ids(asked.tokenizer, prompt + answer) for answer in ("Yes", "No")]
-    assert [found[:2].count(asked.begin) for found in whole] == [1, 1]
-    first = len(ids(asked.tokenizer, prompt))
-    while not whole[0][:first] == whole[1][:first] == ids(asked.tokenizer, prompt)[:first]:
+    assert prompts["example"] == prompt
+    answered = [ids(judge.tokenizer, prompt + answer) for answer in ("Yes", "No")]
+    assert [tokens[:2].count(judge.begin) for tokens in answered] == [1, 1]
+    first = len(ids(judge.tokenizer, prompt))
+    while not answered[0][:first] == answered[1][:first] == ids(judge.tokenizer, prompt)[:first]:
         first -= 1
-    lps = [nats(asked.model, [asked.begin], found[1:])[first - 1 :].sum() for found in whole]
+    lps = [nats(judge.model, [judge.begin], tokens[1:])[first - 1 :].sum() for tokens in answered]
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
 
 
 @pytest.mark.parametrize("space", [" ", "\n", ""])
-def test_an_answer_follows_a_chat_template_as_the_template_writes_it(space):
+def test_the_space_before_an_answer_comes_from_the_chat_template(space):
     """Llama 2 writes `[INST] question [/INST] answer`: the space belongs to the answer's first token."""
-    asked = chatting(
+    judge = chatting(
         "{% for m in messages %}{% if m.role == 'assistant' %}" + repr(space).join(["{{ ", " + m.content }}"])
         + "{% else %}<|user|>{{ m.content }}<|model|>{% endif %}{% endfor %}"
     )  # fmt: skip
-    rows, told = judged(asked, yes_no(asked), ("The cat", "The dog"))
-    assert list(told["answers"]) == [space + "Yes", space + "No"]
-    before = ids(asked.tokenizer, told["example"])
-    whole = [ids(asked.tokenizer, told["example"] + space + answer) for answer in ("Yes", "No")]
-    assert all(one[: len(before)] == before for one in whole)
-    lps = [nats(asked.model, before[:1], one[1:])[len(before) - 1 :].sum() for one in whole]
+    rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
+    assert list(prompts["answers"]) == [space + "Yes", space + "No"]
+    before = ids(judge.tokenizer, prompts["example"])
+    answered = [ids(judge.tokenizer, prompts["example"] + space + answer) for answer in ("Yes", "No")]
+    assert all(one[: len(before)] == before for one in answered)
+    lps = [nats(judge.model, before[:1], one[1:])[len(before) - 1 :].sum() for one in answered]
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
 
 
 @pytest.mark.parametrize("template", [NO_SYSTEM, LEAVES_OUT])
-def test_a_system_message_that_a_chat_template_refuses_goes_into_the_users(template):
-    asked = chatting(template)
-    _, told = judged(asked, yes_no(asked), ("The cat", "The dog"))
-    assert told["example"] == f"<|user|>{SYSTEM}\nIs “The cat” good ?<|model|>"
-    assert not told["system_role"]
-    _, told = judged(asked, yes_no(asked, system=None), ("The cat", "The dog"))
-    assert told["example"] == "<|user|>Is “The cat” good ?<|model|>"
+def test_a_system_message_that_a_chat_template_rejects_is_put_into_the_user_message(template):
+    judge = chatting(template)
+    _, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
+    assert prompts["example"] == f"<|user|>{SYSTEM}\nIs “The cat” good ?<|model|>"
+    assert not prompts["system_role"]
+    _, prompts = judge_with(judge, yes_no(judge, system=None), ("The cat", "The dog"))
+    assert prompts["example"] == "<|user|>Is “The cat” good ?<|model|>"
 
 
-def test_either_way_of_asking_can_be_forced():
-    asked = chatting(CHATML)
-    plan = yes_no(asked, chat=False)
-    assert judged(asked, plan)[1]["example"].endswith("\nAnswer:")
-    assert (plan.metadata()["parameters"]["chat"], yes_no(asked).metadata()["parameters"]["chat"]) == (False, True)
+def test_prompting_with_or_without_the_chat_template_can_be_forced():
+    judge = chatting(CHATML)
+    plan = yes_no(judge, chat=False)
+    assert judge_with(judge, plan)[1]["example"].endswith("\nAnswer:")
+    assert (plan.metadata()["parameters"]["chat"], yes_no(judge).metadata()["parameters"]["chat"]) == (False, True)
     with pytest.raises(ConfigError, match=r"method\.yes_no\.chat=true: m has no chat template"):
         yes_no(scorer(byte_level()), chat=True)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a chat template says itself what a prompt"):
-        judged(asked, yes_no(asked), asked_policy=policy(context="eos"))
+        judge_with(judge, yes_no(judge), scoring_policy=policy(context="eos"))
 
 
-def test_context_stands_before_a_prompt_and_a_long_one_is_one_line():
+def test_context_precedes_the_prompt_and_a_too_long_prompt_raises_an_error():
     tokenizer = byte_level()
-    asked = scorer(tokenizer)
-    rows, told = judged(asked, yes_no(asked), ("The cat", "The dog"), asked_policy=policy(context="eos"))
-    whole = ids(tokenizer, told["example"] + " Yes")
-    assert rows["good_lp"].iloc[0] == pytest.approx(nats(asked.model, [asked.begin] * 4, whole)[-1], abs=1e-3)
+    judge = scorer(tokenizer)
+    rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"), scoring_policy=policy(context="eos"))
+    answered = ids(tokenizer, prompts["example"] + " Yes")
+    assert rows["good_lp"].iloc[0] == pytest.approx(nats(judge.model, [judge.begin] * 4, answered)[-1], abs=1e-3)
     with pytest.raises(InputError, match=r"m reads 400 tokens at most"):
-        judged(asked, yes_no(asked), ("猫" * 140, "The cat"))
+        judge_with(judge, yes_no(judge), ("猫" * 140, "The cat"))
 
 
-def test_our_own_models_answer_too():
+def test_trained_models_answer_prompts():
     loaded = random_model(LSTM, "char")
-    asked = own_scorer(loaded, 100)
+    judge = own_scorer(loaded, 100)
     prompts = ["The cat sleep", "The dog bark"]
-    found = asked.continuations(prompts, ["s", " n"], policy())
-    assert found.tokens == [[["s"]], [[" ", "n"]]]
-    assert found.counts.tolist() == [[1, 2]] * 2
-    for row, prompt in zip(found.logprobs, prompts, strict=True):
+    answers = judge.continuations(prompts, ["s", " n"], policy())
+    assert answers.tokens == [[["s"]], [[" ", "n"]]]
+    assert answers.counts.tolist() == [[1, 2]] * 2
+    for row, prompt in zip(answers.logprobs, prompts, strict=True):
         for value, answer in zip(row, ["s", " n"], strict=True):
-            (tokens,) = asked.score([prompt + answer], policy())
+            (tokens,) = judge.score([prompt + answer], policy())
             assert value == pytest.approx(tokens.logprobs[len(prompt) :].sum(), abs=1e-5)
     with pytest.raises(RunError, match=r"m: has no tokens for the answer 'X' \(<unk>\)"):
-        asked.continuations(prompts, ["s", "X"], policy())
+        judge.continuations(prompts, ["s", "X"], policy())
     with pytest.raises(ConfigError, match=r"method\.yes_no\.chat=true: m has no chat template"):
-        yes_no(asked, chat=True)
+        yes_no(judge, chat=True)
 
 
-def test_only_the_log_probabilities_that_are_asked_for_come_back():
-    asked = scorer(byte_level())
-    targets = [np.asarray(ids(asked.tokenizer, text)) for text in TEXT[:3]]
-    whole = asked._logprobs(targets, [0] * len(targets), policy())
-    part = asked._logprobs(targets, [0, 2, 3], policy())
-    for first, one, other in zip([0, 2, 3], whole, part, strict=True):
+def test_only_the_requested_log_probabilities_are_returned():
+    judge = scorer(byte_level())
+    targets = [np.asarray(ids(judge.tokenizer, text)) for text in TEXT[:3]]
+    all_logprobs = judge._logprobs(targets, [0] * len(targets), policy())
+    requested = judge._logprobs(targets, [0, 2, 3], policy())
+    for first, one, other in zip([0, 2, 3], all_logprobs, requested, strict=True):
         assert np.array_equal(one[first:], other)
 
 
-def test_answers_that_are_the_same_to_a_model_cannot_be_asked_for():
-    asked = scorer(byte_level())
+def test_answers_of_the_same_tokens_raise_an_error():
+    judge = scorer(byte_level())
     with pytest.raises(RunError, match=r"m: the answers ' No' and ' No' are the same tokens to it"):
-        asked.continuations(["The cat"], [" No", " No"], policy())
+        judge.continuations(["The cat"], [" No", " No"], policy())
 
 
-def test_a_model_that_answers_nothing_is_refused():
+def test_models_that_cannot_answer_prompts_are_rejected():
     with pytest.raises(ConfigError, match=r"method=yes_no: a model of this kind cannot answer prompts"):
         yes_no(object.__new__(NgramScorer))
     masked = object.__new__(MaskedScorer)
@@ -246,18 +246,18 @@ def test_a_model_that_answers_nothing_is_refused():
             MethodUse.of(method, compose("eval", [f"method=[{method}]"]).method[method], masked, "en")
 
 
-def test_ab_prompt_asks_for_the_letter_of_the_good_sentence():
+def test_ab_prompt_compares_the_letters_of_the_two_sentences():
     tokenizer = byte_level()
-    asked = scorer(tokenizer)
+    judge = scorer(tokenizer)
     sentences = [(f"The cat {number} sleeps", f"The cat {number} sleep") for number in range(8)]
-    rows, told = judged(asked, ab_prompt(asked), *sentences)
-    assert told["answers"] == {" A": [["ĠA"]], " B": [["ĠB"]]}
+    rows, prompts = judge_with(judge, ab_prompt(judge), *sentences)
+    assert prompts["answers"] == {" A": [["ĠA"]], " B": [["ĠB"]]}
     assert set(rows["order"]) == {"A", "B"}
     chose_a = 0
     for row, (good, bad) in zip(rows.itertuples(), sentences, strict=True):
         a, b = (good, bad) if row.order == "A" else (bad, good)
         prompt = f"{SYSTEM}\nSay A or B .\nA : {a}\nB : {b}\nAnswer:"
-        lps = {letter: nats(asked.model, [asked.begin], ids(tokenizer, f"{prompt} {letter}"))[-1] for letter in "AB"}
+        lps = {letter: nats(judge.model, [judge.begin], ids(tokenizer, f"{prompt} {letter}"))[-1] for letter in "AB"}
         other = "B" if row.order == "A" else "A"
         assert (row.good_lp, row.bad_lp) == pytest.approx((lps[row.order], lps[other]), abs=1e-3)
         assert (row.good, row.bad) == pytest.approx(
@@ -267,7 +267,7 @@ def test_ab_prompt_asks_for_the_letter_of_the_good_sentence():
     assert share_of_a(rows) == chose_a / len(sentences)
 
 
-def test_the_share_of_a():
+def test_the_share_of_a_ignores_ties_and_missing_scores():
     rows = pairs(*[("x", "y")] * 6).assign(
         order=["A", "A", "B", "B", "A", "B"], good=[1.0, 0, 1, 0, 1, np.nan], bad=[0.0, 1, 0, 1, 1, np.nan]
     )
@@ -278,23 +278,23 @@ def test_the_share_of_a():
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**31), st.sets(st.integers(0, 99), min_size=1), st.randoms(use_true_random=False))
-def test_the_order_of_a_pair_depends_on_nothing_but_its_name_and_the_seed(seed, chosen, random):
+def test_the_order_of_a_pair_depends_only_on_its_name_and_the_seed(seed, subset, random):
     all_pairs = pairs(*[("x", "y")] * 100)
-    found = orders(all_pairs, seed)
-    some = list(chosen)
+    letters = orders(all_pairs, seed)
+    some = list(subset)
     random.shuffle(some)
-    assert orders(all_pairs.iloc[some], seed).tolist() == found[some].tolist()
-    assert 20 < (found == "A").sum() < 80
-    assert orders(all_pairs, seed + 1).tolist() != found.tolist()
-    assert orders(all_pairs.assign(paradigm="q"), seed).tolist() != found.tolist()
+    assert orders(all_pairs.iloc[some], seed).tolist() == letters[some].tolist()
+    assert 20 < (letters == "A").sum() < 80
+    assert orders(all_pairs, seed + 1).tolist() != letters.tolist()
+    assert orders(all_pairs.assign(paradigm="q"), seed).tolist() != letters.tolist()
 
 
-def test_sure_judgements_do_not_tie():
-    """Shares of 1 - 1e-20 and 1 - 1e-30 are one number in floating point; their logarithms are not."""
-    asked = scorer(byte_level())
+def test_probabilities_near_one_do_not_tie():
+    """1 - 1e-20 and 1 - 1e-30 are the same float, but their logarithms differ."""
+    judge = scorer(byte_level())
     sure = iter([-1.0, -47.0, -1.0, -70.0])
-    asked._logprobs = lambda before, targets, policy, first: [np.asarray([next(sure)]) for _ in targets]
-    plan = yes_no(asked, templates=["{sentence}"])
+    judge._logprobs = lambda before, targets, policy, first: [np.asarray([next(sure)]) for _ in targets]
+    plan = yes_no(judge, templates=["{sentence}"])
     row = judge_pairs(
         SimpleNamespace(score=scorer(byte_level()).score), pairs(("The cat", "The dog")), [plan], policy()
     )
@@ -304,7 +304,7 @@ def test_sure_judgements_do_not_tie():
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "message"),
     [
         ("{% for message in messages %}", r"TemplateSyntaxError"),
         ("{{ messages[0].content }}{{ raise_exception('none of it') }}", r"TemplateError: none of it"),
@@ -314,27 +314,27 @@ def test_sure_judgements_do_not_tie():
         ({"tool_use": "{{ messages }}"}, r"ValueError"),
     ],
 )
-def test_a_chat_template_of_anyones_is_one_line(template, told, monkeypatch):
+def test_a_bad_chat_template_raises_a_one_line_error(template, message, monkeypatch):
     monkeypatch.setattr("eval.scorers.chat.TEMPLATE_SECONDS", 1)
-    with pytest.raises(ConfigError, match=rf"m: its chat template .*{told}"):
+    with pytest.raises(ConfigError, match=rf"m: its chat template .*{message}"):
         yes_no(chatting(template))
 
 
 @pytest.mark.parametrize("side", ["good", "bad"])
 @pytest.mark.parametrize("plan", [yes_no, ab_prompt, lambda _: MethodUse("lp", MethodConfig(), None, None)])
-def test_a_text_that_is_too_long_is_named_with_its_pair(plan, side):
-    asked = scorer(byte_level())
+def test_an_error_names_the_pair_of_a_too_long_text(plan, side):
+    judge = scorer(byte_level())
     sentences = [("The cat", "The dog"), ("A cat", "A dog"), ("The dog", "A dog")]
     sentences[1] = ("猫" * 140, "A dog") if side == "good" else ("A cat", "猫" * 140)
     named = pairs(*sentences).iloc[1]
     where = rf"\(paradigm {named['paradigm']}, pair {named['pair_id']}\)"
     with pytest.raises(InputError, match=rf"m reads 400 tokens at most; '.* has 4\d\d {where}"):
-        judge_pairs(asked, pairs(*sentences), [plan(asked)], policy())
+        judge_pairs(judge, pairs(*sentences), [plan(judge)], policy())
 
 
-def test_what_is_unknown_all_over_is_refused():
-    """An own model of words of another language called all sentences equal: 0.0%."""
-    ours = own_scorer(random_model(LSTM), 100)
+def test_sentences_of_unknown_words_only_raise_an_error():
+    """A model of another language would give all sentences equal scores."""
+    judge = own_scorer(random_model(LSTM), 100)
     plan = MethodUse("lp", MethodConfig(), None, None)
     with pytest.raises(InputError, match=r"m: knows no token of any of 2 texts, such as '猫在睡'"):
-        judge_pairs(ours, pairs(("猫在睡", "狗在睡")), [plan], policy())
+        judge_pairs(judge, pairs(("猫在睡", "狗在睡")), [plan], policy())

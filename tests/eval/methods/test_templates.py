@@ -1,4 +1,4 @@
-"""Templates: how they are given and filled, and in-template scores against a plain loop over a model's own logits."""
+"""Templates: sources, errors, filling; in-template scores compared with plain loops over a model's logits."""
 
 import numpy as np
 import pandas as pd
@@ -24,16 +24,16 @@ METHOD = {kind: next(name for name, method in methods().items() if method.reads 
 YES_NO = compose("eval", ["method=[yes_no]"]).method["yes_no"].by_language
 
 
-def ours(kind, language="en"):
+def default_templates(kind, language="en"):
     name = METHOD[kind]
     return templates_of(name, kind, compose("eval", [f"method=[{name}]"]).method[name], language)
 
 
-def given(templates, kind="yes_no", language="en", by_language=None):
+def user_templates(templates, kind="yes_no", language="en", by_language=None):
     return templates_of("m", kind, MethodConfig(templates=templates, by_language=by_language), language)
 
 
-def test_a_sentence_is_put_in_its_place_and_found_there():
+def test_filling_a_template_returns_the_text_and_the_span_of_the_sentence():
     text, (start, end) = Template("t", "It: {sentence}!", "in_template").fill("a {b} {sentence}")
     assert text == "It: a {b} {sentence}!"
     assert text[start:end] == "a {b} {sentence}"
@@ -45,16 +45,16 @@ def test_a_sentence_is_put_in_its_place_and_found_there():
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("kind", PLACEHOLDERS)
 def test_there_are_five_templates_of_each_kind_and_language(kind, language):
-    found = ours(kind, language)
-    assert len({template.text for template in found.templates}) == 5
-    filled = {template.fill(*"XY"[: len(PLACEHOLDERS[kind])])[0] for template in found.templates}
+    prompts = default_templates(kind, language)
+    assert len({template.text for template in prompts.templates}) == 5
+    filled = {template.fill(*"XY"[: len(PLACEHOLDERS[kind])])[0] for template in prompts.templates}
     assert len(filled) == 5
     assert not any("{" in text or "}" in text for text in filled)
     if kind in ("ab", "yes_no"):
         answers = {"ab": {"en": ("A", "B"), "zh": ("A", "B")}, "yes_no": {"en": ("Yes", "No"), "zh": ("是", "否")}}
-        assert found.answers == answers[kind][language]
-        assert (found.cue, found.space) == ("\nAnswer:", " " if language == "en" else "")
-        assert found.system
+        assert prompts.answers == answers[kind][language]
+        assert (prompts.cue, prompts.space) == ("\nAnswer:", " " if language == "en" else "")
+        assert prompts.system
 
 
 def test_every_file_of_templates_is_used_by_a_method():
@@ -69,32 +69,32 @@ def test_all_methods_compose_together():
     assert other.method["yes_no"].by_language["en"].answers == ["是", "否"]
 
 
-def test_a_users_templates_take_the_place_of_ours(tmp_path):
+def test_templates_of_the_user_replace_the_default_ones(tmp_path):
     templates = [TemplateConfig("a", "{sentence}")]
     by_language = {"en": TemplatesConfig("system", ["Yes", "No"], "\nAnswer:", " ", templates)}
-    found = given(["One? {sentence}", {"name": "two", "text": "{sentence} Two?"}], by_language=by_language)
-    assert [(template.name, template.text) for template in found.templates] == [
+    prompts = user_templates(["One? {sentence}", {"name": "two", "text": "{sentence} Two?"}], by_language=by_language)
+    assert [(template.name, template.text) for template in prompts.templates] == [
         ("1", "One? {sentence}"), ("two", "{sentence} Two?")
     ]  # fmt: skip
-    assert (found.system, found.answers, found.cue, found.space) == ("system", ("Yes", "No"), "\nAnswer:", " ")
+    assert (prompts.system, prompts.answers, prompts.cue, prompts.space) == ("system", ("Yes", "No"), "\nAnswer:", " ")
     file = tmp_path / "mine.yaml"
-    prompts = {"answers": ["Ja", "Nein"], "system": None, "cue": "\nAntwort:", "space": " "}
-    file.write_text(yaml.safe_dump(prompts | {"templates": ["{sentence}?"]}))
-    found = given(str(file), language="de")
-    assert (found.system, found.answers, found.cue) == (None, ("Ja", "Nein"), "\nAntwort:")
+    content = {"answers": ["Ja", "Nein"], "system": None, "cue": "\nAntwort:", "space": " "}
+    file.write_text(yaml.safe_dump(content | {"templates": ["{sentence}?"]}))
+    prompts = user_templates(str(file), language="de")
+    assert (prompts.system, prompts.answers, prompts.cue) == (None, ("Ja", "Nein"), "\nAntwort:")
     file.write_text("- 'Good: {sentence}'\n")
-    assert given(str(file), "in_template", None).templates[0].fill("X")[0] == "Good: X"
+    assert user_templates(str(file), "in_template", None).templates[0].fill("X")[0] == "Good: X"
 
 
-def test_a_template_can_be_given_on_the_command_line():
+def test_templates_can_be_overridden_on_the_command_line():
     config = compose("eval", ["method=[yes_no]", "method.yes_no.templates=[{name: x, text: 'Well, {sentence}?'}]"])
-    found = templates_of("yes_no", "yes_no", config.method["yes_no"], "en")
-    assert found.templates == (Template("x", "Well, {sentence}?", "yes_no"),)
-    assert found.answers == ("Yes", "No")
+    prompts = templates_of("yes_no", "yes_no", config.method["yes_no"], "en")
+    assert prompts.templates == (Template("x", "Well, {sentence}?", "yes_no"),)
+    assert prompts.answers == ("Yes", "No")
 
 
 @pytest.mark.parametrize(
-    ("templates", "told"),
+    ("templates", "message"),
     [
         (
             ["Is it good?"],
@@ -108,14 +108,14 @@ def test_a_template_can_be_given_on_the_command_line():
         ("nowhere.yaml", r"method\.m\.templates=nowhere\.yaml: cannot be read \(No such file or directory\)"),
     ],
 )
-def test_what_is_no_template_is_one_line(templates, told):
-    with pytest.raises((ConfigError, InputError), match=told) as caught:
-        given(templates, by_language=YES_NO)
+def test_bad_templates_raise_one_line_errors(templates, message):
+    with pytest.raises((ConfigError, InputError), match=message) as caught:
+        user_templates(templates, by_language=YES_NO)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("prompts: []", r"has prompts; must be a list of templates, or have system, answers, cue, space, templates"),
         (
@@ -127,25 +127,25 @@ def test_what_is_no_template_is_one_line(templates, told):
         ("system: 3\ntemplates: ['{sentence}']", r"\$\.system: expected str \| null, got int"),
     ],
 )
-def test_what_is_no_file_of_templates_is_one_line(tmp_path, text, told):
+def test_bad_files_of_templates_raise_one_line_errors(tmp_path, text, message):
     (tmp_path / "mine.yaml").write_text(text)
-    with pytest.raises((ConfigError, InputError), match=told) as caught:
-        given(str(tmp_path / "mine.yaml"), by_language=YES_NO)
+    with pytest.raises((ConfigError, InputError), match=message) as caught:
+        user_templates(str(tmp_path / "mine.yaml"), by_language=YES_NO)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("language", [None, "de"])
-def test_without_a_known_language_templates_must_be_given(language):
-    told = rf"method=m: benchmark\.language={language or 'null'}, and there are templates of: en, zh; give"
-    with pytest.raises(ConfigError, match=told):
+def test_an_unknown_language_needs_templates_of_the_user(language):
+    message = rf"method=m: benchmark\.language={language or 'null'}, and there are templates of: en, zh; give"
+    with pytest.raises(ConfigError, match=message):
         templates_of("m", "yes_no", MethodConfig(by_language=YES_NO), language)
     with pytest.raises(
         ConfigError, match=r"method\.m\.templates: no cue; give one in a YAML file of templates, or bench"
     ):
-        given(["{sentence}"], language=language)
+        user_templates(["{sentence}"], language=language)
 
 
-def test_tokens_within_a_sentence():
+def test_tokens_within_a_span_are_selected_by_offsets():
     # "Ab: cd" with the sentence "cd" at 4: a token that joins ": c", the rest, bytes without a width, and the end.
     spans = [(0, 2), (2, 5), (5, 6)]
     scores = TokenScores(np.arange(3.0), np.asarray(spans), np.zeros(3, bool))
@@ -163,36 +163,36 @@ def plan(method, judge, **values):
     return MethodUse.of(method, MethodConfig(**values), judge, "en")
 
 
-def touched(tokenizer, whole, before, sentence):
-    """Which tokens hold something of the sentence: counted in bytes for byte_level, whose offsets leave spaces out."""
-    tokens = tokenizer.convert_ids_to_tokens(whole["input_ids"])
+def overlapping_tokens(tokenizer, encoding, before, sentence):
+    """Return True for tokens with a part of the sentence; by bytes for byte_level, whose offsets omit spaces."""
+    tokens = tokenizer.convert_ids_to_tokens(encoding["input_ids"])
     if "Ġ" in tokenizer.get_vocab():
         ends = np.cumsum([len(token) for token in tokens])
         start = len(before.encode())
         return (ends > start) & (ends - [len(token) for token in tokens] < start + len(sentence.encode()))
     letters = range(len(before), len(before) + len(sentence))
-    return np.asarray([any(start <= at < end for at in letters) for start, end in whole["offset_mapping"]])
+    return np.asarray([any(start <= at < end for at in letters) for start, end in encoding["offset_mapping"]])
 
 
 @pytest.mark.parametrize("scored", ["input", "target"])
 @pytest.mark.parametrize("tokenizer", [byte_level, adds_bos, joins])
 def test_in_template_scores_equal_a_loop_over_the_models_logits(tokenizer, scored):
     tokenizer = tokenizer()
-    asked = scorer(tokenizer)
+    judge = scorer(tokenizer)
     plans = [
-        plan("in_template_lp", asked, scored=scored, templates=TEXTS),
-        plan("in_template_mean_lp", asked, scored=scored, templates=TEXTS),
-        plan("in_template_pen_lp", asked, scored=scored, templates=TEXTS, alpha=0.8),
+        plan("in_template_lp", judge, scored=scored, templates=TEXTS),
+        plan("in_template_mean_lp", judge, scored=scored, templates=TEXTS),
+        plan("in_template_pen_lp", judge, scored=scored, templates=TEXTS, alpha=0.8),
     ]
-    rows = judge_pairs(asked, pairs(), plans, policy()).rows
+    rows = judge_pairs(judge, pairs(), plans, policy()).rows
     for number, text in enumerate(TEXTS):
         before, after = text.split("{sentence}")
         for pair, sides in enumerate(PAIRS):
             for side, sentence in zip(("good", "bad"), sides, strict=True):
-                whole = tokenizer(before + sentence + after, add_special_tokens=False, return_offsets_mapping=True)
-                logprobs = nats(asked.model, [asked.begin], whole["input_ids"])
+                encoding = tokenizer(before + sentence + after, add_special_tokens=False, return_offsets_mapping=True)
+                logprobs = nats(judge.model, [judge.begin], encoding["input_ids"])
                 if scored == "target":
-                    logprobs = logprobs[touched(tokenizer, whole, before, sentence)]
+                    logprobs = logprobs[overlapping_tokens(tokenizer, encoding, before, sentence)]
                 lp, mean, pen = (
                     rows[method].iloc[number * len(PAIRS) + pair]
                     for method in ("in_template_lp", "in_template_mean_lp", "in_template_pen_lp")
@@ -206,76 +206,76 @@ def test_in_template_scores_equal_a_loop_over_the_models_logits(tokenizer, score
 
 def test_a_comparative_template_has_the_target_first():
     tokenizer = byte_level()
-    asked = scorer(tokenizer)
+    judge = scorer(tokenizer)
     text = "Good : {target}\nBad : {other} ."
-    rows = judge_pairs(asked, pairs(), [plan("in_template_comparative_lp", asked, templates=[text])], policy()).rows[
+    rows = judge_pairs(judge, pairs(), [plan("in_template_comparative_lp", judge, templates=[text])], policy()).rows[
         "in_template_comparative_lp"
     ]
     for row, (good, bad) in zip(rows.itertuples(), PAIRS, strict=True):
         for score, target, other in ((row.good, good, bad), (row.bad, bad, good)):
             ids = tokenizer(f"Good : {target}\nBad : {other} .", add_special_tokens=False)["input_ids"]
-            assert score == pytest.approx(nats(asked.model, [asked.begin], ids).sum(), abs=1e-3)
+            assert score == pytest.approx(nats(judge.model, [judge.begin], ids).sum(), abs=1e-3)
 
 
 def test_sentences_and_each_template_are_scored_once_for_all_methods():
-    asked = scorer(byte_level())
-    score, called = asked.score, []
-    asked.score = lambda texts, policy: called.append(texts) or score(texts, policy)
+    judge = scorer(byte_level())
+    score, calls = judge.score, []
+    judge.score = lambda texts, policy: calls.append(texts) or score(texts, policy)
     config = compose("eval", ["method=[lp,in_template_lp,in_template_pen_lp,in_template_comparative_lp]"])
-    plans = [MethodUse.of(name, values, asked, "en") for name, values in config.method.items()]
-    found = judge_pairs(asked, pairs(), plans, policy())
-    assert len(called) == 1 + 5 + 5  # the two in_template methods read the same
-    assert all(len(texts) == 2 * len(PAIRS) for texts in called)
-    assert {name: len(rows) for name, rows in found.rows.items()} == {
+    plans = [MethodUse.of(name, values, judge, "en") for name, values in config.method.items()]
+    result = judge_pairs(judge, pairs(), plans, policy())
+    assert len(calls) == 1 + 5 + 5  # the two in_template methods read the same
+    assert all(len(texts) == 2 * len(PAIRS) for texts in calls)
+    assert {name: len(rows) for name, rows in result.rows.items()} == {
         "lp": 4, "in_template_lp": 20, "in_template_pen_lp": 20, "in_template_comparative_lp": 20
     }  # fmt: skip
 
 
-def test_methods_may_have_the_same_templates_in_another_order():
-    asked = scorer(byte_level())
-    given = {"in_template_lp": TEXTS, "in_template_mean_lp": TEXTS[::-1]}
-    plans = [plan(method, asked, scored="input", templates=texts) for method, texts in given.items()]
-    together = judge_pairs(asked, pairs(), plans, policy()).rows
+def test_methods_can_have_the_same_templates_in_another_order():
+    judge = scorer(byte_level())
+    templates = {"in_template_lp": TEXTS, "in_template_mean_lp": TEXTS[::-1]}
+    plans = [plan(method, judge, scored="input", templates=texts) for method, texts in templates.items()]
+    together = judge_pairs(judge, pairs(), plans, policy()).rows
     for one in plans:
-        alone = judge_pairs(asked, pairs(), [one], policy()).rows[one.method]
-        pd.testing.assert_frame_equal(together[one.method], alone)
+        separate = judge_pairs(judge, pairs(), [one], policy()).rows[one.method]
+        pd.testing.assert_frame_equal(together[one.method], separate)
 
 
-def test_our_own_models_read_templates_too_and_unknown_words_are_the_sentences():
+def test_trained_models_score_templates_and_only_unknown_words_of_the_sentence_count():
     loaded = random_model(LSTM)
-    asked = own_scorer(loaded, 100)
+    judge = own_scorer(loaded, 100)
     sentences = [("The cats sleep .", "The zebra sleep .")]
     plans = [
-        plan("in_template_lp", asked, scored=scored, templates=["Said : {sentence}"]) for scored in ("input", "target")
+        plan("in_template_lp", judge, scored=scored, templates=["Said : {sentence}"]) for scored in ("input", "target")
     ]
-    whole, target = (judge_pairs(asked, pairs(*sentences), [one], policy()).rows["in_template_lp"] for one in plans)
+    prompt, target = (judge_pairs(judge, pairs(*sentences), [one], policy()).rows["in_template_lp"] for one in plans)
     for side, sentence in zip(("good", "bad"), sentences[0], strict=True):
-        (tokens,) = asked.score([f"Said : {sentence}"], policy())
-        assert whole[side].item() == pytest.approx(tokens.logprobs.sum())
+        (tokens,) = judge.score([f"Said : {sentence}"], policy())
+        assert prompt[side].item() == pytest.approx(tokens.logprobs.sum())
         assert target[side].item() == pytest.approx(tokens.logprobs[2:6].sum())  # without the end
-        assert (whole[f"{side}_tokens"].item(), target[f"{side}_tokens"].item()) == (7, 4)
-    # "Said" and ":" are unknown in every text, and tell nothing of the pair.
-    assert (whole["good_unk"].item(), whole["bad_unk"].item(), whole["crit_unk"].item()) == (0, 1, 1)
-    assert whole["good_chars"].item() == 13
+        assert (prompt[f"{side}_tokens"].item(), target[f"{side}_tokens"].item()) == (7, 4)
+    # "Said" and ":" are unknown in every text and do not count.
+    assert (prompt["good_unk"].item(), prompt["bad_unk"].item(), prompt["crit_unk"].item()) == (0, 1, 1)
+    assert prompt["good_chars"].item() == 13
 
 
-def test_the_estimate_counts_what_templates_add():
+def test_the_estimate_counts_the_words_of_templates():
     words = {"a b c": 3, "a d": 2}
     one = MethodConfig(templates=["x y {sentence}"])
     methods = {"lp": MethodConfig(), "in_template_lp": one, "in_template_mean_lp": one}
     # both methods read the same: "x y" once, the sentences, and a begin symbol each
     assert template_reading(methods, "en", words, "treebank") == 2 + 5 + 2
     assert template_reading(methods, "en", words, "treebank", distinct=0.8) == 2 + 4 + 2
-    # what stands after the sentence is read for each: "y z"
-    asked = MethodConfig(templates=["x {sentence} y z"], by_language=YES_NO)
-    assert template_reading({"yes_no": asked}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2
+    # the words after the sentence are read for each: "y z"
+    prompting = MethodConfig(templates=["x {sentence} y z"], by_language=YES_NO)
+    assert template_reading({"yes_no": prompting}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2
 
 
 @pytest.mark.parametrize("key", ["system", "cue", "answers", "name"])
-def test_half_a_character_is_one_line(key):
+def test_half_a_surrogate_pair_raises_a_one_line_error(key):
     template = {"name": "\ud800" if key == "name" else "t", "text": "{sentence}?"}
     values = {"system": "s", "cue": "c", "answers": ["Yes", "No"], "space": " ", "templates": [template]}
     if key != "name":
         values[key] = ["Yes", "\ud800"] if key == "answers" else "\ud800"
     with pytest.raises(InputError, match="half a surrogate pair at character 1 is no text"):
-        given(values)
+        user_templates(values)

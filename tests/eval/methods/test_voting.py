@@ -1,4 +1,4 @@
-"""Votes counted by hand, and methods with templates through score files, tables and the analysis."""
+"""Votes counted by hand; methods with templates in score files, tables and the analysis."""
 
 import copy
 import json
@@ -31,10 +31,10 @@ FIVE = list("abcde")
 
 
 def scores(outcomes):
-    """Rows of a score file: for each template and pair "+" where it is right, "-" wrong, "=" a tie, "?" no score."""
+    """Return rows of a score file; for each template and pair "+" is right, "-" wrong, "=" a tie, "?" no score."""
     rows = []
-    for template, told in outcomes.items():
-        for pair, sign in enumerate(told):
+    for template, signs in outcomes.items():
+        for pair, sign in enumerate(signs):
             good, bad = {"+": (1.0, 0.0), "-": (0.0, 1.0), "=": (1.0, 1.0), "?": (np.nan, np.nan)}[sign]
             rows.append({"pair_id": str(pair), "paradigm": "p", "template": template, "good": good, "bad": bad})
     frame = pd.DataFrame(rows).assign(trial=None, order=None, crit_unk=0, phenomenon="x")
@@ -43,62 +43,62 @@ def scores(outcomes):
     return frame
 
 
-def test_votes_counted_by_hand():
-    asked = scores({"a": "+-=?", "b": "++==", "c": "-+=+"})
-    (rows, drawn) = vote({"yes_no": asked}, {"yes_no": 3}, 2, seed=1)
-    assert drawn == [{"yes_no": ["a", "b", "c"]}] * 2
+def test_votes_are_as_counted_by_hand():
+    answers = scores({"a": "+-=?", "b": "++==", "c": "-+=+"})
+    (rows, voters) = vote({"yes_no": answers}, {"yes_no": 3}, 2, seed=1)
+    assert voters == [{"yes_no": ["a", "b", "c"]}] * 2
     assert rows["trial"].tolist() == [1] * 4 + [2] * 4
     assert rows["good"].tolist() == [2, 2, 0, 1] * 2
-    assert rows["bad"].tolist() == [1, 1, 0, 1] * 2  # no score is a vote against the good sentence, as it is wrong
-    found = accuracies(rows.assign(phenomenon="x")).set_index("level").loc["overall"]
-    assert (found["pairs"], found["ties"], found["accuracy"]) == (4, 4, 0.5)
+    assert rows["bad"].tolist() == [1, 1, 0, 1] * 2  # no score counts as a wrong answer
+    overall = accuracies(rows.assign(phenomenon="x")).set_index("level").loc["overall"]
+    assert (overall["pairs"], overall["ties"], overall["accuracy"]) == (4, 4, 0.5)
     assert accuracies(rows.assign(phenomenon="x"), "half")["accuracy"].tolist() == [0.75] * 3
 
 
 def test_two_methods_vote_together():
-    asked, inserted = scores({"a": "++-", "b": "+--", "c": "+--"}), scores({"x": "--+", "y": "--+"})
-    shuffled = inserted.sample(frac=1, random_state=1)  # rows belong together by name, not by place
-    rows, _ = vote({"yes_no": asked, "in_template_lp": shuffled}, {"yes_no": 3, "in_template_lp": 2}, 1, seed=1)
+    answers, inserted = scores({"a": "++-", "b": "+--", "c": "+--"}), scores({"x": "--+", "y": "--+"})
+    shuffled = inserted.sample(frac=1, random_state=1)  # rows are matched by name, not by position
+    rows, _ = vote({"yes_no": answers, "in_template_lp": shuffled}, {"yes_no": 3, "in_template_lp": 2}, 1, seed=1)
     assert rows["good"].tolist() == [3, 1, 2]
     assert rows["bad"].tolist() == [2, 4, 3]
     with pytest.raises(RunError, match=r"scores of in_template_lp: template x has other pairs than the rest"):
-        vote({"yes_no": asked, "in_template_lp": inserted.iloc[1:]}, {"yes_no": 3, "in_template_lp": 2}, 1, seed=1)
+        vote({"yes_no": answers, "in_template_lp": inserted.iloc[1:]}, {"yes_no": 3, "in_template_lp": 2}, 1, seed=1)
 
 
 @pytest.mark.parametrize(
     ("method", "balance"),
     [("vote_p", (5, 0)), ("vote_mix_p3", (3, 2)), ("vote_mix_l3", (2, 3)), ("vote_l", (0, 5))],
 )
-def test_draws_are_without_replacement_in_the_papers_balance(method, balance):
+def test_voters_are_drawn_without_replacement_in_the_proportions_of_the_paper(method, balance):
     config = compose("eval", [f"method=[{method}]"]).method[method]
     assert (config.trials, config.seed) == (10, 1)
     names = {"yes_no": FIVE, "in_template_lp": FIVE}
-    found = draws(names, config.voters, config.trials, config.seed)
-    assert len(found) == 10
-    for drawn in found:
-        assert tuple(len(set(drawn.get(name, []))) for name in ("yes_no", "in_template_lp")) == balance
-    assert draws(names, config.voters, 20, config.seed)[:10] == found
+    samples = draws(names, config.voters, config.trials, config.seed)
+    assert len(samples) == 10
+    for voters in samples:
+        assert tuple(len(set(voters.get(name, []))) for name in ("yes_no", "in_template_lp")) == balance
+    assert draws(names, config.voters, 20, config.seed)[:10] == samples
     if 5 not in balance:
-        assert draws(names, config.voters, 10, 2) != found
-        counts = Counter(name for drawn in draws(names, config.voters, 2000, 3) for name in drawn["yes_no"])
+        assert draws(names, config.voters, 10, 2) != samples
+        counts = Counter(name for voters in draws(names, config.voters, 2000, 3) for name in voters["yes_no"])
         assert all(abs(counts[name] / 2000 - balance[0] / 5) < 0.04 for name in FIVE)
 
 
-def test_more_votes_than_templates_are_one_line():
+def test_more_voters_than_templates_raise_an_error():
     with pytest.raises(ConfigError, match=r"voters: 5 of yes_no, must be 1 to 3: it has the templates a, b, c"):
         draws({"yes_no": list("abc")}, {"yes_no": 5}, 1, 1)
 
 
-def test_means_deviations_and_the_best_template():
-    found = scores({"a": "++-", "b": "+--", "c": "+=-"})
-    assert repeats_text(found) == "3 templates"
-    overall = by_repeat(found).loc[("overall", "overall")]
+def test_tables_show_the_mean_the_deviation_and_the_best_template():
+    answers = scores({"a": "++-", "b": "+--", "c": "+=-"})
+    assert repeats_text(answers) == "3 templates"
+    overall = by_repeat(answers).loc[("overall", "overall")]
     assert overall.to_dict() == pytest.approx({"a": 2 / 3, "b": 1 / 3, "c": 1 / 3})
-    assert accuracies(found).iloc[-1]["accuracy"] == pytest.approx(4 / 9)
-    assert accuracies(found).iloc[-1]["pairs"] == 3  # not nine
-    assert best_template(found, by_repeat(found)) == "a"
+    assert accuracies(answers).iloc[-1]["accuracy"] == pytest.approx(4 / 9)
+    assert accuracies(answers).iloc[-1]["pairs"] == 3  # not nine
+    assert best_template(answers, by_repeat(answers)) == "a"
     items = pd.DataFrame({"pair_id": list("012"), "paradigm": "p", "phenomenon": "x"})
-    table = accuracy_table("t", "none", found.drop(columns="phenomenon"), items, "wrong")
+    table = accuracy_table("t", "none", answers.drop(columns="phenomenon"), items, "wrong")
     cells = {column.header: list(column.cells) for column in table.columns}
     assert (cells["accuracy"][-1], cells["±"][-1], cells["best"][-1], cells["ties"][-1]) == (
         "44.4",
@@ -107,9 +107,9 @@ def test_means_deviations_and_the_best_template():
         "1",
     )
     assert "mean over 3 templates; ±: their standard deviation; best: a" in str(table.caption)
-    asked = found.drop(columns="phenomenon").assign(order=["A", "A", "B"] * 3)
-    votes, _ = vote({"yes_no": found}, {"yes_no": 3}, 2, 1)
-    table = methods_table("t", {"ab_prompt": asked, "vote_p": votes}, items, "wrong")
+    choices = answers.drop(columns="phenomenon").assign(order=["A", "A", "B"] * 3)
+    votes, _ = vote({"yes_no": answers}, {"yes_no": 3}, 2, 1)
+    table = methods_table("t", {"ab_prompt": choices, "vote_p": votes}, items, "wrong")
     rows = list(zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True))
     # A, A, A of template a; A, B, A of b; A, none, A of c
     assert rows[0] == ("ab_prompt", "44.4", "19.2", "66.7", "3 templates, best: a", "1", "87.5")
@@ -117,7 +117,7 @@ def test_means_deviations_and_the_best_template():
 
 
 @pytest.fixture
-def configured(tmp_path):
+def configure(tmp_path):
     (tmp_path / "blimp").mkdir()
     for number, paradigm in enumerate(("near", "far")):
         rows = [
@@ -142,29 +142,29 @@ def configured(tmp_path):
 
 
 @pytest.fixture
-def saved(tmp_path):
-    """What names a Hugging Face model on the command line, and its scorer."""
+def hub_model(tmp_path):
+    """Overrides that name a Hugging Face model, and its scorer."""
     tokenizer = byte_level()
     scorer = causal_scorer(gpt2(len(tokenizer)), tokenizer, 3_000)
     return ["model=hf_causal", f"model.path={tmp_path}"], scorer
 
 
-def written(run):
+def modification_times(run):
     return {path.stem: path.stat().st_mtime_ns for path in run.scores("blimp").glob("*.parquet")}
 
 
-def test_methods_with_templates_are_scored_once_and_again_when_their_templates_change(configured, saved, capsys):
-    named, scorer = saved
+def test_methods_are_scored_again_only_if_their_templates_change(configure, hub_model, capsys):
+    named, scorer = hub_model
     methods = "method=[vote_mix_p3,lp,in_template_lp,yes_no,ab_prompt,vote_p]"
-    config = configured(*named, methods)
+    config = configure(*named, methods)
     run = RunFolder.of(config)
     run.path.mkdir(parents=True)
     run.config.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
     run.update_manifest(status=DONE)
     score_run(run, config, scorer)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "mean over 10 trials" in told
-    assert "share of A" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "mean over 10 trials" in printed
+    assert "share of A" in printed
     for method in ("in_template_lp", "yes_no", "ab_prompt"):
         rows, metadata = read_scores(score_path(run.scores("blimp"), method))
         assert len(rows) == 5 * 6
@@ -176,35 +176,39 @@ def test_methods_with_templates_are_scored_once_and_again_when_their_templates_c
     votes, metadata = read_scores(score_path(run.scores("blimp"), "vote_mix_p3"))
     assert len(votes) == 10 * 6
     assert (votes["good"] + votes["bad"] <= 5).all()
-    assert [{name: len(names) for name, names in drawn.items()} for drawn in metadata["drawn"]] == [
+    assert [{name: len(names) for name, names in voters.items()} for voters in metadata["drawn"]] == [
         {"in_template_lp": 2, "yes_no": 3}
     ] * 10
-    first = written(run)
+    first = modification_times(run)
     score_run(run, config, scorer)
-    assert written(run) == first
+    assert modification_times(run) == first
     other = copy.deepcopy(config)
     other.method["yes_no"].templates = [f"{text} {{sentence}} ?" for text in ("Is", "Was", "Oh", "So", "Why")]
     score_run(run, other, scorer)
-    changed = {name for name, at in written(run).items() if at != first[name]}
+    changed = {name for name, at in modification_times(run).items() if at != first[name]}
     assert changed == {"yes_no", "vote_mix_p3", "vote_p", "items", "tokens"}
-    first = written(run)
+    first = modification_times(run)
     other.method = {name: other.method[name] for name in ("in_template_lp", "lp")}
     other.method["in_template_lp"].scored = "target"
     score_run(run, other, scorer)
-    assert {name for name, at in written(run).items() if at != first[name]} == {"in_template_lp", "items", "tokens"}
-    # What votes counted has changed, though nobody asks for it now.
+    assert {name for name, at in modification_times(run).items() if at != first[name]} == {
+        "in_template_lp",
+        "items",
+        "tokens",
+    }
+    # The scores that the votes count have changed, though their method is not requested now.
     other.method = {"vote_mix_p3": config.method["vote_mix_p3"]}
     score_run(run, other, scorer)
     assert read_metadata(score_path(run.scores("blimp"), "vote_mix_p3"))["voters"] != metadata["voters"]
 
 
-def test_votes_need_the_scores_that_they_count(configured):
-    config = configured("method=[vote_l]")
+def test_votes_without_the_scores_of_their_methods_raise_errors(configure):
+    config = configure("method=[vote_l]")
     run = simulated_run(config, random_model(LSTM))
-    told = r"method=vote_l: counts the votes of in_template_lp, and there is no .*: method=\[in_template_lp,vote_l\]"
-    with pytest.raises(RunError, match=told):
+    message = r"method=vote_l: counts the votes of in_template_lp, and there is no .*: method=\[in_template_lp,vote_l\]"
+    with pytest.raises(RunError, match=message):
         score_run(run, config)
-    score_run(run, configured("method=[vote_l,in_template_lp]"))
+    score_run(run, configure("method=[vote_l,in_template_lp]"))
     assert len(read_scores(score_path(run.scores("blimp"), "vote_l"))[0]) == 60
     simulated_run(config, random_model(LSTM, seed=1))
     with pytest.raises(RunError, match=r"in_template_lp\.parquet is of another model, benchmark or policy; score all"):
@@ -215,17 +219,17 @@ def test_votes_need_the_scores_that_they_count(configured):
 
 
 def rewrite_with_templates(folder, templates, method="yes_no"):
-    """Scores of `method` made of those of lp: template number k has the signs of every k-th pair turned round."""
+    """Write scores of `method` from those of lp: template number k has the judgement of every k-th pair reversed."""
     rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
     parts = []
     for number in range(1, templates + 1):
-        turned = np.arange(len(rows)) % 7 == number
-        good, bad = rows["good"].where(~turned, rows["bad"]), rows["bad"].where(~turned, rows["good"])
+        reversed_pairs = np.arange(len(rows)) % 7 == number
+        good, bad = rows["good"].where(~reversed_pairs, rows["bad"]), rows["bad"].where(~reversed_pairs, rows["good"])
         parts.append(rows.assign(good=good, bad=bad, template=str(number)))
     write_scores(score_path(folder.scores("blimp"), method), pd.concat(parts), metadata | {"method": method})
 
 
-def test_the_analysis_takes_the_mean_over_templates_and_no_template_for_a_pair(tmp_path):
+def test_the_analysis_takes_the_mean_over_templates(tmp_path):
     for folder in SimulatedStudy(pairs=10).write(tmp_path):
         rewrite_with_templates(folder, 5)
         rewrite_with_templates(folder, 1, "ab_prompt")
@@ -246,8 +250,8 @@ def test_the_analysis_takes_the_mean_over_templates_and_no_template_for_a_pair(t
     assert many.outcome.max() == 1
 
 
-def test_templates_that_agree_give_the_curves_of_one(tmp_path):
-    """Five times the same judgements: the same slopes and the same intervals, not narrower ones."""
+def test_templates_that_agree_give_the_curves_and_intervals_of_one(tmp_path):
+    """Repeating the same judgements must not make intervals narrower."""
     for folder in SimulatedStudy(pairs=10, unk_share=0.2).write(tmp_path):
         rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
         five = pd.concat([rows.assign(template=str(number)) for number in range(5)])
@@ -261,7 +265,7 @@ def test_templates_that_agree_give_the_curves_of_one(tmp_path):
         pd.testing.assert_frame_equal(one, five)
 
 
-def test_runs_with_other_templates_are_refused(tmp_path):
+def test_runs_with_different_templates_raise_an_error(tmp_path):
     for number, folder in enumerate(SimulatedStudy(pairs=10).write(tmp_path)):
         rewrite_with_templates(folder, 2)
         path = score_path(folder.scores("blimp"), "yes_no")

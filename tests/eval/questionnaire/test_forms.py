@@ -1,4 +1,4 @@
-"""Forms: pairs dealt out evenly, the same ones for a seed, texts of one's own."""
+"""Forms: pairs are distributed evenly, forms are reproducible, texts can be replaced."""
 
 from collections import Counter as Tally
 
@@ -21,7 +21,7 @@ def large(paradigms=7, pairs=20):
     return Benchmark("local", pd.DataFrame(rows), "ab" * 32)
 
 
-def test_pairs_are_dealt_out_evenly():
+def test_pairs_are_distributed_evenly_over_forms():
     forms = forms_of(large(), "questionnaire.per_paradigm=6", "questionnaire.pairs=10", "questionnaire.raters=3")
     assert len(forms) == 15  # 42 pairs, three times, on forms of ten at most
     assert {len(form.pairs) for form in forms} == {8, 9}
@@ -32,11 +32,11 @@ def test_pairs_are_dealt_out_evenly():
         assert set(form.pairs["paradigm"].value_counts()) <= {1, 2}  # six over five forms
         assert len({check.good for check in form.checks}) == 3
     rounds = [{frozenset(form.pairs.index) for form in forms[at : at + 5]} for at in (0, 5, 10)]
-    assert not rounds[0] & rounds[1]  # in other company
+    assert not rounds[0] & rounds[1]  # grouped differently
     assert len({form.digest for form in forms}) == 15
 
 
-def test_forms_are_those_of_their_seed():
+def test_forms_depend_on_the_seed():
     def digests(*more):
         return [form.digest for form in forms_of(large(), "questionnaire.pairs=20", *more)]
 
@@ -44,7 +44,7 @@ def test_forms_are_those_of_their_seed():
     assert not set(digests()) & set(digests("questionnaire.seed=2"))
 
 
-def test_a_form_does_not_tell_which_sentence_is_good(tmp_path):
+def test_a_form_does_not_reveal_which_sentence_is_good(tmp_path):
     benchmark = large(paradigms=1, pairs=5)
     first, second = benchmark.pairs, benchmark.pairs.rename(columns={"good": "bad", "bad": "good"})
     pages = []
@@ -56,7 +56,7 @@ def test_a_form_does_not_tell_which_sentence_is_good(tmp_path):
     assert pages[0] == pages[1]
 
 
-def test_texts_of_ones_own(tmp_path):
+def test_texts_can_be_replaced_by_a_file_of_the_user(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text('consent: "Ethics board 7"\nintroduction: ["One.", "Two."]\n')
     texts, language = texts_of(config(f"questionnaire.texts={file}"), "zh")

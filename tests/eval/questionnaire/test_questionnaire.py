@@ -1,4 +1,4 @@
-"""Forms as people meet them: dealt out, answered in a real browser, saved, read back, and a row of a report."""
+"""Questionnaires from end to end: forms answered in a real browser, saved, read back, and shown in a report."""
 
 import json
 import re
@@ -24,7 +24,7 @@ PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
 
 
 class Study(SimulatedStudy):
-    """Pairs whose sentences tell which pair they are."""
+    """A simulated study whose sentences name their pair."""
 
     def items(self):
         named = (items := super().items())["paradigm"] + " " + items["pair_id"]
@@ -37,7 +37,7 @@ BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
 
 @pytest.fixture(scope="module")
 def form(tmp_path_factory):
-    """A form with all six pairs of the simulated study and two checks: its page."""
+    """Page of a form with all six pairs of the simulated study and two checks."""
     path = tmp_path_factory.mktemp("forms") / "form.html"
     (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
     write_page(path, one, BENCHMARK, texts_of(config(), "en")[0], "en", "en")
@@ -50,9 +50,9 @@ def good_checks():
 
 
 class Person:
-    """Someone who answers a form: wrong in the pairs that `wrong` names, and in so many attention checks.
+    """A person who answers a form, wrongly in the pairs of `wrong` and in `failed` attention checks.
 
-    Pauses before an answer pass at once, but not for someone who `reloads` the page, which would lose a fake clock.
+    A fake clock skips the pauses before answers, unless the person `reloads` the page, which would remove it.
     """
 
     def __init__(self, opened, wrong=(), failed=0, reloads=False):
@@ -67,7 +67,7 @@ class Person:
         self.page.click("#intro button[type=submit]")
 
     def choose(self, by="click"):
-        """One pair, by a click, a tap or a key; False where none is left."""
+        """Answer one pair, by a click, a tap or a key; return False if none is left."""
         if self.page.locator("#task").is_hidden():
             return False
         if self.reloads:
@@ -104,7 +104,13 @@ class Person:
         )
         return True
 
-    def saved(self, folder):
+    def answer_all(self, by="click"):
+        """Answer the remaining pairs."""
+        while self.choose(by):
+            pass
+
+    def save_answers(self, folder):
+        """Download the answers to a folder; return the file."""
         with self.page.expect_download() as started:
             self.page.click("#download")
         name = started.value.suggested_filename
@@ -131,21 +137,19 @@ MAJORITY = {"binding_1": 1 / 2, "binding_2": 1, "islands_1": 1, "binding": 3 / 4
 
 @pytest.fixture(scope="module")
 def answers(browser, form, tmp_path_factory):
-    """What three people saved: one with a mouse, one on a phone, one with the keyboard who reloads the page."""
+    """Answers of three people: one with a mouse, one on a phone, one with a keyboard who reloads the page."""
     folder = tmp_path_factory.mktemp("answers")
     desktop = Person(OpenPage(browser, form), WRONG[0])
     desktop.begin()
-    while desktop.choose():
-        pass
-    desktop.saved(folder)
+    desktop.answer_all()
+    desktop.save_answers(folder)
     phone = Person(OpenPage(browser, form, 390, "dark", touch=True), WRONG[1])
     phone.begin()
     assert phone.opened.overflow == 0
     first, second = (phone.page.locator(".sentence").nth(i).bounding_box() for i in (0, 1))
     assert second["y"] >= first["y"] + first["height"]  # one above the other
-    while phone.choose("tap"):
-        pass
-    phone.saved(folder)
+    phone.answer_all("tap")
+    phone.save_answers(folder)
     keyboard = Person(OpenPage(browser, form), WRONG[2], reloads=True)
     page = keyboard.page
     for keys in (["Tab", "Space"], ["Tab", "Space"], ["Tab", "Enter"]):  # native, consent, start
@@ -158,13 +162,12 @@ def answers(browser, form, tmp_path_factory):
     page.reload()
     page.wait_for_selector("html[data-drawn=true]", state="attached")
     assert [page.inner_text(name) for name in ("#progress", "#first", "#second")] == before
-    while keyboard.choose("number"):
-        pass
-    keyboard.saved(folder)
+    keyboard.answer_all("number")
+    keyboard.save_answers(folder)
     return folder
 
 
-def test_the_file_holds_what_was_asked_and_nothing_else(answers):
+def test_the_saved_file_has_the_answers_and_nothing_else(answers):
     orders = []
     for path in answers.glob("*.json"):
         content = json.loads(path.read_text())
@@ -193,13 +196,13 @@ def test_the_file_holds_what_was_asked_and_nothing_else(answers):
             assert check["position"] in half
         orders.append([(answer["paradigm"], answer["pair_id"], answer["first"]) for answer in content["answers"]])
     assert len(orders) == 3
-    assert orders[0] != orders[1] != orders[2] != orders[0]  # by chance alike once in 6! * 2^6
+    assert orders[0] != orders[1] != orders[2] != orders[0]  # equal by chance once in 6! * 2^6
 
 
-def test_agreement_and_majority_are_those_counted_by_hand(answers):
-    found = counted(read_sheets([str(answers)]), "blimp", "be" * 32, BENCHMARK.pairs, config())
-    assert (found.raters, found.notes) == (3, [])
-    table = agreement(found.judgements).set_index("name")
+def test_agreement_and_majority_are_as_counted_by_hand(answers):
+    result = counted(read_sheets([str(answers)]), "blimp", "be" * 32, BENCHMARK.pairs, config())
+    assert (result.raters, result.notes) == (3, [])
+    table = agreement(result.judgements).set_index("name")
     assert table["agreement"].to_dict() == pytest.approx(AGREE)
     assert table["majority"].to_dict() == pytest.approx(MAJORITY)
     assert table.loc["overall", ["paradigms", "pairs", "raters", "judgements", "ties"]].tolist() == [3, 6, 3, 18, 0]
@@ -207,8 +210,8 @@ def test_agreement_and_majority_are_those_counted_by_hand(answers):
 
 
 @pytest.mark.slow
-def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
-    """Published people give way to those who were asked, everywhere, and the report says so."""
+def test_a_report_shows_the_people_of_the_questionnaire(answers, browser, tmp_path):
+    """They replace published people everywhere, and the report says so."""
     STUDY.write(tmp_path / "runs")
     where = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "reports")]
     done = run_command("analysis", "study=simulated", f"people={answers}", *where)
@@ -237,7 +240,7 @@ def test_the_row_of_people_in_a_report(answers, browser, tmp_path):
     assert page.overflow == 0
 
 
-def test_nobody_begins_without_consent(browser, form):
+def test_the_form_starts_only_with_consent(browser, form):
     opened = OpenPage(browser, form)
     opened.page.check("input[name=native][value=no]")
     opened.page.click("#intro button[type=submit]")
@@ -247,7 +250,7 @@ def test_nobody_begins_without_consent(browser, form):
     assert opened.page.locator("#task").is_visible()
 
 
-def test_a_double_tap_is_one_answer_and_a_held_key_none(browser, form):
+def test_a_double_tap_is_one_answer_and_a_repeated_key_none(browser, form):
     opened = OpenPage(browser, form)
     person = Person(opened)
     person.begin()
@@ -259,7 +262,7 @@ def test_a_double_tap_is_one_answer_and_a_held_key_none(browser, form):
     assert opened.page.inner_text("#progress") == "2 of 8"
 
 
-def test_a_browser_that_keeps_nothing_is_told_of_and_enough(browser, form, tmp_path):
+def test_a_browser_without_storage_shows_a_warning_and_still_works(browser, form, tmp_path):
     context = browser.new_context(accept_downloads=True)
     context.add_init_script(
         "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError') } })"
@@ -272,17 +275,15 @@ def test_a_browser_that_keeps_nothing_is_told_of_and_enough(browser, form, tmp_p
     person = Person(opened)
     person.begin()
     assert "do not close or reload" in opened.page.inner_text("#no-storage")
-    while person.choose("number"):
-        pass
-    assert len(read_sheets([str(person.saved(tmp_path))])) == 1
+    person.answer_all("number")
+    assert len(read_sheets([str(person.save_answers(tmp_path))])) == 1
 
 
-def test_the_next_person_at_a_device_is_another(browser, form, tmp_path):
+def test_the_next_person_at_a_device_gets_a_new_id(browser, form, tmp_path):
     opened = OpenPage(browser, form)
     person = Person(opened)
     person.begin()
-    while person.choose("number"):
-        pass
+    person.answer_all("number")
     first = json.loads(opened.page.locator("#text").input_value())["rater"]
     opened.page.once("dialog", lambda dialog: dialog.accept())
     opened.page.click("#again")
@@ -294,16 +295,16 @@ def test_the_next_person_at_a_device_is_another(browser, form, tmp_path):
     assert json.loads(stored)["rater"] != first
 
 
-def test_evil_text_is_shown_and_not_run(browser, tmp_path):
+def test_html_in_texts_is_shown_and_not_executed(browser, tmp_path):
     pairs = BENCHMARK.pairs.assign(good=EVIL + BENCHMARK.pairs["good"], paradigm=EVIL + BENCHMARK.pairs["paradigm"])
     benchmark = Benchmark("blimp", pairs, "be" * 32)
     file = tmp_path / "texts.yaml"
-    said = dict.fromkeys(("title", "consent", "question", "progress", "start", "finished"), EVIL)
-    file.write_text(json.dumps({**said, "introduction": [EVIL], "checks": [{"good": EVIL, "bad": "x"}]}))
-    asked = config(f"questionnaire.texts={file}", "questionnaire.checks=1")
-    texts, _ = texts_of(asked, "en")
+    shown = dict.fromkeys(("title", "consent", "question", "progress", "start", "finished"), EVIL)
+    file.write_text(json.dumps({**shown, "introduction": [EVIL], "checks": [{"good": EVIL, "bad": "x"}]}))
+    settings = config(f"questionnaire.texts={file}", "questionnaire.checks=1")
+    texts, _ = texts_of(settings, "en")
     assert texts.checks == [CheckConfig(EVIL, "x")]
-    (one,) = deal(benchmark, asked, texts)
+    (one,) = deal(benchmark, settings, texts)
     write_page(tmp_path / "form.html", one, benchmark, texts, "en", "en")
     html = (tmp_path / "form.html").read_text()
     assert "<script>alert" not in html

@@ -1,6 +1,4 @@
-"""Causal Hugging Face models against a plain loop over their own logits, with small tokenizers of every kind."""
-
-import math
+"""Causal Hugging Face models compared with plain loops over their logits, for small tokenizers of every kind."""
 
 import numpy as np
 import pytest
@@ -8,6 +6,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from pairscale.errors import ConfigError, InputError
+from tests.support.prompted_models import nats
 from tests.support.small_pretrained import (
     MODELS,
     MORE_MODELS,
@@ -23,64 +22,53 @@ from tests.support.small_pretrained import (
 )
 
 
-@torch.no_grad()
-def one_by_one(network, before, ids):
-    """ln p of each token: all logits of one sentence alone, softmax written out in double precision."""
-    read = [*before, *ids]
-    logits = network(input_ids=torch.tensor([read])).logits[0].double()
-    return [
-        float(logits[at - 1, read[at]]) - math.log(float(logits[at - 1].exp().sum()))
-        for at in range(len(before), len(read))
-    ]
-
-
 @pytest.mark.parametrize("batch_tokens", [1, 5_000])
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize("model", MODELS)
-def test_equals_the_models_own_logits_one_sentence_at_a_time(model, tokenizer, batch_tokens):
+def test_scores_equal_a_loop_over_the_logits(model, tokenizer, batch_tokens):
     tokenizer = TOKENIZERS[tokenizer]()
     network = with_random_weights(MODELS[model], tokenizer)
     scorer = causal_scorer(network, tokenizer, batch_tokens)
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     text = "The dog ."
     inside = tokenizer(text, add_special_tokens=False)["input_ids"]
-    for asked, before in [
+    for scoring_policy, before in [
         (policy(), [begin]),
         (policy(context="eos"), [begin] * 4),
         (policy(context="text", context_text=text), [begin, *inside, begin]),
     ]:
-        for sentence, found in zip(SENTENCES, scorer.score(SENTENCES, asked), strict=True):
+        for sentence, scores in zip(SENTENCES, scorer.score(SENTENCES, scoring_policy), strict=True):
             ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
-            assert found.logprobs == pytest.approx(one_by_one(network, before, ids), abs=1e-4)
-            assert len(found.spans) == len(found.unk) == len(ids)
+            assert scores.logprobs == pytest.approx(nats(network, before, ids), abs=1e-4)
+            assert len(scores.spans) == len(scores.unk) == len(ids)
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_a_batch_on_a_cpu_is_what_its_cache_holds(shared):
+def test_a_batch_on_a_cpu_has_about_2048_tokens(shared):
     tokenizer = byte_level()
     network = with_random_weights(gpt2, tokenizer)
     scorer = causal_scorer(network, tokenizer, 100_000)
     assert scorer.reads_trees
     scorer.reads_trees = shared
-    read = []
+    sizes = []
     network.base_model.register_forward_pre_hook(
-        lambda _, __, named: read.append(named["input_ids"].numel()), with_kwargs=True
+        lambda _, __, named: sizes.append(named["input_ids"].numel()), with_kwargs=True
     )
     scorer.score([f"{one}{other}{'a' * 20}" for one in "bcdefghijklmn" for other in "bcdefghijklmn"], policy())
-    assert 1_500 < max(read) <= 2_048
+    assert 1_500 < max(sizes) <= 2_048
 
 
 @pytest.mark.parametrize("model", MORE_MODELS)
-def test_models_of_every_kind_of_attention(model):
+def test_models_with_every_kind_of_attention_equal_the_loop(model):
     tokenizer = byte_level()
     network = with_random_weights(MORE_MODELS[model], tokenizer)
     scorer = causal_scorer(network, tokenizer, 5_000)
-    for sentence, found in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
+    for sentence, scores in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
         ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
-        assert found.logprobs == pytest.approx(one_by_one(network, [tokenizer.eos_token_id], ids), abs=1e-4)
+        assert scores.logprobs == pytest.approx(nats(network, [tokenizer.eos_token_id], ids), abs=1e-4)
 
 
-def test_trees_are_read_only_by_models_that_follow_a_mask_and_positions():
+def test_trees_are_read_only_by_models_that_follow_masks_and_positions():
     tokenizer = byte_level()
     reads = {name: causal_scorer(with_random_weights(model, tokenizer), tokenizer, 100).reads_trees
              for name, model in (MODELS | MORE_MODELS).items()}  # fmt: skip
@@ -89,7 +77,7 @@ def test_trees_are_read_only_by_models_that_follow_a_mask_and_positions():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtype):
-    """As those of GPT-2 do: at -40 two numbers of bfloat16 are a quarter of a nat apart."""
+    """The logits of GPT-2 do: near -40 neighbouring numbers of bfloat16 are a quarter of a nat apart."""
     torch.manual_seed(1)
     size = {"n_embd": 128, "n_layer": 2, "n_head": 2, "n_positions": 300}
     network = GPT2LMHeadModel(GPT2Config(vocab_size=300, bos_token_id=0, eos_token_id=0, **size)).eval()
@@ -102,35 +90,37 @@ def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtyp
     assert scorer.reads_trees
 
 
-def test_the_head_is_taken_alone_only_where_it_makes_the_logits():
+def test_the_head_is_used_alone_only_if_it_gives_the_logits():
     tokenizer = byte_level()
     assert causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).head is not None
     assert causal_scorer(with_random_weights(cohere, tokenizer), tokenizer, 100).head is None
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-def test_spans_lie_on_the_characters_of_the_tokens(tokenizer):
+def test_spans_cover_the_characters_of_the_sentence_in_order(tokenizer):
     tokenizer = TOKENIZERS[tokenizer]()
-    (found,) = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(["The cats sleep ."], policy())
-    covered = {at for start, end in found.spans.tolist() for at in range(start, end)}
+    (scores,) = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(
+        ["The cats sleep ."], policy()
+    )
+    covered = {at for start, end in scores.spans.tolist() for at in range(start, end)}
     letters = {at for at, letter in enumerate("The cats sleep .") if letter != " "}
     assert letters <= covered
-    assert (np.diff(found.spans[:, 0]) >= 0).all()
+    assert (np.diff(scores.spans[:, 0]) >= 0).all()
 
 
-def test_unknown_words_and_the_end():
+def test_unknown_words_and_the_end_symbol_are_marked():
     tokenizer = lower_case(eos_token="[END]")
     scorer = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
-    (found,) = scorer.score(["The ZEBRA sleeps"], policy(score_eos=True))
-    assert found.unk.tolist() == [False, True, False, False]
-    assert found.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
-    tokenizer = byte_level()  # its <unk> is its begin symbol: no text holds it
+    (scores,) = scorer.score(["The ZEBRA sleeps"], policy(score_eos=True))
+    assert scores.unk.tolist() == [False, True, False, False]
+    assert scores.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
+    tokenizer = byte_level()  # its <unk> is its begin symbol, which is in no text
     assert (
         not causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(["zebra"], policy())[0].unk.any()
     )
 
 
-def test_a_sentence_must_begin_with_something():
+def test_a_model_without_a_begin_symbol_needs_model_begin():
     tokenizer = lower_case()
     network = with_random_weights(gpt2, tokenizer)
     with pytest.raises(ConfigError, match=r"neither BOS nor EOS; give model\.begin=TOKEN"):
@@ -138,21 +128,21 @@ def test_a_sentence_must_begin_with_something():
     with pytest.raises(ConfigError, match=r"model\.begin=\[BEGIN\]: no token of m"):
         causal_scorer(network, tokenizer, 100, begin="[BEGIN]")
     scorer = causal_scorer(network, tokenizer, 100, begin="[END]")
-    (found,) = scorer.score(["The cat"], policy())
+    (scores,) = scorer.score(["The cat"], policy())
     ids = tokenizer("The cat")["input_ids"]
-    assert found.logprobs == pytest.approx(one_by_one(network, [1], ids), abs=1e-5)
+    assert scores.logprobs == pytest.approx(nats(network, [1], ids), abs=1e-5)
     with pytest.raises(ConfigError, match=r"policy\.score_eos=true: the tokenizer of m has no end symbol"):
         scorer.score(["The cat"], policy(score_eos=True))
 
 
-def test_a_text_longer_than_the_model_reads_is_one_line():
+def test_a_too_long_text_raises_a_one_line_error():
     tokenizer = byte_level()
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; '猫+a' has 100"):
         causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).score(["猫" * 33 + "a"], policy())
 
 
-def test_the_end_is_no_unknown_word_and_an_empty_text_has_no_scores():
-    """In byte-level vocabularies one symbol stands for both."""
+def test_the_end_symbol_is_not_unknown_and_an_empty_text_has_no_scores():
+    """In byte-level vocabularies one symbol has both roles."""
     tokenizer = byte_level()
     tokenizer.unk_token = tokenizer.eos_token
     scorer = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
@@ -161,7 +151,7 @@ def test_the_end_is_no_unknown_word_and_an_empty_text_has_no_scores():
     assert [len(one.logprobs) for one in scorer.score([""], policy())] == [0]
 
 
-def test_a_model_that_sees_what_comes_after_is_refused():
+def test_a_bidirectional_model_is_rejected_as_causal():
     tokenizer = byte_level()
     bidirectional = with_random_weights(gpt2, tokenizer)
     for block in bidirectional.transformer.h:

@@ -1,4 +1,4 @@
-"""Masked Hugging Face models against one copy of a sentence at a time."""
+"""Masked Hugging Face models compared with a loop over masked copies of a sentence."""
 
 import math
 
@@ -34,12 +34,12 @@ from tests.support.small_pretrained import (
 
 @torch.no_grad()
 def one_mask_at_a_time(network, tokenizer, sentence, pll):
-    """ln p of each token from a copy of its own, all logits, softmax written out in double precision."""
-    found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
-    ids, starts = found["input_ids"], [start for start, _ in found["offset_mapping"]]
+    """Return ln p of each token from its own masked copy, softmax written out in double precision."""
+    encoding = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+    ids, starts = encoding["input_ids"], [start for start, _ in encoding["offset_mapping"]]
     # These sentences have one space before each word, and a full stop may follow one at once.
     words = [(sentence[:start].count(" "), sentence[start : start + 1].isalnum()) for start in starts]
-    inside = [at for at, special in enumerate(found["special_tokens_mask"]) if not special]
+    inside = [at for at, special in enumerate(encoding["special_tokens_mask"]) if not special]
     logprobs = []
     for at in inside:
         copy = list(ids)
@@ -55,40 +55,42 @@ def one_mask_at_a_time(network, tokenizer, sentence, pll):
 @pytest.mark.parametrize("batch_tokens", [1, 5_000])
 @pytest.mark.parametrize("pll", ["original", "within_word_l2r"])
 @pytest.mark.parametrize("model", MASKED)
-def test_pll_equals_one_copy_at_a_time(model, pll, batch_tokens):
+def test_pll_equals_a_loop_over_masked_copies(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "", "sleeps sleepy cat."]
     expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
     scorer = masked_scorer(network, tokenizer, batch_tokens)
-    for found, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):
-        assert found.logprobs == pytest.approx(logprobs, abs=1e-4)
-        assert len(found.spans) == len(found.unk) == len(logprobs)
+    for scores, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):
+        assert scores.logprobs == pytest.approx(logprobs, abs=1e-4)
+        assert len(scores.spans) == len(scores.unk) == len(logprobs)
 
 
 @pytest.mark.parametrize("batch_tokens", [30, 5_000])
 @pytest.mark.parametrize("pll", ["original", "within_word_l2r"])
-def test_a_pair_shares_the_copy_in_which_its_word_is_hidden(pll, batch_tokens):
+def test_a_pair_shares_the_copy_in_which_its_different_word_is_masked(pll, batch_tokens):
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
     pair = ["the cat sees a dog .", "the cat sees the dog ."]
-    read = []
-    network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].tolist()), with_kwargs=True)
+    batches = []
+    network.register_forward_pre_hook(
+        lambda _, __, named: batches.append(named["input_ids"].tolist()), with_kwargs=True
+    )
     scorer = masked_scorer(network, tokenizer, batch_tokens)
-    scorer.score(["the cat sees a wide dog ."], policy(pll=pll))  # its probes are done
-    read.clear()
+    scorer.score(["the cat sees a wide dog ."], policy(pll=pll))  # runs the probes of the model
+    batches.clear()
     good, bad = scorer.score(pair, policy(pll=pll))
-    assert all(len(batch) * len(batch[0]) <= batch_tokens for batch in read)
-    copies = [tuple(row) for batch in read for row in batch]
+    assert all(len(batch) * len(batch[0]) <= batch_tokens for batch in batches)
+    copies = [tuple(row) for batch in batches for row in batch]
     assert len(good.logprobs) == len(bad.logprobs)
     assert len(copies) == len(set(copies)) == 2 * len(good.logprobs) - 1
-    for found, sentence in zip((good, bad), pair, strict=True):
-        assert found.logprobs == pytest.approx(one_mask_at_a_time(network, tokenizer, sentence, pll), abs=1e-4)
+    for scores, sentence in zip((good, bad), pair, strict=True):
+        assert scores.logprobs == pytest.approx(one_mask_at_a_time(network, tokenizer, sentence, pll), abs=1e-4)
 
 
-def test_the_two_kinds_of_pll_differ_within_words_only():
+def test_the_two_kinds_of_pll_differ_only_within_words():
     tokenizer = word_pieces()
     network = with_random_weights(bert, tokenizer)
     scorer = masked_scorer(network, tokenizer, 1_000)
@@ -102,19 +104,19 @@ def test_the_two_kinds_of_pll_differ_within_words_only():
     assert np.array_equal(scorer.score([sentence], policy())[0].logprobs, other.logprobs)
 
 
-def test_a_batch_on_a_cpu_is_what_its_cache_holds():
+def test_a_batch_on_a_cpu_has_about_2048_tokens():
     tokenizer = word_pieces()
     network = with_random_weights(bert, tokenizer)
     scorer = masked_scorer(network, tokenizer, 100_000)
-    read = []
-    network.register_forward_pre_hook(lambda _, __, named: read.append(named["input_ids"].numel()), with_kwargs=True)
+    sizes = []
+    network.register_forward_pre_hook(lambda _, __, named: sizes.append(named["input_ids"].numel()), with_kwargs=True)
     scorer.score([f"{'cat ' * count}." for count in range(50, 70)], policy())
-    assert 1_900 < max(read) <= 2_048
+    assert 1_900 < max(sizes) <= 2_048
 
 
 @pytest.mark.parametrize("kind", MASKED)
-def test_a_text_may_be_as_long_as_the_positions_are(kind):
-    """RoBERTa's positions start after that of padding: the last ones of its table are not there."""
+def test_a_text_can_be_as_long_as_the_usable_positions(kind):
+    """RoBERTa's positions start after that of padding, so fewer are usable than its table has."""
     network, tokenizer = MASKED[kind]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
@@ -129,7 +131,7 @@ def test_a_text_may_be_as_long_as_the_positions_are(kind):
         scorer.score([f"{text} {word}"], policy())
 
 
-def test_what_a_masked_model_cannot_do_is_one_line():
+def test_unsupported_policies_and_models_raise_one_line_errors():
     tokenizer = word_pieces()
     scorer = masked_scorer(with_random_weights(bert, tokenizer), tokenizer, 100)
     with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
@@ -143,71 +145,71 @@ def test_what_a_masked_model_cannot_do_is_one_line():
 
 
 def mobilebert(vocabulary):
-    """Its head makes logits without calling its softmax weights."""
+    """A model whose head does not call its softmax weights."""
     return MobileBertForMaskedLM(MobileBertConfig(vocab_size=vocabulary, hidden_size=32, embedding_size=16,
                                                   num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
                                                   intra_bottleneck_size=16, true_hidden_size=16))  # fmt: skip
 
 
 def fnet(vocabulary):
-    """Its mixing of tokens takes no notice of a mask, so padding changes what it says."""
+    """A model that mixes tokens without a mask, so padding changes its predictions."""
     return FNetForMaskedLM(FNetConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2,
                                       intermediate_size=24, max_position_embeddings=80))  # fmt: skip
 
 
 @pytest.mark.parametrize("network", [mobilebert, fnet])
-def test_heads_and_padding_of_other_kinds(network):
+def test_models_with_other_heads_and_padding_equal_the_loop(network):
     tokenizer = word_pieces()
     plain = with_random_weights(network, tokenizer)
     scorer = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 5_000)
     assert scorer.pads == (network is not fnet)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The"]
     with torch.no_grad():
-        for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
+        for sentence, scores in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
             expected = one_mask_at_a_time(plain, tokenizer, sentence, "original")
             # MobileBERT has no layer norms: its sums are large.
-            assert found.logprobs == pytest.approx(expected, abs=1e-3)
+            assert scores.logprobs == pytest.approx(expected, abs=1e-3)
 
 
 def funnel(*blocks):
-    """It pools over neighbouring tokens, padding among them, in all blocks but the first."""
+    """A model that pools over neighbouring tokens, padding included, in all blocks but the first."""
     return lambda vocabulary: FunnelForMaskedLM(FunnelConfig(vocab_size=vocabulary, block_sizes=blocks, d_model=16,
                                                              n_head=2, d_head=8, d_inner=24))  # fmt: skip
 
 
 def nystromformer(landmarks):
-    """With fewer landmarks than tokens it reads texts of 64 tokens alone. Its convolutions read padding."""
+    """A model whose convolutions read padding; with fewer landmarks than tokens it needs texts of 64 tokens."""
     return lambda vocabulary: NystromformerForMaskedLM(NystromformerConfig(
         vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
         max_position_embeddings=80, segment_means_seq_len=64, num_landmarks=landmarks))  # fmt: skip
 
 
 @pytest.mark.parametrize("network", [funnel(1, 1), funnel(2, 2, 2), nystromformer(64)])
-def test_models_that_mix_in_their_padding_read_texts_of_one_length_together(network):
+def test_models_affected_by_padding_read_only_texts_of_equal_length_together(network):
     tokenizer = word_pieces()
     plain = with_random_weights(network, tokenizer)
     scorer = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 5_000)
     assert not scorer.pads
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The cat sleeps and sees the dog near a cat ."]
-    for sentence, found in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
-        assert found.logprobs == pytest.approx(one_mask_at_a_time(plain, tokenizer, sentence, "original"), abs=1e-3)
+    for sentence, scores in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
+        assert scores.logprobs == pytest.approx(one_mask_at_a_time(plain, tokenizer, sentence, "original"), abs=1e-3)
 
 
-def test_a_mask_of_probability_zero_hides_no_padding():
-    """The probe compared the probability of the mask alone, which some models give none at all."""
+def test_the_padding_probe_works_for_a_model_that_never_predicts_the_mask():
+    """Some models give the mask probability zero, so the probe must compare other tokens."""
 
     class NoMask(FNetForMaskedLM):
         def forward(self, *arguments, **named):
-            found = super().forward(*arguments, **named)
-            found.logits = found.logits.index_fill(-1, torch.tensor([tokenizer.mask_token_id]), -math.inf)
-            return found
+            output = super().forward(*arguments, **named)
+            output.logits = output.logits.index_fill(-1, torch.tensor([tokenizer.mask_token_id]), -math.inf)
+            return output
 
     tokenizer = word_pieces()
     network = with_random_weights(lambda vocabulary: NoMask(fnet(vocabulary).config), tokenizer)
     assert not masked_scorer(network, tokenizer, 5_000).pads
 
 
-def test_a_text_that_the_model_cannot_read_is_one_line():
+def test_a_text_on_which_the_model_fails_raises_a_one_line_error():
     tokenizer = word_pieces()
     short = masked_scorer(with_random_weights(funnel(2, 2, 2), tokenizer), tokenizer, 5_000)
     with pytest.raises(InputError, match=r"m: its code fails on a text of 3 tokens \(RuntimeError: "):
@@ -217,7 +219,7 @@ def test_a_text_that_the_model_cannot_read_is_one_line():
         fixed.score(["The cats sleep ."], policy())
 
 
-def test_random_hashing_is_told():
+def test_a_model_with_random_hashing_raises_an_error():
     def reformer(vocabulary, **values):
         return ReformerForMaskedLM(ReformerConfig(
             vocab_size=vocabulary, hidden_size=16, attention_head_size=8, num_attention_heads=2, feed_forward_size=24,
@@ -226,23 +228,23 @@ def test_random_hashing_is_told():
 
     tokenizer = word_pieces()
     scorer = masked_scorer(with_random_weights(reformer, tokenizer), tokenizer, 5_000)
-    assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # within one chunk nothing is hashed
+    assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # no hashing within one chunk
     with pytest.raises(ConfigError, match=r"m: two passes over one text of \d+ tokens differ .* hash_seed"):
         scorer.score(["the cat sees the dog near the cat that sees the dog that sleeps near a cat ."], policy())
 
 
 def test_chinese_without_spaces_is_not_one_word():
-    """A byte-level tokenizer takes what has no space for one word, and each character for three tokens."""
+    """A byte-level tokenizer has three tokens a character and takes text without spaces for one word."""
     tokenizer = masked_bytes()
     network = with_random_weights(roberta, tokenizer)
     scorer = masked_scorer(with_random_weights(roberta, tokenizer), tokenizer, 5_000)
-    sentence = "猫，睡。狗！"  # the marks stand apart: what is between them is not hidden with them
-    found = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
-    ids, spans = found["input_ids"], found["offset_mapping"]
+    sentence = "猫，睡。狗！"  # the text between marks is masked one character at a time
+    encoding = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
+    ids, spans = encoding["input_ids"], encoding["offset_mapping"]
     expected = []
     with torch.no_grad():
         for at, (start, _) in enumerate(spans):
-            if found["special_tokens_mask"][at]:
+            if encoding["special_tokens_mask"][at]:
                 continue
             copy = list(ids)
             for later in [n for n in range(at, len(ids)) if spans[n][0] == start]:

@@ -1,4 +1,4 @@
-"""Models with code of their own, and masked next-token models, against one masked copy of a sentence at a time."""
+"""Models with their own code and masked next-token models, compared with a loop over masked copies."""
 
 import json
 import math
@@ -17,7 +17,7 @@ SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "the"]
 
 @pytest.fixture(autouse=True)
 def modules(tmp_path_factory, monkeypatch):
-    """Code that comes with models is copied to a folder of this test's."""
+    """transformers copies the code of models to a folder of the test."""
     import transformers.dynamic_module_utils
 
     monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
@@ -29,61 +29,63 @@ def config(path, **values):
 
 @torch.no_grad()
 def one_mask_at_a_time(model, tokenizer, sentence, shift):
-    """ln p of each token, hidden alone, at the position `shift` before it; softmax in double precision."""
-    found = tokenizer(sentence, return_special_tokens_mask=True)
+    """Return ln p of each token, masked alone, read `shift` positions before it; softmax in double precision."""
+    encoding = tokenizer(sentence, return_special_tokens_mask=True)
     logprobs = []
-    for at, special in enumerate(found["special_tokens_mask"]):
+    for at, special in enumerate(encoding["special_tokens_mask"]):
         if not special:
-            copy = list(found["input_ids"])
+            copy = list(encoding["input_ids"])
             copy[at] = tokenizer.mask_token_id
             logits = model(torch.tensor([copy])).logits[0, at - shift].double()
-            logprobs.append(float(logits[found["input_ids"][at]]) - math.log(float(logits.exp().sum())))
+            logprobs.append(float(logits[encoding["input_ids"][at]]) - math.log(float(logits.exp().sum())))
     return logprobs
 
 
 @pytest.mark.parametrize("shift", [0, 1])
-def test_code_of_transformers_4_loads_and_its_shift_is_found(shift, tmp_path):
+def test_code_of_transformers_4_loads_and_its_shift_is_detected(shift, tmp_path):
     tokenizer = word_pieces()
     model = own_code(tmp_path / "own", shift, tokenizer)
     scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), Execution(500))
     assert scorer.shift == shift
-    for given in (None, 0, 1):
-        expected = [one_mask_at_a_time(model, tokenizer, text, shift if given is None else given) for text in SENTENCES]
-        for found, logprobs in zip(
-            scorer.score(SENTENCES, policy(pll="original", pll_shift=given)), expected, strict=True
+    for requested in (None, 0, 1):
+        expected = [
+            one_mask_at_a_time(model, tokenizer, text, shift if requested is None else requested) for text in SENTENCES
+        ]
+        for scores, logprobs in zip(
+            scorer.score(SENTENCES, policy(pll="original", pll_shift=requested)), expected, strict=True
         ):
-            assert found.logprobs == pytest.approx(logprobs, abs=1e-4)
+            assert scores.logprobs == pytest.approx(logprobs, abs=1e-4)
 
 
-def test_a_first_token_is_predicted_from_a_symbol_that_the_tokenizer_does_not_add(tmp_path):
+def test_the_first_token_is_predicted_even_if_the_tokenizer_adds_no_symbol_before_it(tmp_path):
     tokenizer = word_pieces()
     model = own_code(tmp_path / "own", 1, tokenizer)
-    whole = one_mask_at_a_time(model, tokenizer, SENTENCES[0], 1)
+    with_symbol = one_mask_at_a_time(model, tokenizer, SENTENCES[0], 1)
     bare = word_pieces()
     bare.backend_tokenizer.post_processor = None
     bare.save_pretrained(tmp_path / "own")
     scorer = load_pretrained(config(tmp_path / "own", trust_remote_code=True), Execution(500))
-    found = scorer.score(SENTENCES[:1], policy(pll="original", pll_shift=1))[0]
+    scores = scorer.score(SENTENCES[:1], policy(pll="original", pll_shift=1))[0]
     ids = [tokenizer.cls_token_id, *bare(SENTENCES[0]).input_ids]
     expected = []
     with torch.no_grad():
         for at in range(1, len(ids)):
             copy = [*ids[:at], tokenizer.mask_token_id, *ids[at + 1 :]]
             expected.append(float(model(torch.tensor([copy])).logits[0, at - 1].log_softmax(-1)[ids[at]]))
-    assert found.logprobs == pytest.approx(expected, abs=1e-4)
-    assert len(found.logprobs) == len(whole)
+    assert scores.logprobs == pytest.approx(expected, abs=1e-4)
+    assert len(scores.logprobs) == len(with_symbol)
 
 
-def test_code_is_not_run_unless_asked_for_and_its_errors_are_one_line(tmp_path):
+def test_code_runs_only_if_trusted_and_its_errors_are_one_line(tmp_path):
     folder = tmp_path / "own"
     own_code(folder, 0, word_pieces())
     with pytest.raises(InputError, match=r"comes with code of its own, which model\.trust_remote_code=true would run"):
         load_pretrained(config(folder), Execution(500))
     with pytest.raises(ConfigError, match=r"a masked model \(OwnForMaskedLM\); give model=hf_masked"):
         load_pretrained(config(folder, kind="causal", trust_remote_code=True), Execution(500))
-    described = json.loads((folder / "config.json").read_text())
+    original = json.loads((folder / "config.json").read_text())
     code = (folder / "modeling_own.py").read_text()
-    both = described | {"architectures": ["OwnForMaskedLM", "OwnForCausalLM"]}
+    both = original | {"architectures": ["OwnForMaskedLM", "OwnForCausalLM"]}
     (folder / "config.json").write_text(json.dumps(both))
     assert load_pretrained(config(folder, trust_remote_code=True), Execution(500)).masked
     broken = {"return MaskedLMOutput": "raise ZeroDivisionError('of its own')\n        return MaskedLMOutput",

@@ -1,4 +1,4 @@
-"""Loading pretrained models and their revisions, and what cannot be loaded."""
+"""Loading of pretrained models and their revisions, and errors for those that cannot be loaded."""
 
 import json
 import shutil
@@ -31,8 +31,8 @@ from tests.support.small_pretrained import (
 
 
 @pytest.fixture
-def saved(tmp_path):
-    """A folder as `save_pretrained` leaves it."""
+def model_folder(tmp_path):
+    """Folder of a model written by `save_pretrained`."""
     tokenizer = byte_level()
     with_random_weights(gpt2, tokenizer).save_pretrained(tmp_path / "gpt")
     tokenizer.save_pretrained(tmp_path / "gpt")
@@ -44,47 +44,51 @@ def config(path, **values):
     return PretrainedConfig(**default | values)
 
 
-def test_a_saved_model_scores_as_the_one_in_memory(saved):
+def load(path, **values):
+    return load_pretrained(config(path, **values), Execution(100))
+
+
+def test_a_saved_model_scores_as_the_one_in_memory(model_folder):
     tokenizer = byte_level()
     memory = causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100)
-    for scorer in (load_pretrained(config(saved), Execution(100)), load_scorer(saved)):
+    for scorer in (load(model_folder), load_scorer(model_folder)):
         assert (scorer.digest, scorer.sample_words) == (memory.digest, None)
         for one, other in zip(scorer.score(SENTENCES, policy()), memory.score(SENTENCES, policy()), strict=True):
             assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
 
 
-def test_what_cannot_be_loaded_is_one_line(saved, tmp_path, monkeypatch):
+def test_models_that_cannot_be_loaded_raise_one_line_errors(model_folder, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"model\.path=\./nowhere: no such folder"):
-        load_pretrained(config("./nowhere"), Execution(100))
+        load("./nowhere")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(InputError, match=r"no network; for a local copy give model\.path=FOLDER"):
-        load_pretrained(config("nobody/nothing"), Execution(100))
+        load("nobody/nothing")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match=r"load_in_4bit=true: needs an NVIDIA GPU"):
-            load_pretrained(config(saved, load_in_4bit=True), Execution(100))
+            load(model_folder, load_in_4bit=True)
     masked = tmp_path / "bert"
-    shutil.copytree(saved, masked)
+    shutil.copytree(model_folder, masked)
     bert = BertConfig(vocab_size=300, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     BertForMaskedLM(bert).save_pretrained(masked)
     with pytest.raises(ConfigError, match=r"a masked model \(BertForMaskedLM\); give model=hf_masked"):
-        load_pretrained(config(masked), Execution(100))
+        load(masked)
     with pytest.raises(ConfigError, match=r"a causal model \(GPT2LMHeadModel\); give model=hf_causal"):
-        load_pretrained(config(saved, kind="masked"), Execution(100))
+        load(model_folder, kind="masked")
     headless = tmp_path / "headless"
     shutil.copytree(masked, headless)
     BertModel(bert).save_pretrained(headless)
     with pytest.raises(InputError, match=r"its weights lack cls\.predictions\..*, which a masked model needs"):
-        load_pretrained(config(headless, kind="masked"), Execution(100))
-    weights = saved / "model.safetensors"
-    torch.save(with_random_weights(gpt2, byte_level()).state_dict(), saved / "pytorch_model.bin")
+        load(headless, kind="masked")
+    weights = model_folder / "model.safetensors"
+    torch.save(with_random_weights(gpt2, byte_level()).state_dict(), model_folder / "pytorch_model.bin")
     weights.unlink()
     with pytest.raises(InputError, match=r"only there as a pickle \(pytorch_model\.bin\).*allow_pickle=true"):
-        load_pretrained(config(saved), Execution(100))
-    assert load_pretrained(config(saved, allow_pickle=True), Execution(100)).score(["The"], policy())
+        load(model_folder)
+    assert load(model_folder, allow_pickle=True).score(["The"], policy())
 
 
 def bare(folder, tmp_path, name="bare"):
-    """A copy of a model's folder without its tokenizer, as a Trainer that was given none leaves it."""
+    """Copy a model's folder without its tokenizer, as a Trainer without one writes it; return the copy."""
     other = tmp_path / name
     other.mkdir(parents=True)
     for file in folder.iterdir():
@@ -93,89 +97,94 @@ def bare(folder, tmp_path, name="bare"):
     return other
 
 
-def test_a_model_without_its_tokenizer_is_refused_or_takes_the_one_above(saved, tmp_path):
-    """transformers 5 makes one up, of one symbol: every sentence was empty, and all accuracies 0.0."""
-    lone = bare(saved, tmp_path)
+def test_a_model_without_a_tokenizer_uses_that_of_the_parent_folder_or_raises_an_error(model_folder, tmp_path):
+    """transformers 5 would invent one of one symbol: every sentence would be empty, and all accuracies 0.0."""
+    without_tokenizer = bare(model_folder, tmp_path)
     with pytest.raises(InputError, match=r"bare: comes without its tokenizer \(no tokenizer\.json in it"):
-        load_pretrained(config(lone), Execution(100))
-    own, parent = load_pretrained(config(saved), Execution(100)), bare(saved, saved, "checkpoint-3")
-    below = load_pretrained(config(parent), Execution(100))
-    assert (own.tokenizer_path, below.tokenizer_path) == (None, str(saved.resolve()))
+        load(without_tokenizer)
+    own, parent = (
+        load(model_folder),
+        bare(model_folder, model_folder, "checkpoint-3"),
+    )
+    below = load(parent)
+    assert (own.tokenizer_path, below.tokenizer_path) == (None, str(model_folder.resolve()))
     assert below.tokenizer_digest == own.tokenizer_digest
     for one, other in zip(below.score(SENTENCES), own.score(SENTENCES), strict=True):
         assert one.logprobs.tolist() == other.logprobs.tolist()
 
 
-def test_a_tokenizer_that_reads_nothing_is_refused(saved):
+def test_a_tokenizer_that_encodes_nothing_raises_an_error(model_folder):
     simulated = transformers.GPT2Tokenizer()
     assert simulated("The cats sleep.").input_ids == []
-    simulated.save_pretrained(saved)
+    simulated.save_pretrained(model_folder)
     with pytest.raises(InputError, match=r"its tokenizer \(1 tokens\) reads no letter of a plain sentence"):
-        load_pretrained(config(saved), Execution(100))
+        load(model_folder)
 
 
-def test_weights_and_tokenizers_that_do_not_fit_are_one_line(saved, tmp_path):
+def test_weights_and_tokenizers_that_do_not_fit_raise_one_line_errors(model_folder, tmp_path):
     larger = byte_level()
     larger.add_tokens(["zebra"])
-    larger.save_pretrained(saved)
-    scorer = load_pretrained(config(saved), Execution(100))
-    known = scorer.vocabulary
-    assert scorer.score(["The cat sees a dog ."])  # a token that no sentence holds does no harm
-    with pytest.raises(InputError, match=rf"knows {known} tokens, and 'zebra' in 'Two zebras' is number {known} of"):
+    larger.save_pretrained(model_folder)
+    scorer = load(model_folder)
+    vocabulary = scorer.vocabulary
+    assert scorer.score(["The cat sees a dog ."])  # an extra token that occurs in no sentence does not matter
+    with pytest.raises(
+        InputError, match=rf"knows {vocabulary} tokens, and 'zebra' in 'Two zebras' is number {vocabulary} of"
+    ):
         scorer.score(["Two zebras"])
-    described = json.loads((saved / "config.json").read_text())
-    for change, told in {
+    original = json.loads((model_folder / "config.json").read_text())
+    for change, fault in {
         "n_embd": (8, r"do not fit its config\.json: transformer\.h\.0\..* is .*, not .* and \d+ more"),
         "n_layer": ("x", r"cannot be loaded \("),
         "n_head": (-2, r"cannot be loaded|fails on a text|do not fit"),
         "vocab_size": (10**12, r"cannot be loaded \(|do not fit"),
         "hidden_size": (-16, r"cannot be loaded \(|do not fit"),
     }.items():
-        (saved / "config.json").write_text(json.dumps(described | {change: told[0]}))
-        with pytest.raises(InputError, match=told[1]):
-            load_pretrained(config(saved), Execution(100))
+        (model_folder / "config.json").write_text(json.dumps(original | {change: fault[0]}))
+        with pytest.raises(InputError, match=fault[1]):
+            load(model_folder)
     deep = '{"a":' * 100_000 + "1" + "}" * 100_000
-    (saved / "config.json").write_text(deep)
+    (model_folder / "config.json").write_text(deep)
     with pytest.raises(InputError, match=r"cannot be loaded \("):
-        load_pretrained(config(saved), Execution(100))
-    (saved / "config.json").write_text(json.dumps(described))
-    weights = load_file(saved / "model.safetensors")
+        load(model_folder)
+    (model_folder / "config.json").write_text(json.dumps(original))
+    weights = load_file(model_folder / "model.safetensors")
     weights["transformer.h.1.ln_1.bias"][3] = float("nan")
-    save_file(weights, saved / "model.safetensors", metadata={"format": "pt"})
+    save_file(weights, model_folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(RunError, match=r"gpt: its weights hold infinity or NaN \(in transformer\.h\.1\.ln_1\.bias\)"):
-        load_pretrained(config(saved), Execution(100))
+        load(model_folder)
 
 
-def test_an_index_of_weights_outside_of_the_folder_is_refused(saved):
-    weights = saved / "model.safetensors"
+def test_an_index_of_weights_outside_the_folder_raises_an_error(model_folder):
+    weights = model_folder / "model.safetensors"
     names = load_file(weights)
-    weights.rename(saved.parent / "outside.safetensors")
+    weights.rename(model_folder.parent / "outside.safetensors")
     index = {"metadata": {}, "weight_map": dict.fromkeys(names, "../outside.safetensors")}
-    (saved / "model.safetensors.index.json").write_text(json.dumps(index))
+    (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(InputError, match=r"index\.json names a file outside of the folder: \.\./outside\.safetensors"):
-        load_pretrained(config(saved), Execution(100))
+        load(model_folder)
 
 
-def test_a_pickle_that_holds_more_than_weights_is_refused(saved):
-    torch.save({"x": shutil.copy}, saved / "pytorch_model.bin")
-    (saved / "model.safetensors").unlink()
+def test_a_pickle_with_more_than_weights_raises_an_error(model_folder):
+    torch.save({"x": shutil.copy}, model_folder / "pytorch_model.bin")
+    (model_folder / "model.safetensors").unlink()
     with pytest.raises(InputError, match=r"gpt: cannot be loaded \("):
-        load_pretrained(config(saved, allow_pickle=True), Execution(100))
+        load(model_folder, allow_pickle=True)
 
 
-def test_a_class_of_both_kinds_is_neither_refused_for_the_other(tmp_path):
-    """XLM has one class: each kind named the other."""
+def test_a_class_for_both_kinds_loads_as_masked(tmp_path):
+    """XLM has one class for causal and masked models; the two errors would refer to each other."""
     tokenizer = word_pieces()
     torch.manual_seed(1)
-    described = {"vocab_size": len(tokenizer), "emb_dim": 16, "n_layers": 1, "n_heads": 2, "pad_index": 0}
-    XLMWithLMHeadModel(XLMConfig(**described, use_lang_emb=False)).save_pretrained(tmp_path / "xlm")
+    sizes = {"vocab_size": len(tokenizer), "emb_dim": 16, "n_layers": 1, "n_heads": 2, "pad_index": 0}
+    XLMWithLMHeadModel(XLMConfig(**sizes, use_lang_emb=False)).save_pretrained(tmp_path / "xlm")
     tokenizer.save_pretrained(tmp_path / "xlm")
-    assert load_pretrained(config(tmp_path / "xlm", kind="masked"), Execution(100)).masked
+    assert load(tmp_path / "xlm", kind="masked").masked
     with pytest.raises(ConfigError, match=r"no causal model: .* give model=hf_masked"):
-        load_pretrained(config(tmp_path / "xlm", begin="[CLS]"), Execution(100))
+        load(tmp_path / "xlm", begin="[CLS]")
 
 
-def test_its_run_is_named_by_the_model_alone(tmp_path):
+def test_the_run_of_a_pretrained_model_is_named_by_the_model_alone(tmp_path):
     from train.runs.identity import run_id
 
     names = {
@@ -188,7 +197,7 @@ def test_its_run_is_named_by_the_model_alone(tmp_path):
 
 @pytest.fixture
 def checkpoints(tmp_path):
-    """A folder with a model of its own at each of three steps of training, as the Trainer leaves it."""
+    """Folder with different models at three steps of training, as the Trainer writes it."""
     tokenizer = byte_level()
     for step in (1, 2, 10):
         folder = tmp_path / "gpt" / f"checkpoint-{step}"
@@ -203,27 +212,29 @@ def composed(*overrides):
     return compose("eval", ["study=s", "model=hf_causal", *overrides]).model
 
 
-def test_revisions_by_name_and_pattern_go_by_step(checkpoints):
-    asked = composed(f"model.path={checkpoints}", "model.revisions=['checkpoint-*']", "model.tokens_per_step=1000")
-    found = revisions(asked)
-    assert [one.revision for one in found] == ["checkpoint-1", "checkpoint-2", "checkpoint-10"]
-    assert [(one.step, one.tokens) for one in found] == [(1, 1000), (2, 2000), (10, 10_000)]
+def test_revisions_by_name_or_pattern_are_sorted_by_step(checkpoints):
+    models_by_pattern = composed(
+        f"model.path={checkpoints}", "model.revisions=['checkpoint-*']", "model.tokens_per_step=1000"
+    )
+    configs = revisions(models_by_pattern)
+    assert [one.revision for one in configs] == ["checkpoint-1", "checkpoint-2", "checkpoint-10"]
+    assert [(one.step, one.tokens) for one in configs] == [(1, 1000), (2, 2000), (10, 10_000)]
     named = composed(f"model.path={checkpoints}", "model.revisions=[checkpoint-10,checkpoint-2]")
     assert [(one.revision, one.tokens) for one in revisions(named)] == [("checkpoint-2", None), ("checkpoint-10", None)]
-    alone = composed(f"model.path={checkpoints}/checkpoint-1")
-    assert revisions(alone) == [alone]
-    digests = {load_pretrained(one, Execution(100)).digest for one in found}
+    single = composed(f"model.path={checkpoints}/checkpoint-1")
+    assert revisions(single) == [single]
+    digests = {load_pretrained(one, Execution(100)).digest for one in configs}
     assert len(digests) == 3
     torch.manual_seed(2)
-    assert load_pretrained(found[1], Execution(100)).digest == weights_digest(gpt2(len(byte_level())))
+    assert load_pretrained(configs[1], Execution(100)).digest == weights_digest(gpt2(len(byte_level())))
 
 
-def test_the_step_is_read_as_the_families_write_it():
+def test_the_step_is_parsed_from_names_of_revisions():
     steps = {"step1000": 1000, "stage1-step42-tokens5B": 42, "checkpoint-7": 7, "main": None}
     assert {name: composed("model.path=x", f"model.revision={name}").step for name in steps} == steps
 
 
-def test_revisions_that_are_not_there_are_one_line(checkpoints, monkeypatch):
+def test_missing_revisions_raise_one_line_errors(checkpoints, monkeypatch):
     with pytest.raises(InputError, match=r"model\.revisions=step\*: no such revision .* there are checkpoint-1, "):
         revisions(composed(f"model.path={checkpoints}", "model.revisions=['step*']"))
     with pytest.raises(InputError, match=r"checkpoint-3: no such folder"):
@@ -237,8 +248,8 @@ def test_revisions_that_are_not_there_are_one_line(checkpoints, monkeypatch):
         composed("model.path=x", "model.revision_pattern='\\d+'")
 
 
-def test_a_pattern_that_backtracks_without_end_is_one_line(capfd):
-    """Oniguruma gives up after ten million steps; the library panics, which is no Exception, and Rust reports it."""
+def test_a_pattern_that_backtracks_endlessly_raises_a_one_line_error(capfd):
+    """Oniguruma stops after ten million steps; the library then panics, which is no Exception in Python."""
     tokenizer = byte_level()
     tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex("(a+)+$"), "isolated")
     check_tokenizer(tokenizer, "m")  # plain sentences have no such words
@@ -247,7 +258,7 @@ def test_a_pattern_that_backtracks_without_end_is_one_line(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_text_that_is_cut_as_special_tokens_are_is_among_the_settings():
+def test_split_special_tokens_is_recorded_in_the_settings():
     tokenizer = byte_level()
     model = with_random_weights(gpt2, tokenizer)
     assert "split_special_tokens" not in score_settings(model, tokenizer)  # as in files of older code

@@ -1,4 +1,4 @@
-"""When the scores of a Hugging Face model are those that would be made again, and when they are not."""
+"""Scores of Hugging Face models that can be kept, and changes after which they are computed again."""
 
 import json
 
@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def work(tmp_path, folder, monkeypatch):
-    """What is asked of the model's run, after it was loaded again."""
+    """A function from overrides to the work on the run of the model, which it loads again."""
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
     fixed = ["study=s", "model=hf_causal", "benchmark=toy", "benchmark.per_paradigm=2", "trainer.accelerator=cpu"]
     fixed += [f"paths.runs={tmp_path}/runs", "trainer.progress=false", f"model.path={folder}"]
@@ -43,44 +43,44 @@ def work(tmp_path, folder, monkeypatch):
     return loaded
 
 
-def changed(path, **values):
+def update_json(path, **values):
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-def test_what_changes_scores_is_recorded_and_compared(work, folder):
+def test_settings_that_change_scores_are_recorded_and_compared(work, folder):
     first = work("method=[lp,yes_no,vote_p]")
     assert first.missing == ["lp", "yes_no", "vote_p"]
     first.score()
-    asked = read_metadata(first.path("lp"))["settings"]
-    assert asked["begin"] == {"id": 0, "text": "<|endoftext|>"}
-    assert asked["special_tokens"]["pad_token"] == {"id": 292, "text": "<pad>"}
-    assert len(asked["config_digest"]) == 64
+    settings = read_metadata(first.path("lp"))["settings"]
+    assert settings["begin"] == {"id": 0, "text": "<|endoftext|>"}
+    assert settings["special_tokens"]["pad_token"] == {"id": 292, "text": "<pad>"}
+    assert len(settings["config_digest"]) == 64
     assert "chat_template" in read_metadata(first.path("yes_no"))["settings"]
     assert work("method=[lp,yes_no,vote_p]").missing == []
 
-    described = json.loads((folder / "config.json").read_text())
-    changed(folder / "config.json", transformers_version="4.1", use_cache=False, _name_or_path="elsewhere")
+    original = json.loads((folder / "config.json").read_text())
+    update_json(folder / "config.json", transformers_version="4.1", use_cache=False, _name_or_path="elsewhere")
     assert work("method=[lp]").missing == []  # none of these changes a score
-    changed(folder / "config.json", scale_attn_by_inverse_layer_idx=True)
+    update_json(folder / "config.json", scale_attn_by_inverse_layer_idx=True)
     assert work("method=[lp]").missing == ["lp"]
-    (folder / "config.json").write_text(json.dumps(described))
+    (folder / "config.json").write_text(json.dumps(original))
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.chat_template = CHAT.replace("\n", " ")
     tokenizer.save_pretrained(folder)
     assert work("method=[lp,yes_no]").missing == ["yes_no"]
     work("method=[yes_no]").score()
-    assert work("method=[yes_no,vote_p]").missing == ["vote_p"]  # which counted those of before
+    assert work("method=[yes_no,vote_p]").missing == ["vote_p"]  # it counted the previous scores
     tokenizer.bos_token = "<pad>"
     tokenizer.save_pretrained(folder)
     before = read_scores(first.path("lp"))[0]
-    again = work("method=[lp]")
-    assert again.missing == ["lp"]
-    again.score()
-    assert (read_scores(again.path("lp"))[0]["good"] - before["good"]).abs().min() > 0
+    second = work("method=[lp]")
+    assert second.missing == ["lp"]
+    second.score()
+    assert (read_scores(second.path("lp"))[0]["good"] - before["good"]).abs().min() > 0
 
 
-def test_scores_from_before_settings_were_kept_are_said_to_be_taken_as_they_are(work, capsys):
+def test_scores_without_recorded_settings_are_kept_with_a_note(work, capsys):
     first = work("method=[lp]")
     first.score()
     path = score_path(first.folder, "lp")
@@ -91,18 +91,18 @@ def test_scores_from_before_settings_were_kept_are_said_to_be_taken_as_they_are(
     assert (old.missing, old.unrecorded) == ([], ["lp"])
     capsys.readouterr()
     score_run(old.run, old.config, old.scorer)
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.count("scored by a version that did not record the begin symbol") == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("scored by a version that did not record the begin symbol") == 1
 
 
-def test_equal_weights_under_two_revisions_are_an_error(folder, tmp_path, work):
+def test_two_revisions_with_equal_weights_raise_an_error(folder, tmp_path, work):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for step in (1, 2):
         torch.manual_seed(7)
         gpt2(len(tokenizer)).save_pretrained(folder / f"checkpoint-{step}")
     assert work("model.revision=checkpoint-1").scorer.tokenizer_path == str(folder)  # the folder above has it
     assert work("model.revision=checkpoint-1").run.read_manifest()["tokenizer_path"] == str(folder)
-    damaged = tmp_path / "runs" / "s" / "damaged"  # which stops nobody else
+    damaged = tmp_path / "runs" / "s" / "damaged"  # another run, whose damage must not matter
     damaged.mkdir()
     (damaged / "config.yaml").write_text("seed: 1")
     (damaged / "manifest.json").write_text("{")

@@ -1,4 +1,4 @@
-"""Trees of texts: a token that is asked for stands after the beginning of its own text, and none is read twice."""
+"""Trees of texts: each target follows the beginning of its own text, and no shared beginning is read twice."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from train.models.txl import TransformerXL
 
 
 def walk(forest, row, place):
-    """The tokens from the beginning of a text to the one at a place, and how many stand before it."""
+    """Return the tokens from the beginning of a text to the one at a place, and its depth."""
     tokens = []
     depth = forest.depths[row, place]
     while place >= 0:
@@ -27,40 +27,40 @@ texts_of = st.lists(st.lists(st.integers(0, 3), min_size=0, max_size=7), min_siz
 
 
 @given(texts_of, st.integers(0, 12), st.integers(1, 40), st.randoms(use_true_random=False))
-def test_what_is_asked_for_follows_its_own_text(bodies, capacity, batch_tokens, random):
+def test_each_target_follows_its_own_text(bodies, capacity, batch_tokens, random):
     texts = [np.asarray([0, *body]) for body in bodies]
     first = np.asarray([random.randint(1, len(text)) for text in texts])
-    seen = {}
+    lengths = {}
     for forest in forests(texts, first, capacity, batch_tokens):
         width = forest.tokens.shape[1]
         assert forest.tokens.size <= batch_tokens or len(forest.tokens) == 1
         assert np.all(np.diff(forest.rows) >= 0)
         where = np.arange(len(forest.rows), dtype=np.float64)
         for index, places in forest.results(where):
-            assert index not in seen
-            seen[index] = len(places)
+            assert index not in lengths
+            lengths[index] = len(places)
             for position, place in enumerate(places.astype(int), start=first[index]):
                 before, depth = walk(forest, *divmod(int(forest.rows[place]), width))
                 assert before == texts[index][:position].tolist()
                 assert depth == position - 1
                 assert forest.targets[place] == texts[index][position]
-    assert seen == {index: len(text) - first[index] for index, text in enumerate(texts)}
+    assert lengths == {index: len(text) - first[index] for index, text in enumerate(texts)}
 
 
 @given(texts_of)
-def test_one_tree_reads_each_beginning_once(bodies):
+def test_one_tree_reads_each_shared_beginning_once(bodies):
     texts = [np.asarray([0, *body]) for body in bodies]
     (forest,) = forests(texts, np.ones(len(texts), np.int64), 1000, 1000)
     beginnings = {tuple(text[:end]) for text in texts for end in range(1, len(text))}
-    read = [tuple(walk(forest, 0, place)[0]) for place in range(forest.tokens.shape[1])]
-    assert sorted(read) == sorted(beginnings)
+    paths = [tuple(walk(forest, 0, place)[0]) for place in range(forest.tokens.shape[1])]
+    assert sorted(paths) == sorted(beginnings)
 
 
-def test_ancestors_of_a_tree_by_hand():
+def test_ancestors_of_a_tree_are_as_written_by_hand():
     #  0 - 1 - 2      3 is a second child of 0
     #    \ 3
-    found = ancestors(torch.tensor([[-1, 0, 1, 0]]))[0].int().tolist()
-    assert found == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 0, 1]]
+    mask = ancestors(torch.tensor([[-1, 0, 1, 0]]))[0].int().tolist()
+    assert mask == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 0, 1]]
 
 
 @pytest.mark.parametrize("remembered", [0, 3, 9])
@@ -75,8 +75,8 @@ def test_ancestors_of_a_tree_by_hand():
     ],
     ids=["lstm", "txl", "same_length", "clamp_len", "pre_norm and adaptive"],
 )
-def test_trees_are_read_as_their_texts_are(model, remembered):
-    """Two trees of three texts each after a context, against each text in a row of its own."""
+def test_hidden_states_of_a_tree_equal_those_of_its_texts(model, remembered):
+    """Two trees of three texts each, after a context, are compared with the texts in rows of their own."""
     torch.manual_seed(1)
     net = (LstmLanguageModel if model is LSTM else TransformerXL)(model, 11).eval()
     with torch.no_grad():
@@ -86,9 +86,9 @@ def test_trees_are_read_as_their_texts_are(model, remembered):
         if remembered:
             _, state = net(torch.randint(11, (1, remembered)), state)
         texts = [[1, 2, 3, 4, 5, 6], [1, 2, 3, 7], [1, 8, 3], [2, 2, 2, 2, 2], [2, 2, 9, 1], [2, 9, 9]]
-        # Of the last token of a text nothing is read, so one more is added that is only asked for.
-        asked = [np.asarray([*text, 0]) for text in texts]
-        (forest,) = forests(asked, np.ones(6, np.int64), 9, 1000)
+        # The last token of a text is only a target, so one more is added for comparison.
+        targets = [np.asarray([*text, 0]) for text in texts]
+        (forest,) = forests(targets, np.ones(6, np.int64), 9, 1000)
         assert len(forest.tokens) == 2
         tokens, parents, depths, _, _ = forest.tensors(torch.device("cpu"))
         hidden = net.read_trees(tokens, parents, depths, state).flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Score files: what is written is read again, damage is told in one line; and the accuracies made of them."""
+"""Score files: round trips, one-line errors for damaged files, and the accuracies computed from them."""
 
 import json
 
@@ -40,7 +40,7 @@ ABOUT = dict.fromkeys(METADATA, "") | {
 }  # fmt: skip
 
 
-def test_written_scores_are_read_again(tmp_path):
+def test_written_scores_are_read_back_unchanged(tmp_path):
     path = score_path(tmp_path / "new" / "folder", "lp")
     write_scores(path, pd.DataFrame([ROW]), ABOUT)
     frame, metadata = read_scores(path)
@@ -56,7 +56,7 @@ def test_a_trajectory_has_a_file_per_step(tmp_path):
     assert score_path(tmp_path, "lp", 300).name == "lp@300.parquet"
 
 
-def test_items_need_not_know_everything(tmp_path):
+def test_items_can_have_missing_columns(tmp_path):
     pairs = pd.DataFrame({"pair_id": ["0"], "paradigm": ["p"], "phenomenon": ["f"], "good": ["a"], "bad": ["b"]})
     write_items(tmp_path, pairs.reindex(columns=ITEMS.names), "toy", "d1")
     items, metadata = read_items(tmp_path)
@@ -65,7 +65,7 @@ def test_items_need_not_know_everything(tmp_path):
     assert items["good"].tolist() == ["a"]
 
 
-def test_damage_is_told_in_one_line(tmp_path):
+def test_damaged_score_files_raise_one_line_errors(tmp_path):
     path = tmp_path / "lp.parquet"
     with pytest.raises(RunError, match=r"no such score file"):
         read_scores(path)
@@ -78,21 +78,21 @@ def test_damage_is_told_in_one_line(tmp_path):
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(RunError, match=r"not written by pairscale"):
         read_scores(path)
-    described = pa.table({"a": [1]}).replace_schema_metadata({"pairscale": '{"version": 99}'})
-    pq.write_table(described, path)
+    other_version = pa.table({"a": [1]}).replace_schema_metadata({"pairscale": '{"version": 99}'})
+    pq.write_table(other_version, path)
     with pytest.raises(RunError, match=r"version 99 of the score files, this code reads 1"):
         read_scores(path)
-    there = tmp_path / "runs" / "mine" / "lstm-s1" / "scores" / "blimp+pairs-20" / "lp.parquet"
-    there.parent.mkdir(parents=True)
-    pq.write_table(described, there)
+    scores = tmp_path / "runs" / "mine" / "lstm-s1" / "scores" / "blimp+pairs-20" / "lp.parquet"
+    scores.parent.mkdir(parents=True)
+    pq.write_table(other_version, scores)
     with pytest.raises(RunError) as error:
-        read_metadata(there)
-    told = str(error.value)
-    assert f"move {there.parent} out of the run's folder, as nothing that is there is overwritten" in told
-    assert "score again: python -m eval study=mine benchmark=blimp with the other settings of" in told
-    assert str(tmp_path / "runs" / "mine" / "lstm-s1" / "config.yaml") in told
-    assert "\n" not in told
-    pq.write_table(described.replace_schema_metadata({"pairscale": json.dumps({"version": 1} | ABOUT)}), path)
+        read_metadata(scores)
+    message = str(error.value)
+    assert f"move {scores.parent} out of the run's folder, as nothing that is there is overwritten" in message
+    assert "score again: python -m eval study=mine benchmark=blimp with the other settings of" in message
+    assert str(tmp_path / "runs" / "mine" / "lstm-s1" / "config.yaml") in message
+    assert "\n" not in message
+    pq.write_table(other_version.replace_schema_metadata({"pairscale": json.dumps({"version": 1} | ABOUT)}), path)
     with pytest.raises(RunError, match=r"without the columns pair_id, .*"):
         read_scores(path)
     with pytest.raises(ValueError, match=r"metadata without benchmark, method"):
@@ -104,7 +104,7 @@ def policy(**values):
     return PolicyConfig(**usual | values)
 
 
-def test_each_way_of_scoring_has_its_folder():
+def test_each_scoring_policy_has_its_own_folder():
     blimp = BenchmarkConfig(name="blimp")
     assert score_label(blimp, policy()) == "blimp"
     assert score_label(blimp, policy(context="eos", unk="skip")) == "blimp+context-eos-32+unk-skip"
@@ -114,27 +114,29 @@ def test_each_way_of_scoring_has_its_folder():
     assert score_label(BenchmarkConfig(name="blimp", pairs=10), policy()) == "blimp+pairs-10"
     part = score_label(BenchmarkConfig(name="blimp", paradigms=["b", "a"]), policy())
     assert part == score_label(BenchmarkConfig(name="blimp", paradigms=["a", "b"]), policy()) != "blimp"
-    made = {score_label(BenchmarkConfig(name="toy", seed=s, per_paradigm=n), policy()) for s in (1, 2) for n in (5, 9)}
-    assert made == {f"toy+seed-{s}+per_paradigm-{n}" for s in (1, 2) for n in (5, 9)}
+    labels = {
+        score_label(BenchmarkConfig(name="toy", seed=s, per_paradigm=n), policy()) for s in (1, 2) for n in (5, 9)
+    }
+    assert labels == {f"toy+seed-{s}+per_paradigm-{n}" for s in (1, 2) for n in (5, 9)}
     hub = BenchmarkConfig(name="mine", dataset="some/set", subset="a b/c")
     assert score_label(hub, policy()) == "mine+subset-a_b_c"
 
 
-def test_a_tie_is_wrong_unless_said():
+def test_a_tie_is_wrong_by_default():
     good, bad = [2.0, 1.0, 0.0, np.nan], [1.0, 1.0, 1.0, 1.0]
     assert outcome(good, bad).tolist() == [1, 0, 0, 0]
-    assert outcome(good, bad, "half").tolist() == [1, 0.5, 0, 0.5]  # a side without a score tells nothing
+    assert outcome(good, bad, "half").tolist() == [1, 0.5, 0, 0.5]  # a side without a score counts as a tie
     assert outcome(good, bad, "right").tolist() == [1, 1, 0, 1]
 
 
 @given(st.integers(1, 5000), st.floats(0, 1), st.sampled_from([0.9, 0.95, 0.99]))
-def test_intervals_are_wilsons(pairs, share, confidence):
+def test_intervals_are_those_of_wilson(pairs, share, confidence):
     right = round(share * pairs)
     expected = proportion_confint(right, pairs, alpha=1 - confidence, method="wilson")
     assert wilson(right / pairs, pairs, confidence) == pytest.approx(expected, abs=1e-9)
 
 
-def test_phenomena_are_means_over_paradigms_whatever_their_sizes():
+def test_phenomena_are_unweighted_means_over_paradigms():
     right = {("f", "a"): [1, 1, 1, 0], ("f", "b"): [0, 1], ("g", "c"): [1, 1]}
     rows = [
         {"phenomenon": f, "paradigm": p, "good": float(r), "bad": 0.5, "good_unk": i % 2, "bad_unk": 0}
@@ -142,35 +144,35 @@ def test_phenomena_are_means_over_paradigms_whatever_their_sizes():
         for i, r in enumerate(outcomes)
     ]
     scores = pd.DataFrame(rows)
-    found = accuracies(scores).set_index(["level", "name"])
-    assert found.loc[("phenomenon", "f"), "accuracy"] == (0.75 + 0.5) / 2
-    assert found.loc[("overall", "overall"), "accuracy"] == (0.75 + 0.5 + 1) / 3
-    assert found.loc[("overall", "overall"), ["paradigms", "pairs", "ties"]].tolist() == [3, 8, 0]
-    assert found.loc[("paradigm", "a"), ["low", "high"]].tolist() == pytest.approx(wilson(0.75, 4))
-    # shares with half a right and half a wrong pair more are .7 and .5, their mean .6: its variance is
+    table = accuracies(scores).set_index(["level", "name"])
+    assert table.loc[("phenomenon", "f"), "accuracy"] == (0.75 + 0.5) / 2
+    assert table.loc[("overall", "overall"), "accuracy"] == (0.75 + 0.5 + 1) / 3
+    assert table.loc[("overall", "overall"), ["paradigms", "pairs", "ties"]].tolist() == [3, 8, 0]
+    assert table.loc[("paradigm", "a"), ["low", "high"]].tolist() == pytest.approx(wilson(0.75, 4))
+    # with half a right and half a wrong pair added, the shares are .7 and .5, their mean .6, and its variance
     # (.7 * .3 / 4 + .5 * .5 / 2) / 4, and that of a share of n trials .6 * .4 / n
     trials = 0.6 * 0.4 / ((0.7 * 0.3 / 4 + 0.5 * 0.5 / 2) / 4)
-    assert found.loc[("phenomenon", "f"), ["low", "high"]].tolist() == pytest.approx(wilson(0.625, trials))
+    assert table.loc[("phenomenon", "f"), ["low", "high"]].tolist() == pytest.approx(wilson(0.625, trials))
     assert accuracies(scores[unk_free(scores)])["pairs"].tolist()[-1] == 4
     assert accuracies(scores[:0]).empty
 
 
-def test_intervals_of_means_hold_the_mean_of_fixed_paradigms():
-    """Shares far apart, as of BLiMP's paradigms: an interval that takes all pairs to be alike holds it in 99%."""
+def test_intervals_of_means_cover_the_mean_of_fixed_paradigms_at_their_nominal_rate():
+    """Accuracies differ as among BLiMP's paradigms; an interval for equal pairs covers the mean in 99% of samples."""
     truth, rng = np.array([0.2, 0.5, 0.9, 0.97, 0.99, 1.0]), np.random.default_rng(0)
     equally = np.full((6, 1), 1 / 6)
     shares = rng.binomial(50, truth, (2000, 6)) / 50
     trials = stratified_trials(shares, np.full(6, 50), equally)[:, 0]
-    held = {"stratified": [], "alike": []}
+    covered = {"stratified": [], "alike": []}
     for share, n in zip(shares.mean(axis=1), trials, strict=True):
         for name, low_high in (("stratified", wilson(share, n)), ("alike", wilson(share, 300))):
-            held[name].append(low_high[0] < truth.mean() < low_high[1])
-    assert 0.94 < np.mean(held["stratified"]) < 0.97
-    assert np.mean(held["alike"]) > 0.985
+            covered[name].append(low_high[0] < truth.mean() < low_high[1])
+    assert 0.94 < np.mean(covered["stratified"]) < 0.97
+    assert np.mean(covered["alike"]) > 0.985
     assert stratified_trials([[0.3], [1.0]], [20], [[1.0]]).ravel() == pytest.approx([20, 20])
 
 
-def test_published_numbers_agree_with_themselves():
+def test_published_means_agree_with_published_accuracies():
     blimp = read_published("blimp")
     assert blimp.groupby("level").size().to_dict() == {"overall": 5, "paradigm": 335, "phenomenon": 60}
     means = blimp[blimp["level"] == "paradigm"].groupby("model")["accuracy"].mean()
@@ -186,7 +188,7 @@ def test_published_numbers_agree_with_themselves():
     weights = phenomena["name"].map(lambda name: paradigms.get(name, 1))
     means = (phenomena["accuracy"] * weights).groupby(phenomena["model"]).sum() / 16
     overall = climp[climp["level"] == "overall"].set_index("model")["accuracy"]
-    # One row of the paper's table does not add up: it is kept as printed, and its source says so.
+    # One row of the paper's table does not add up; it stays as printed, and the source file says so.
     off = (means - overall).abs()
     assert off[off > 0.001].index.tolist() == ["LSTM-21.5M-char"]
     assert read_published("toy").empty
