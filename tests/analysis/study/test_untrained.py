@@ -25,7 +25,14 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=1
 def test_a_run_of_no_epochs_exports_the_initial_model(tmp_path, export):
     model = ["model=lstm_tiny", "model.embedding=16", "model.hidden=16", f"recipe.export={export}"]
     where = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store", "trainer.accelerator=cpu", "study=s"]
-    overrides = ["corpus=toy", "sample.size=2k", "tokenizer=word", "seed=3", "recipe.budget.epochs=0"]
+    overrides = [
+        "corpus=toy",
+        "corpus.words=20000",
+        "sample.size=2k",
+        "tokenizer=word",
+        "seed=3",
+        "recipe.budget.epochs=0",
+    ]
     config = compose("train", [*overrides, *model, *where])
     run = train_run(config)
     manifest = run.read_manifest()
