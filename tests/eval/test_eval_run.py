@@ -18,6 +18,7 @@ from pairscale.command.line import words_for_hydra
 from pairscale.errors import RunError
 from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
+from tests.support.small_runs import study_overrides
 
 PAIRS = {
     ("subject_verb_agreement", "near"): [
@@ -40,7 +41,7 @@ def configure(tmp_path):
             for index, (good, bad) in enumerate(pairs)
         ]  # fmt: skip
         (tmp_path / "blimp" / f"{paradigm}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+    paths = study_overrides(tmp_path)
 
     def configure(*overrides):
         loaded_benchmark.cache_clear()

@@ -23,6 +23,11 @@ def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
     return [*SMALL, *MODELS[model], *RUN, *paths, *more]
 
 
+def study_overrides(folder: Path) -> list[str]:
+    """Return the overrides of a study "s" below `folder`, with its benchmarks there too, on the CPU."""
+    return [f"paths.data={folder}", f"paths.runs={folder}/runs", "trainer.accelerator=cpu", "study=s"]
+
+
 def write_text(folder: Path) -> None:
     """Write text.txt: documents of ten sentences in which each word has few likely successors."""
     draw = random.Random(0)

@@ -18,11 +18,14 @@ class _Sample(TypedDict, total=False):
     overlap: Share | None
 
 
-class _Corpus(TypedDict, total=False):
+class _StoredCorpus(TypedDict, total=False):
     name: FolderName
+    reference: str
+
+
+class _Corpus(_StoredCorpus, total=False):
     text: str  # digest, as tokenizer
     tokenizer: str
-    reference: str
     vocabulary: Positive
     sample: _Sample
 
@@ -77,11 +80,6 @@ class _StoredModel(TypedDict):
     name: FolderName
     path: NotRequired[str]
     checkpoint: NotRequired[str]
-
-
-class _StoredCorpus(TypedDict, total=False):
-    name: FolderName
-    reference: str
 
 
 class _StoredSample(TypedDict, total=False):

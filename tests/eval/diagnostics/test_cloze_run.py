@@ -13,6 +13,7 @@ from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import MASKED, MODELS, byte_level, with_random_weights
+from tests.support.small_runs import study_overrides
 
 NAMES = ["cprag", "role", "neg"]
 
@@ -21,7 +22,7 @@ NAMES = ["cprag", "role", "neg"]
 def configure(tmp_path):
     """Write the files of the diagnostics; a function from overrides to the configuration of a run."""
     write_files(tmp_path / "lm_diagnostics")
-    paths = [f"paths.data={tmp_path}", f"paths.runs={tmp_path}/runs", "trainer.accelerator=cpu", "study=s"]
+    paths = study_overrides(tmp_path)
     return lambda *overrides: compose("eval", ["trainer.progress=false", "corpus=toy", *paths, *overrides])
 
 

@@ -25,6 +25,7 @@ from tests.support.prompted_models import byte_level, gpt2
 from tests.support.random_models import LSTM, random_model, simulated_run
 from tests.support.simulated_study import SimulatedStudy
 from tests.support.small_pretrained import causal_scorer
+from tests.support.small_runs import study_overrides
 from train.runs.folder import DONE, RunFolder
 
 FIVE = list("abcde")
@@ -126,13 +127,7 @@ def configure(tmp_path):
             for index in range(3)
         ]  # fmt: skip
         (tmp_path / "blimp" / f"{paradigm}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    paths = [
-        f"paths.data={tmp_path}",
-        f"paths.runs={tmp_path}/runs",
-        "trainer.accelerator=cpu",
-        "study=s",
-        "corpus=toy",
-    ]
+    paths = [*study_overrides(tmp_path), "corpus=toy"]
 
     def configure(*overrides):
         loaded_benchmark.cache_clear()

@@ -25,6 +25,7 @@ from tests.support.diagnostics import write_files
 from tests.support.killed import train_and_kill
 from tests.support.offline_wandb import hide_account, offline_runs
 from tests.support.random_models import LSTM, random_model, simulated_run
+from tests.support.small_runs import study_overrides
 from train.run import track_points, train_run
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
@@ -154,13 +155,7 @@ def test_scores_are_tracked_once_however_often(scored, tmp_path):
 
 def test_measures_of_diagnostics_are_tracked(tmp_path):
     write_files(tmp_path / "lm_diagnostics")
-    paths = [
-        f"paths.data={tmp_path}",
-        f"paths.runs={tmp_path}/runs",
-        "trainer.accelerator=cpu",
-        "study=s",
-        "corpus=toy",
-    ]
+    paths = [*study_overrides(tmp_path), "corpus=toy"]
     for name in ("cprag", "role"):
         config = compose("eval", [*paths, f"benchmark={name}", "logger=wandb", "trainer.progress=false"])
         run = RunFolder.of(config) if name == "role" else simulated_run(config, random_model(LSTM))
