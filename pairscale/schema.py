@@ -48,6 +48,7 @@ _PLACE = re.compile(r"(?P<text>.*) - at (?P<place>.*)")
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = "half a character, \\ud800 to \\udfff without its other half"
+_SET = "tag:yaml.org,2002:set"
 _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 # libyaml's is ten times as fast.
@@ -95,8 +96,8 @@ def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
 def load_yaml(text: str) -> Any:
     """Return the plain data of a YAML text.
 
-    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, and aliases: a few lines of
-    them can stand for more than any memory holds.
+    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases: a few lines
+    of them can stand for more than any memory holds.
     """
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
@@ -108,6 +109,8 @@ def load_yaml(text: str) -> Any:
             raise ValueError(f"line {line}: {_HALF}")
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(f"line {line}: aliases (*{event.anchor}) are not read; write the value out")
+        if isinstance(event, yaml.MappingStartEvent) and event.tag == _SET:
+            raise ValueError(f"line {line}: sets (!!set) are not read, as they have no order; write a list")
     return yaml.load(text, _SafeLoader)
 
 

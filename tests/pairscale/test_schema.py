@@ -86,7 +86,7 @@ def test_escaped_surrogate_pairs_are_one_character():
 @pytest.mark.parametrize(
     "text",
     ["a: [", "[" * 1000, "- " * 1000, "[a, " * 60, "&a [*a]", "a: &a [1]\nb: [*a, *a]", "a: !!python/name:os.system",
-     "a: 2001-99-99", "a: " + "9" * 5000, "a: \x01"],
+     "a: 2001-99-99", "a: " + "9" * 5000, "a: \x01", "a: !!set {b, c}"],
     ids=lambda text: text[:20],
 )  # fmt: skip
 def test_yaml_that_is_invalid_runs_code_or_never_ends_is_refused(text, tmp_path):

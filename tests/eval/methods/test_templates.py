@@ -123,6 +123,7 @@ def test_bad_templates_raise_one_line_errors(templates, message):
             r"\$\.answers\[0\]: expected str, got bool; put in quotes",
         ),
         ("- [", r"not YAML"),
+        ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not read"),
         ("cue: null\ntemplates: ['{sentence}']", r"no cue; give one in a YAML file"),
         ("system: 3\ntemplates: ['{sentence}']", r"\$\.system: expected str \| null, got int"),
     ],
