@@ -1,4 +1,4 @@
-"""The configuration composes, says what is wrong with an override, and names runs by what can change their numbers."""
+"""The configuration: experiments, groups, errors of overrides, run ids, sizes, and help."""
 
 import re
 import signal
@@ -39,12 +39,12 @@ def _some_data(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_point_of_an_experiments_grid_converts_to_another_run(experiment):
+def test_every_point_of_an_experiments_grid_is_a_different_run(experiment):
     axes = grid(experiment)
     seeds = axes.pop("seed")
     text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
     points = [[f"{key}={value}" for key, value in zip(axes, point, strict=True)] for point in product(*axes.values())]
-    # Seeds of one point differ in nothing else, so all of them are composed at the first point only.
+    # Seeds of a point differ in nothing else, so only those of the first point are all composed.
     points = [[*point, f"seed={seeds[0]}"] for point in points] + [[*points[0], f"seed={seed}"] for seed in seeds[1:]]
     runs = {run_id(compose("eval", [f"experiment={experiment}", *point, *text])) for point in points}
     assert len(runs) == len(points)
@@ -56,7 +56,7 @@ def test_an_experiment_names_its_study(experiment):
     assert compose("analysis", [f"experiment={experiment}", *text]).study == experiment
 
 
-def test_published_grids_are_the_papers():
+def test_published_grids_equal_the_papers():
     blimp = grid("blimp_learning_curves")
     assert blimp["model"] == ["lstm_blimp", "txl"]
     assert [parse_size(size) for size in blimp["sample.size"]] == [125_000 * 2**n for n in range(10)]
@@ -76,7 +76,7 @@ def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
     assert run_id(compose("eval", ["experiment=blimp_small", "tokenizer=word"])) not in expected
 
 
-# What has no default, of the options that a user must tell more.
+# Values without a default that some options need.
 NEEDED = {
     ("corpus", "local"): ["corpus.path=text.txt"],
     ("corpus", "gulordava_en"): ["tokenizer=whitespace"],
@@ -90,7 +90,7 @@ NEEDED = {
 
 @pytest.mark.parametrize("first", ["corpus", "model", "tokenizer", "recipe"])
 def test_every_option_of_a_group_converts_and_keeps_its_name(first):
-    """Groups that know nothing of each other are chosen from together."""
+    """Options of independent groups are composed together."""
     together = {"corpus": ["corpus"], "model": ["model", "benchmark", "logger"]}.get(first, [first])
     for chosen in zip_longest(*map(options, together)):
         choices = {group: option for group, option in zip(together, chosen, strict=True) if option is not None}
@@ -101,7 +101,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "message"),
     [
         ("model.hiden=3", "model.hiden: no such key; did you mean hidden? available: dropout, embedding, hidden,"),
         ("sample.sise=1M", "sample.sise: no such key; did you mean size? available: count, nested, seed, size, unit"),
@@ -146,16 +146,16 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
         ("recipe=ngram", "recipe=ngram with model=lstm: is for n-gram models"),
     ],
 )
-def test_a_wrong_override_is_told_in_one_line(override, told):
-    with pytest.raises(Exception) as caught:  # noqa: PT011 -- Hydra's, OmegaConf's or ours: what counts is the line
+def test_a_wrong_override_is_a_message_of_one_line(override, message):
+    with pytest.raises(Exception) as raised:  # noqa: PT011 -- Hydra's, OmegaConf's or ours: the line counts
         compose("train", override.split())
-    line = describe(caught.value)
+    line = describe(raised.value)
     assert line is not None
-    assert told in line
+    assert message in line
     assert "\n" not in line
 
 
-def test_a_fault_of_the_program_is_not_told_as_the_users():
+def test_an_error_of_the_program_is_not_described_as_the_users():
     assert describe(KeyError("x")) is None
     assert describe(HydraException("no such group")) == "no such group"
     fault = KeyError("x")
@@ -163,12 +163,12 @@ def test_a_fault_of_the_program_is_not_told_as_the_users():
     assert describe(fault) is None
 
 
-def test_an_unknown_experiment_lists_those_there_are():
+def test_an_unknown_experiment_lists_the_available_ones():
     with pytest.raises(ConfigError, match=r"experiment=dem: no such experiment; available: .*demo"):
         grid("dem")
 
 
-def test_the_run_id_reads_well():
+def test_the_run_id_begins_with_readable_values():
     name = run_id(compose("train", ["corpus=toy", "model=txl_tiny", "sample.size=1/8M", "seed=2"]))
     assert name.startswith("txl_tiny-toy-word-125k-s2-")
 
@@ -178,7 +178,7 @@ def toy_run():
     return run_id(compose("eval", ["corpus=toy"]))
 
 
-def test_what_cannot_change_the_numbers_leaves_the_run_id(toy_run):
+def test_values_that_cannot_change_the_numbers_do_not_change_the_run_id(toy_run):
     overrides = [
         "paths.runs=/elsewhere",
         "paths.store=/elsewhere",
@@ -217,7 +217,7 @@ def test_what_cannot_change_the_numbers_leaves_the_run_id(toy_run):
         "precision=bf16",
     ],
 )
-def test_what_can_change_the_numbers_names_another_run(toy_run, override):
+def test_values_that_can_change_the_numbers_change_the_run_id(toy_run, override):
     assert run_id(compose("eval", ["corpus=toy", override])) != toy_run
 
 
@@ -267,7 +267,7 @@ def test_help_lists_the_groups_and_imports_nothing_slow(command):
     assert end == "exit code 0 set()"
 
 
-def test_help_that_nobody_reads_to_its_end_leaves_no_traceback():
+def test_help_with_a_closed_pipe_ends_without_a_traceback():
     arguments = [sys.executable, "-m", "train", "--help"]
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.close()
@@ -275,25 +275,25 @@ def test_help_that_nobody_reads_to_its_end_leaves_no_traceback():
         assert process.wait(timeout=60) == -signal.SIGPIPE
 
 
-def test_the_groups_of_help_are_hydras():
-    """But for schemas, which only check the values of the others."""
+def test_help_lists_the_groups_of_hydra():
+    """Schemas are left out: they only check the values of the other options."""
     compose("train", [])  # registers them
     with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
-        found = {group: loader.get_group_options(group) for group in loader.list_groups("")}
-    shown = {group: [name for name in names if not name.endswith("_schema")] for group, names in found.items()}
+        options = {group: loader.get_group_options(group) for group in loader.list_groups("")}
+    shown = {group: [name for name in names if not name.endswith("_schema")] for group, names in options.items()}
     assert groups() == {group: names for group, names in shown.items() if names and group not in NO_GROUPS}
 
 
-def test_an_unknown_override_ends_the_command_with_one_line_and_exit_code_2():
+def test_an_unknown_override_is_a_message_of_one_line_and_exit_code_2():
     done = run_command("train", "model.hiden=3")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "model.hiden: no such key; did you mean hidden?" in done.stderr
 
 
-def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were():
-    """Runs of before the Transformer-XL's adaptive softmax are found again."""
+def test_a_new_option_at_its_default_does_not_change_run_ids():
+    """Runs from before the Transformer-XL's adaptive softmax have the same ids."""
     ids = [
         run_id(compose("train", ["corpus=toy", "model=txl_tiny", *more]))
         for more in ([], ["model.div_val=1", "model.cutoffs=[]"], ["model.cutoffs=[100]"], ["model.pre_norm=true"])
@@ -305,5 +305,5 @@ def test_a_choice_that_joined_later_and_is_not_made_leaves_run_ids_as_they_were(
 @pytest.mark.parametrize(
     ("size", "shown"), [("31250", "31,250"), ("125k", "125k"), ("31250 words", "31,250 words"), ("500", "500")]
 )
-def test_sizes_as_people_read_them(size, shown):
+def test_sizes_are_written_readably(size, shown):
     assert readable_size(size) == shown

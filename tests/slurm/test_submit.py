@@ -1,4 +1,4 @@
-"""slurm/submit against programs of SLURM's names that only write down how they were called."""
+"""slurm/submit against simulated programs of SLURM that record their arguments."""
 
 import shlex
 import subprocess
@@ -45,7 +45,7 @@ def submit():
 
 @pytest.fixture
 def queue(tmp_path, monkeypatch):
-    """Folder of the programs, where they find what to answer and leave how they were called."""
+    """Return the folder of the programs, with their answers and their recorded calls."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE)):
@@ -63,7 +63,7 @@ def arguments(tmp_path):
 
 @pytest.fixture(scope="module")
 def expected():
-    """The ids of the two runs that `arguments` ask for."""
+    """Return the ids of the two runs that `arguments` request."""
     return list(expected_runs("demo", GRID))
 
 
@@ -73,7 +73,7 @@ def calls(folder: Path, program: str = "sbatch") -> list[list[str]]:
 
 
 def simulated_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
-    """A run that is done, with score files of `methods`."""
+    """Write a finished run with score files of `methods`."""
     folder = RunFolder(tmp_path / "runs" / "demo" / run)
     folder.path.mkdir(parents=True)
     folder.update_manifest(status="done")
@@ -85,7 +85,7 @@ def simulated_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "m
         write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), metadata)
 
 
-def test_one_array_and_the_analysis_after_it(submit, queue, arguments, expected, tmp_path, capsys):
+def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments, expected, tmp_path, capsys):
     submit([*arguments, "hydra.launcher.partition=gpu", "hydra.launcher.gpus_per_node=1", "hydra.launcher.account=lab"])
     array, analysis = calls(queue)
     assert {
@@ -102,14 +102,14 @@ def test_one_array_and_the_analysis_after_it(submit, queue, arguments, expected,
     script = analysis.index(str(ROOT / "slurm" / "analysis.sbatch"))
     paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store", "reports")]
     assert analysis[script + 1 :] == ["study=demo", *paths]
-    said = capsys.readouterr().out
-    assert "demo: 2 runs: 0 done and scored, 0 queued or running, 2 to submit" in said
-    assert "job 101: 2 runs" in said
-    assert "job 102: the analysis (after job 101)" in said
+    output = capsys.readouterr().out
+    assert "demo: 2 runs: 0 done and scored, 0 queued or running, 2 to submit" in output
+    assert "job 101: 2 runs" in output
+    assert "job 102: the analysis (after job 101)" in output
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
 
 
-def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments, expected, tmp_path, capsys):
+def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, expected, tmp_path, capsys):
     submit(arguments)
     first, second = expected
     name = Path(calls(queue)[0][-1]).stem
@@ -119,16 +119,16 @@ def test_what_is_queued_or_done_is_not_submitted_again(submit, queue, arguments,
     *_, array, analysis = calls(queue)
     assert [line.partition("\t")[0] for line in Path(array[-1]).read_text().splitlines()] == [first]
     assert "--dependency=afterany:101:103" in analysis
-    asked = calls(queue, "squeue")[-1]
-    assert f"--name={name},{name}-analysis" in asked
+    query = calls(queue, "squeue")[-1]
+    assert f"--name={name},{name}-analysis" in query
 
     simulated_run(tmp_path, first)
     before = len(calls(queue))
     submit(arguments)
     assert len(calls(queue)) == before
-    said = capsys.readouterr().out
-    assert "1 done and scored, 1 queued or running (job 101), 0 to submit" in said
-    assert "nothing to submit: the analysis is queued or running (job 102)" in said
+    output = capsys.readouterr().out
+    assert "1 done and scored, 1 queued or running (job 101), 0 to submit" in output
+    assert "nothing to submit: the analysis is queued or running (job 102)" in output
 
     simulated_run(tmp_path, second)
     (queue / "queue").write_text("")
@@ -157,7 +157,7 @@ def test_a_run_without_the_requested_scores_is_submitted(submit, queue, argument
 
 @pytest.fixture
 def mine(tmp_path):
-    """A folder with a model and an experiment of one's own."""
+    """Return a folder with a model and an experiment of the user."""
     folder = tmp_path / 'my "own"'
     for group in ("model", "experiment"):
         (folder / group).mkdir(parents=True)
@@ -168,11 +168,11 @@ def mine(tmp_path):
 
 
 @pytest.mark.parametrize(("flag", "experiment"), [(True, "of_mine"), (False, "of_mine"), (True, "demo")])
-def test_a_model_and_an_experiment_of_ones_own_are_submitted(submit, queue, arguments, mine, flag, experiment):
+def test_a_model_and_an_experiment_of_the_user_are_submitted(submit, queue, arguments, mine, flag, experiment):
     quoted = str(mine).replace('"', '\\"')
     own = ["--config-dir", str(mine)] if flag else [f'hydra.searchpath=["file://{quoted}"]']
-    given = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
-    submit([argument for argument in given if argument != "model=lstm_tiny"])
+    overrides = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
+    submit([argument for argument in overrides if argument != "model=lstm_tiny"])
     array, _ = calls(queue)
     tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
     assert len(tasks) == 2
@@ -181,7 +181,7 @@ def test_a_model_and_an_experiment_of_ones_own_are_submitted(submit, queue, argu
         assert (run_id(config), config.model.name) == (run, "own")
 
 
-def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments, tmp_path, capsys):
+def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys):
     submit([*arguments, "dry_run=true", "hydra.launcher.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
     array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
@@ -194,7 +194,7 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ([], "experiment=NAME: must be given once, got none"),
         (["experiment=dem"], "experiment=dem: no such experiment"),
@@ -203,12 +203,12 @@ def test_a_dry_run_prints_the_commands_and_does_nothing(submit, queue, arguments
         (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps a key that is no part of a run"),
     ],
 )
-def test_wrong_arguments_are_told(submit, queue, wrong, told):
-    with pytest.raises(ConfigError, match=told):
+def test_wrong_arguments_are_an_error(submit, queue, wrong, message):
+    with pytest.raises(ConfigError, match=message):
         submit(wrong)
 
 
-def test_what_sbatch_says_is_told_in_one_line(queue, arguments):
+def test_an_error_of_sbatch_is_a_message_of_one_line(queue, arguments):
     (queue / "refuse").touch()
     done = subprocess.run([sys.executable, ROOT / "slurm" / "submit", *arguments], capture_output=True, text=True)
     assert done.returncode == 2
@@ -216,13 +216,13 @@ def test_what_sbatch_says_is_told_in_one_line(queue, arguments):
     assert done.stderr.endswith("sbatch: error: invalid partition\n")
 
 
-def test_without_slurm_it_says_where_to_go(submit, arguments, monkeypatch, tmp_path):
+def test_without_slurm_the_missing_programs_are_an_error(submit, arguments, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="no sbatch and no squeue on the PATH"):
         submit(arguments)
 
 
-def test_overrides_take_the_place_of_a_grids_axes_or_join_them():
+def test_overrides_replace_or_join_the_axes_of_a_grid():
     assert grid("demo", ["seed=7", "sample.size=4k,8k", "model.dropout=0.1,0.2"]) == {
         "model": ["lstm_tiny", "txl_tiny"],
         "sample.size": ["4k", "8k"],

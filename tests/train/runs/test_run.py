@@ -1,4 +1,4 @@
-"""Runs: identity, skip, exact resume after SIGKILL, damage."""
+"""Runs: identity, skipping, exact resume after SIGKILL, and failures."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ from train.runs.identity import run_id
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
 
-def test_a_command_imports_nothing_that_training_does_not_use_and_leaves_it_to_others(tmp_path):
+def test_training_imports_only_what_it_uses_and_other_imports_still_work(tmp_path):
     code = """
 import sys
 from pairscale.command.compose import compose
@@ -42,7 +42,7 @@ print(all([module_available("scipy"), package_available("scipy"), RequirementCac
     assert done.stdout.splitlines()[-2:] == ["set()", "True"]
 
 
-def test_from_python_torchmetrics_is_whole_after_training(tmp_path):
+def test_torchmetrics_can_be_imported_after_training(tmp_path):
     code = """
 import sys
 from pairscale.command.compose import compose
@@ -59,7 +59,7 @@ print(BERTScore.__name__)
 
 @pytest.mark.parametrize("model", ["lstm", "txl"])
 @pytest.mark.parametrize("recipe", ["adam_cosine", "sgd_plateau"])
-def test_a_killed_run_ends_bit_identical_to_one_left_alone(tmp_path, model, recipe):
+def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, recipe):
     more = [f"recipe={recipe}", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=0.005", "recipe.checkpoint_every=4k"]
     alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
 
@@ -77,7 +77,7 @@ def test_a_killed_run_ends_bit_identical_to_one_left_alone(tmp_path, model, reci
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
 
 
-def test_a_done_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
+def test_a_finished_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     folder = train_run(config)
     manifest = folder.read_manifest()
@@ -91,7 +91,7 @@ def test_a_done_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
     assert run_id(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.1"))) != folder.path.name
 
 
-def test_training_learns(tmp_path):
+def test_training_lowers_the_perplexity(tmp_path):
     folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.01")))
     metrics = pd.read_csv(folder.metrics)
     perplexity = metrics.valid_ppl.dropna()
@@ -100,8 +100,8 @@ def test_training_learns(tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_clip_bounds_how_far_sgd_goes(tmp_path, precision):
-    """With rate 1, n steps move the weights by n times the clip at most, and here the gradient is above the clip."""
+def test_clipping_bounds_the_steps_of_sgd(tmp_path, precision):
+    """At a rate of 1, n steps move the weights by at most n times the clip; all gradients here exceed it."""
     ends = {}
     for clip in ("1e-6", "2e-6", "1"):
         more = ["recipe=sgd_plateau", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=1", "recipe.budget.epochs=1"]
@@ -113,7 +113,7 @@ def test_clip_bounds_how_far_sgd_goes(tmp_path, precision):
     assert (ends["1"] - ends["1e-6"]).norm() > 1e-1
 
 
-def test_two_processes_do_not_share_a_run(tmp_path):
+def test_a_run_in_use_is_not_trained(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     with RunFolder.of(config).locked(), pytest.raises(RunError, match="another process"):
         train_run(config)
@@ -125,8 +125,8 @@ def test_bf16_trains_and_is_another_run(tmp_path):
     assert run_id(compose("train", overrides(tmp_path, "txl", "runs", "recipe.budget.epochs=1"))) != folder.path.name
 
 
-def test_a_run_is_of_one_text(tmp_path):
-    """Neither a done run nor a checkpoint stands for a run on a text that took the old one's place."""
+def test_a_run_is_not_resumed_on_another_text(tmp_path):
+    """A finished run or a checkpoint is refused if another text has replaced its own."""
     config = compose("train", overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1"))
     folder = train_run(config)
     manifest = folder.read_manifest()
@@ -151,47 +151,47 @@ def test_a_run_that_diverges_fails(tmp_path):
     assert RunFolder.of(config).read_manifest()["status"] == "failed"
 
 
-def undone(tmp_path, *more):
-    """A run folder whose text is not there, after `train_run`."""
+def train_without_text(tmp_path, *more):
+    """Return the folder of a run after `train_run` failed for its missing text."""
     config = compose("train", overrides(tmp_path, "lstm", "runs", f"corpus.path={tmp_path}/none.txt", *more))
     with pytest.raises(InputError, match=r"none\.txt"):
         train_run(config)
     return RunFolder.of(config)
 
 
-def test_a_text_that_is_not_there_leaves_no_run(tmp_path):
-    folder = undone(tmp_path)
+def test_a_missing_text_leaves_no_run_folder(tmp_path):
+    folder = train_without_text(tmp_path)
     assert not folder.path.parent.exists()
 
 
-def test_files_of_others_in_a_folder_without_a_run_stay(tmp_path):
+def test_other_files_in_a_folder_without_a_run_stay(tmp_path):
     folder = RunFolder.of(compose("train", overrides(tmp_path, "lstm", "runs")))
     (folder.path / "scores").mkdir(parents=True)
     (folder.path / "scores" / "mine.txt").write_text("mine")
-    undone(tmp_path)
+    train_without_text(tmp_path)
     assert {path.name for path in folder.path.rglob("*") if path.is_file()} == {".lock", "mine.txt"}
 
 
-def test_an_unfinished_run_is_left_as_it_was(tmp_path):
+def test_a_missing_text_leaves_an_unfinished_run_unchanged(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     folder = RunFolder.of(config)
     folder.path.mkdir(parents=True)
     folder.config.write_text("seed: 1\n")
     folder.update_manifest(status="unfinished", attempts=3, git={"commit": "a", "difference": None})
     before = (folder.config.read_bytes(), folder.manifest.read_bytes())
-    assert undone(tmp_path).path == folder.path
+    assert train_without_text(tmp_path).path == folder.path
     assert (folder.config.read_bytes(), folder.manifest.read_bytes()) == before
 
 
-def test_a_run_that_a_sweep_asked_for_says_why_it_failed(tmp_path):
+def test_a_run_of_a_sweep_records_why_it_failed(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
     folder = RunFolder.of(config)
     write_grid(folder.path.parent, {"seed=1": config}, None, "python -m train -m ...")
-    assert undone(tmp_path).read_manifest()["status"] == "failed"
+    assert train_without_text(tmp_path).read_manifest()["status"] == "failed"
 
 
-def test_what_scoring_needs_is_looked_at_before_training(tmp_path):
-    """A benchmark's path mistyped was told when days of training were over."""
+def test_the_benchmark_is_checked_before_training(tmp_path):
+    """A mistyped path would otherwise be reported after days of training."""
     config = compose("eval", overrides(tmp_path, "lstm", "runs", f"benchmark.path={tmp_path}/no_blimp"))
     with pytest.raises(InputError, match="no_blimp"):
         train_run(config, check=partial(check_benchmark, config))

@@ -1,4 +1,4 @@
-"""TensorBoard: the curves in its event files, none twice in a run that was resumed."""
+"""TensorBoard: the curves in its event files, each point once even in a resumed run."""
 
 import sys
 
@@ -19,14 +19,14 @@ SMALL = [
 ]  # fmt: skip
 
 
-def test_curves_of_a_resumed_run_are_those_of_metrics_csv(tmp_path):
+def test_curves_of_a_resumed_run_equal_metrics_csv(tmp_path):
     arguments = [*SMALL, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     folder = train_and_kill(4, arguments)
     train_run(compose("train", arguments))
     scores = folder.scores("toy")
     scores.mkdir(parents=True)
     (scores / "items.parquet").write_text("damaged")
-    track_scores(folder, compose("eval", [*arguments, "benchmark=toy"]))  # it has no place for scores: none are read
+    track_scores(folder, compose("eval", [*arguments, "benchmark=toy"]))  # TensorBoard tracks no scores: none are read
     metrics = pd.read_csv(folder.metrics)
     events = EventAccumulator(str(folder.path / "tensorboard"), size_guidance={"scalars": 0}).Reload()
     assert set(events.Tags()["scalars"]) == set(metrics.columns)

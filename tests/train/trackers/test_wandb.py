@@ -1,4 +1,4 @@
-"""Tracking in W&B, offline: what is in its files, that nothing is there twice, and that no network is touched."""
+"""Tracking in W&B, offline: the contents of its files, without duplicates and without a network."""
 
 import json
 import shutil
@@ -43,27 +43,27 @@ def _no_account(monkeypatch, tmp_path):
     hide_account(monkeypatch, tmp_path)
 
 
-def asked(tmp_path, *more, logger="wandb"):
+def overrides(tmp_path, *more, logger="wandb"):
     paths = [f"paths.{name}={tmp_path}/{name}" for name in ("store", "runs", "reports")]
     return [*SMALL, *paths, f"logger={logger}", *more]
 
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
-    """A folder with a run that was trained and scored from an empty folder below it."""
+    """Return a folder with a run that was trained and scored from its empty subfolder."""
     root = tmp_path_factory.mktemp("tracking")
     (root / "here").mkdir()
     with pytest.MonkeyPatch.context() as patched:
         hide_account(patched, root)
         patched.chdir(root / "here")
-        config = compose("eval", asked(root, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]"))
+        config = compose("eval", overrides(root, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]"))
         score_run(train_run(config), config)
     return root
 
 
 @pytest.fixture
 def folder(scored):
-    return RunFolder.of(compose("eval", asked(scored)))
+    return RunFolder.of(compose("eval", overrides(scored)))
 
 
 def test_training_is_tracked_over_words_seen(scored, folder):
@@ -85,17 +85,17 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     for name in ("sample_words", "words_seen", "parameters", "words_per_s"):
         assert run.summary[name] == manifest[name]
     assert run.summary["exported/valid_ppl"] == written["valid_ppl"].min()
-    kept = {artifact["type"]: {f["path"] for f in artifact["manifest"]["contents"]} for artifact in run.artifacts}
-    (checkpoint,) = kept["checkpoint"]
+    artifacts = {artifact["type"]: {f["path"] for f in artifact["manifest"]["contents"]} for artifact in run.artifacts}
+    (checkpoint,) = artifacts["checkpoint"]
     assert checkpoint.endswith(".ckpt")
-    assert {"model.safetensors", "model.json", "tokenizer/tokenizer.json"} <= kept["model"]
+    assert {"model.safetensors", "model.json", "tokenizer/tokenizer.json"} <= artifacts["model"]
     stored = [f["local_path"] for artifact in run.artifacts for f in artifact["manifest"]["contents"]]
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
 
 
-def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
-    """Whatever the first folder lost in the kill the second has: it holds all points, and where both do they agree."""
-    arguments = asked(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
+def test_a_killed_run_resumes_under_its_id_without_a_gap(tmp_path):
+    """The second folder holds all points, and those of the first before the kill agree with it."""
+    arguments = overrides(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
     folder = train_and_kill(4, arguments)
     train_run(compose("train", arguments))
     (run,) = offline_runs(tmp_path).values()
@@ -110,16 +110,16 @@ def test_a_killed_run_goes_on_under_its_id_without_a_gap(tmp_path):
     pd.testing.assert_frame_equal(first, written[: len(first)], check_exact=True, check_dtype=False)
 
 
-def test_what_w_and_b_has_already_is_not_logged_again(tmp_path, monkeypatch):
-    """Online, a resumed run brings the summary of what came before."""
+def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypatch):
+    """Online, a resumed run has the summary of its earlier points."""
     logged = []
     run = SimpleNamespace(
         summary={"words_seen": 200}, log=lambda values: logged.append(values["words_seen"]),
         define_metric=lambda *_, **__: None, finish=lambda exit_code: None, settings=SimpleNamespace(mode="online"),
     )  # fmt: skip
     monkeypatch.setattr("wandb.init", lambda **_: run)
-    config = compose("train", asked(tmp_path))
-    rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one lost its place
+    config = compose("train", overrides(tmp_path))
+    rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one has no words_seen
     (tmp_path / "metrics.csv").write_text(f"step,words_seen,valid_ppl,valid_oov_rate\n{rows}")
     tracker = WandbTracker(config.logger, Job("train", "a-run", "s", tmp_path, {}))
     track_points(tracker, RunFolder(tmp_path))
@@ -128,9 +128,9 @@ def test_what_w_and_b_has_already_is_not_logged_again(tmp_path, monkeypatch):
     assert logged == [300, 400, 500]
 
 
-def test_scores_are_tracked_once_however_often(scored, tmp_path):
+def test_scores_are_tracked_once(scored, tmp_path):
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
-    config = compose("eval", asked(tmp_path, "method=[lp]"))
+    config = compose("eval", overrides(tmp_path, "method=[lp]"))
     folder = RunFolder.of(config)
     first = offline_runs(tmp_path)[f"{folder.path.name}-eval"]
     assert (first.name, first.group, first.job_type) == (folder.path.name, "s", "eval")
@@ -145,7 +145,7 @@ def test_scores_are_tracked_once_however_often(scored, tmp_path):
             assert first.summary[f"accuracy/{label}/{scored.method}/{row.name}"] == row.accuracy
     assert first.summary["sample_words"] == 8000
 
-    score_run(folder, config)  # all of it is tracked again
+    score_run(folder, config)  # tracks all scores again
     again = offline_runs(tmp_path)[first.id]
     assert len(again.folders) == 2
     assert not again.history
@@ -160,22 +160,22 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
         config = compose("eval", [*paths, f"benchmark={name}", "logger=wandb", "trainer.progress=false"])
         run = RunFolder.of(config) if name == "role" else simulated_run(config, random_model(LSTM))
         score_run(run, config)
-    (found,) = offline_runs(tmp_path).values()
-    assert (found.id, found.job_type) == (f"{run.path.name}-eval", "eval")
+    (tracked_run,) = offline_runs(tmp_path).values()
+    assert (tracked_run.id, tracked_run.job_type) == (f"{run.path.name}-eval", "eval")
     for name in ("cprag", "role"):
         cloze, _ = read_cloze(run.scores(name))
-        columns, rows = found.table(f"measures/{name}")
+        columns, rows = tracked_run.table(f"measures/{name}")
         read = pd.DataFrame(rows, columns=columns)
         pd.testing.assert_frame_equal(read, measures(name, cloze), check_dtype=False, check_exact=True)
         for level, part, share in read[["level", "name", "accuracy"]].to_numpy():
-            assert found.summary[f"{level}/{name}/{part}"] == share
+            assert tracked_run.summary[f"{level}/{name}/{part}"] == share
         expected = cloze[(cloze["role"] == "expected") & (cloze["condition"] == "original")]
         best = expected.groupby("item")["rank"].min().fillna(99)
-        assert found.summary[f"accuracy@5/{name}/original"] == (best <= 5).mean()
-    assert json.loads(found.summary[RECORD])["scores"] == {}
+        assert tracked_run.summary[f"accuracy@5/{name}/original"] == (best <= 5).mean()
+    assert json.loads(tracked_run.summary[RECORD])["scores"] == {}
 
 
-def test_the_record_says_what_a_curve_needs(scored, folder):
+def test_the_record_holds_the_values_that_a_curve_needs(scored, folder):
     record = read_record(offline_runs(scored)[f"{folder.path.name}-eval"].summary[RECORD], "here")
     manifest = folder.read_manifest()
     assert record["run"] == folder.path.name
@@ -202,7 +202,7 @@ def test_the_record_says_what_a_curve_needs(scored, folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "not readable as JSON"),
         ("[]", "expected object, got array"),
@@ -210,14 +210,14 @@ def test_the_record_says_what_a_curve_needs(scored, folder):
         ('{"version": 1, "run": "r"}', "without study"),
     ],
 )
-def test_another_record_is_one_line(text, told):
-    with pytest.raises(RunError, match=rf"e/p/id: .*{told}.*; score the run again with logger=wandb"):
+def test_an_unreadable_record_is_a_message_of_one_line(text, message):
+    with pytest.raises(RunError, match=rf"e/p/id: .*{message}.*; score the run again with logger=wandb"):
         read_record(text, "e/p/id")
 
 
 @pytest.fixture
 def listener(monkeypatch):
-    """A server in W&B's place, that says nothing; and how often it was called."""
+    """Replace W&B by a server that answers nothing, and return the list of its calls."""
     calls = []
     server = socket.create_server(("127.0.0.1", 0))
 
@@ -255,8 +255,8 @@ runpy.run_module("eval", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.slow
-def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp_path, listener):
-    arguments = ["experiment=demo", *asked(tmp_path)]
+def test_without_a_key_wandb_uses_no_network_and_prints_nothing(tmp_path, listener):
+    arguments = ["experiment=demo", *overrides(tmp_path)]
     command = [sys.executable, "-c", NO_NETWORK, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -266,25 +266,25 @@ def test_without_a_key_no_network_is_touched_and_nothing_is_printed_by_wandb(tmp
     assert done.stderr.count("tracked offline; to send it: wandb sync") == 2
 
 
-def test_wandb_is_imported_only_where_it_is_asked_for(tmp_path):
+def test_wandb_is_imported_only_if_requested(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import sys; from pairscale.command.compose import compose; from train.run import train_run;"
         "from eval.run import score_run;"
         "import analysis.report.tracking, analysis.study.wandb;"
-        f"config = compose('eval', {asked(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
+        f"config = compose('eval', {overrides(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"
     )
     run_command(script).check_returncode()
 
 
-def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
+def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_path, monkeypatch, capsys):
     answered = []
     monkeypatch.setattr("train.trackers.wandb.answers", lambda url: answered.append(url) or False)
     monkeypatch.setattr("train.trackers.wandb._answers", {})
     assert _mode(None) == "offline"
     assert not has_key()
-    assert not answered, "without a key nothing is asked of a network"
+    assert not answered, "without a key no network is used"
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     assert _mode(None) == "offline"
     assert _mode(None) == "offline"
@@ -303,7 +303,7 @@ def test_what_decides_the_mode(tmp_path, monkeypatch, capsys):
     assert has_key()
 
 
-def test_a_server_answers_whatever_it_says(tmp_path):
+def test_a_server_that_refuses_counts_as_answering(tmp_path):
     import http.server
 
     class Refuses(http.server.BaseHTTPRequestHandler):
@@ -321,8 +321,8 @@ def test_a_server_answers_whatever_it_says(tmp_path):
     assert not answers(url)
 
 
-def test_asking_for_online_without_a_key_is_one_line(tmp_path):
-    done = run_command("train", *asked(tmp_path, "logger.mode=online"))
+def test_online_tracking_without_a_key_is_a_message_of_one_line(tmp_path):
+    done = run_command("train", *overrides(tmp_path, "logger.mode=online"))
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale train: ")]
     assert len(lines) == 1
@@ -330,17 +330,17 @@ def test_asking_for_online_without_a_key_is_one_line(tmp_path):
     assert "logger.mode=offline tracks without a network" in lines[0]
 
 
-def test_in_a_sweep_accuracies_have_its_id_and_training_keeps_its_own(tmp_path):
+def test_in_a_wandb_sweep_only_scoring_has_the_id_of_the_sweep(tmp_path):
     environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
-    run_command("eval", "experiment=demo", *asked(tmp_path), environment=environment).check_returncode()
+    run_command("eval", "experiment=demo", *overrides(tmp_path), environment=environment).check_returncode()
     runs = offline_runs(tmp_path)
     (name,) = {run.name for run in runs.values()}
     assert {run.id: run.job_type for run in runs.values()} == {name: "train", "ofsweep1": "eval"}
     assert read_record(runs["ofsweep1"].summary[RECORD], "here")["run"] == name
 
 
-def test_what_fails_is_a_failed_run(tmp_path):
-    config = compose("train", asked(tmp_path))
+def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
+    config = compose("train", overrides(tmp_path))
 
     def fail():
         with tracked(config.logger, Job("train", "a-run", "s", tmp_path / "a-run", {})):
@@ -352,12 +352,12 @@ def test_what_fails_is_a_failed_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "message"),
     [
         ("logger.mode=on", "logger.mode=on: must be one of disabled, offline, online"),
         ("logger.artifacts=[weights]", "logger.artifacts=weights: must be one of checkpoint, model"),
     ],
 )
-def test_values_out_of_range(tmp_path, override, told):
-    with pytest.raises(ConfigError, match=told):
-        compose("train", asked(tmp_path, override))
+def test_values_out_of_range(tmp_path, override, message):
+    with pytest.raises(ConfigError, match=message):
+        compose("train", overrides(tmp_path, override))
