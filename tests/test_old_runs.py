@@ -59,7 +59,7 @@ def configured(files, command, study, *overrides):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_overrides_name_the_same_run(files, name):
+def test_the_ids_of_old_runs_are_unchanged(files, name):
     assert run_id(configured(files, "train", "old", *RUNS[name])) == name
     assert (files / "runs" / "old" / name).is_dir()
 

@@ -170,7 +170,7 @@ def test_an_unknown_flag_is_a_message_of_one_line(ended, words, message):
     assert err.count("\n") == 1
 
 
-def test_flags_may_stand_anywhere():
+def test_flags_may_come_after_overrides():
     assert words_for_hydra(["seed=1,2", "-m", "corpus=toy"]) == ["-m", "seed=1,2", "corpus=toy"]
     assert words_for_hydra(["corpus=toy", "--cfg", "job"]) == ["--cfg", "job", "corpus=toy"]
     assert is_dry_sweep(["-m", "dry_run=True"])

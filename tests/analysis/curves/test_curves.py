@@ -177,7 +177,7 @@ def test_bootstrap_limits_are_percentiles_stretched_by_hand():
     np.testing.assert_allclose(high - estimate, 2.7764451051977987 * error)
 
 
-def test_pair_variance_by_hand():
+def test_pair_variance_is_that_of_stratified_means():
     slopes = np.array([0.0, 1.0, 0.5, 0.5, 2.0])  # two paradigms: of 2 and of 3 pairs
     weights = np.array([[0.5, 1.0], [0.5, 0.0]])
     first, second = 0.5 / 2, 0.75 / 3  # s^2 / n
@@ -185,7 +185,7 @@ def test_pair_variance_by_hand():
     np.testing.assert_allclose(pair_variance(slopes, np.array([0, 2, 5]), weights), expected)
 
 
-def test_units_are_means_over_paradigms_not_pairs():
+def test_units_weigh_paradigms_equally():
     pairs = pd.DataFrame({"phenomenon": list("aaab"), "paradigm": ["x", "x", "y", "z"], "pair_id": list("0100")})
     units = units_of(pairs)
     assert units.table["name"].tolist() == ["overall", "a", "b", "x", "y", "z"]

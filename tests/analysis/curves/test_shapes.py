@@ -52,7 +52,7 @@ def test_gradients_equal_numeric_derivatives(shape):
         np.testing.assert_allclose(shape.gradient(X[::5], free)[i], numeric, rtol=1e-4, atol=1e-6)
 
 
-def test_aicc_is_the_likelihoods():
+def test_aicc_equals_statsmodels_likelihood():
     rng = np.random.default_rng(1)
     y = 0.5 + 0.02 * (X - X[0]) + rng.normal(0, 0.01, len(X))
     reference = sm.OLS(y, sm.add_constant(X)).fit()

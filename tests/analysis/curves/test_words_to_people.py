@@ -69,7 +69,7 @@ def test_fieller_is_inverse_regression():
     np.testing.assert_allclose([band[0, 1], band[1, 0]], [0.8, 0.8])
 
 
-def test_fieller_without_bounds():
+def test_fiellers_set_is_unbounded_if_the_denominator_may_be_0():
     one = np.ones(1)
     # The denominator may be 0, the numerator may not: all ratios but those between the limits.
     low, high, bounded = fieller(3 * one, 0.5 * one, (0.01 * one, one, 0 * one), 2 * one)
@@ -126,7 +126,7 @@ def test_the_limit_is_unbounded_if_the_interval_of_the_slope_holds_0(seed, shift
     assert np.isfinite(row["high"]) == (row["status"] == ESTIMATED)
 
 
-def test_the_profile_of_a_sigmoid():
+def test_the_profile_of_a_sigmoid_agrees_with_the_delta_method():
     y = 0.5 + 0.45 * expit(0.9 * (X - 19)) + np.random.default_rng(1).normal(0, 0.004, len(X))
     fit = fit_shape(sigmoid(X), X, y)
     at = fit.shape.reaches(0.8, fit.free)
@@ -358,7 +358,7 @@ def test_the_correlation_follows_from_published_agreement():
         (1.1e20, "beyond 1e20"), (math.inf, "beyond 1e20"), (math.nan, "not known"),
     ],
 )  # fmt: skip
-def test_words_text(words, text):
+def test_numbers_of_words_are_rounded_to_two_digits(words, text):
     assert words_text(words) == text
 
 

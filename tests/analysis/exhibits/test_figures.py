@@ -66,7 +66,7 @@ def rows_of(specification, layer):
     return specification["datasets"][layer.get("data", specification.get("data"))["name"]]
 
 
-def test_learning_curves_show_means_runs_and_the_whole(curves):
+def test_learning_curves_show_means_runs_and_overall_accuracy(curves):
     specification = finished(learning_curves(curves, "lstm_tiny", people=0.9))
     lines = layers_of(specification, "line")
     assert {row["name"] for row in rows_of(specification, lines[0])} == {"Overall"}

@@ -190,7 +190,7 @@ def test_a_difference_needs_holms_p_value_and_equality_an_equivalence_test():
     assert "(equivalence test, p = .020)" in same
 
 
-def test_a_comparison_claims_no_more_than_the_interval_beside_it():
+def test_a_claim_of_equality_agrees_with_the_interval_beside_it():
     """Two one-sided tests at 5% go with a 90% interval: the 95% interval beside them may hold the margin."""
     alike = {"difference": 0.001, "low": -0.0035, "high": 0.0055, "p_holm": 0.6, "p_equivalent": 0.045}
     assert compared(**alike).startswith("whether their overall differences differ")

@@ -62,7 +62,7 @@ def test_other_benchmarks_have_no_published_slopes(curves):
     assert len(with_published(slopes, runs, "toy")) == len(slopes)
 
 
-def test_slope_table(curves):
+def test_the_slope_table_has_a_row_for_each_phenomenon_of_each_group(curves):
     table = slope_table(curves)
     assert list(table["group"].unique()) == ["lstm_tiny", "txl_tiny"]
     first = table.iloc[:4]
@@ -85,7 +85,7 @@ def test_csv_cells_that_look_like_formulas_are_escaped(tmp_path):
     assert rows[5]["slope"] == ""
 
 
-def test_latex(tmp_path, curves):
+def test_latex_tables_escape_names_and_have_a_cell_for_each_column(tmp_path, curves):
     table = slope_table(curves)
     table.loc[1, "name"] = r"100% of {a} & b\input{x}"
     write_latex(tmp_path / "t.tex", table, "Curves of made_up.", "tab:made up", 0.95)
@@ -101,7 +101,7 @@ def test_latex(tmp_path, curves):
 
 
 @given(st.text())
-def test_latex_escape_leaves_nothing_active(text):
+def test_latex_escape_escapes_all_special_characters(text):
     escaped = latex_escape(text)
     for command in (
         r"\textbackslash{}",

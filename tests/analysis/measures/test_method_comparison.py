@@ -250,7 +250,7 @@ def test_without_an_effect_of_pairs_it_is_a_paired_t_test_over_runs():
     assert (degrees, over) == (pytest.approx(4), "runs and pairs")
 
 
-def test_holm_over_all_comparisons():
+def test_holm_corrects_over_all_comparisons():
     (one, other), paradigms = drawn(np.random.default_rng(2), 3, easier=0.2)
     third = np.where(np.arange(200) % 3 == 0, one, other)
     table = compare_methods(*as_outcomes({"a": one, "b": other, "c": third}, paradigms))

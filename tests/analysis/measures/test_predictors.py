@@ -68,7 +68,7 @@ def two_paradigms(rng, count, accuracy, within):
 
 
 @pytest.mark.parametrize("within", [0.0, -0.15])
-def test_paradigms_of_unequal_difficulty_make_no_slope(within):
+def test_paradigms_of_unequal_difficulty_cause_no_slope(within):
     """Simpson's paradox: pooled, longer sentences are easier; within each paradigm they are not, or are harder."""
     judged = two_paradigms(np.random.default_rng(0), 20_000, 0.7, within)
     pooled = judged.groupby(pd.qcut(judged["length"], 10, labels=False))["outcome"].mean().to_numpy()

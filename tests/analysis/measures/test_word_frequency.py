@@ -134,7 +134,7 @@ def climp(tmp_path, store, monkeypatch):
     return study, judgements(study, "climp", "lp", "wrong")
 
 
-def test_sections_of_a_study(tmp_path, store, monkeypatch):
+def test_a_study_has_sections_of_its_vocabulary_and_of_accuracy_by_frequency(tmp_path, store, monkeypatch):
     study, judged = climp(tmp_path, store, monkeypatch)
     vocabulary, accuracy = frequency_exhibits(study, judged, str(store))
     assert set(vocabulary.table["text"]) == {"1k", "2k"}

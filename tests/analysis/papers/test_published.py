@@ -113,7 +113,7 @@ def test_correlations_are_pearsons(blimp):
     assert r["LSTM", "TXL"] == pytest.approx(0.9, abs=0.005)  # section 5.3
 
 
-def test_correlations_over_shared_paradigms_only():
+def test_correlations_use_only_shared_paradigms():
     rows = [("a", m, x) for m, x in zip("pqrs", (0.1, 0.2, 0.3, 0.9), strict=True)]
     rows += [("b", m, x) for m, x in zip("pqr", (0.2, 0.4, 0.6), strict=True)]
     rows += [("flat", m, 0.5) for m in "pqrs"]
@@ -124,7 +124,7 @@ def test_correlations_over_shared_paradigms_only():
     assert np.isnan(r.loc[("a", "flat"), "r"])
 
 
-def test_losses_are_those_of_section_6(blimp):
+def test_losses_equal_those_of_section_6(blimp):
     adjective = losses(by_condition(blimp, ADJECTIVE)).set_index("model")["loss"]
     assert round(adjective["5-gram"], 2) == 0.35
     assert round(adjective["LSTM"], 2) == round(adjective["TXL"], 2) == 0.05
@@ -156,7 +156,7 @@ def test_a_model_without_a_paradigm_of_a_panel_is_left_out_of_it(blimp):
     assert by_condition(blimp[blimp["level"] != "paradigm"], ADJECTIVE).empty
 
 
-def test_gaps_to_people(blimp):
+def test_gaps_to_people_equal_those_of_section_5(blimp):
     gap = gaps(blimp).set_index(["name", "model"])["gap"]
     assert gap["island_effects", "GPT-2"] == pytest.approx(-0.12, abs=0.005)  # section 5.1
     above = {name for name, model in gap.index if model == "GPT-2" and gap[name, "GPT-2"] > 0}
@@ -214,7 +214,7 @@ def test_words_are_compared_with_characters_in_climps_numbers(papers):
     assert against(one, "unit").empty
 
 
-def test_tables_of_the_methods_paper():
+def test_the_methods_papers_tables_are_typed_correctly():
     rows = published_file("acceptability_methods").set_index(["measure", "benchmark", "method", "model"])["value"]
     assert rows["accuracy", "blimp", "yes_no", "Qwen2"] == 0.890
     assert rows["sd", "blimp", "in_template_comparative_lp", "Llama-3"] == 0.045

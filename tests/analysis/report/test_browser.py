@@ -204,7 +204,7 @@ def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, sc
 
 
 @pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
-def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, width, in_legend):
+def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report, width, in_legend):
     opened = OpenPage(browser, report, width)
     chart = opened.page.locator("#blimp-lengths svg.marks")
     names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
@@ -223,7 +223,7 @@ def test_lines_are_named_beside_them_or_on_a_phone_in_a_legend(browser, report, 
 
 
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
-def test_a_download_arrives(opened, report, tmp_path, kind):
+def test_a_table_or_figure_can_be_downloaded(opened, report, tmp_path, kind):
     with opened.page.expect_download() as started:
         opened.page.locator("#s1-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
     name = started.value.suggested_filename
@@ -276,7 +276,7 @@ def test_the_printed_report_is_complete(opened, report, tmp_path):
     assert beyond == []
 
 
-def test_studies_compared_in_one_page(browser, tmp_path):
+def test_studies_are_compared_in_one_page(browser, tmp_path):
     """Two studies of one configuration are distinguished by name and share panels, a legend and links."""
     for number, name in enumerate(("first", EVIL.replace("/", "") + "second")):
         SimulatedStudy(pairs=20, name=name, models=("lstm_tiny",), seeds=(2 * number + 1, 2 * number + 2)).write(

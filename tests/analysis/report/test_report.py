@@ -137,7 +137,7 @@ def test_a_report_says_that_it_has_few_runs(tmp_path):
     assert "Without an interval: lstm_tiny (one size only: no slope)." in page.visible
 
 
-def test_several_benchmarks_in_one_report(tmp_path):
+def test_several_benchmarks_have_their_own_sections_in_one_report(tmp_path):
     sections = [section_of(tmp_path / name, name, models=("lstm_tiny",)) for name in ("blimp", "toy")]
     page = page_of(tmp_path / "report", *sections)
     assert {"blimp-curve-0", "toy-curve-0"} < set(json.loads(page.scripts[0]))
@@ -145,7 +145,7 @@ def test_several_benchmarks_in_one_report(tmp_path):
     assert "published" not in toy.partition("Methods")[0].lower()
 
 
-def test_the_command(tmp_path):
+def test_the_command_writes_the_report(tmp_path):
     """The study's experiment declares other runs than the study has."""
     SimulatedStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")
     done = run_command("analysis", "study=demo", f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports")

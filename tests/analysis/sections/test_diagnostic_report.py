@@ -245,7 +245,7 @@ def analysis(tmp_path, *overrides):
 
 
 @pytest.mark.slow
-def test_pairs_and_diagnostics_in_one_report(study, tmp_path, browser):
+def test_a_report_can_hold_pairs_and_diagnostics(study, tmp_path, browser):
     done = analysis(tmp_path, "study=simulated")
     assert done.returncode == 0, done.stderr
     assert "simulated · neg" in done.stdout

@@ -24,7 +24,7 @@ def points(**columns):
     return pd.DataFrame({**about, **columns})
 
 
-def test_means_over_runs_at_each_moment():
+def test_a_trajectory_holds_means_over_runs_at_each_moment():
     """Each run reaches a moment at its own number of words; means leave out runs at other sizes."""
     taken = points(
         run=list("ababb"), moment=["1/4", "1/4", "1/2", "1/2", "end"], words_seen=[10, 14, 20, 20, 30],
@@ -122,7 +122,7 @@ def test_scores_of_snapshots_that_differ_from_the_exported_models_are_refused(si
         read_trajectories(study, judged, "wrong")
 
 
-def test_shares_of_ties_and_unknown_words(tmp_path):
+def test_shares_of_ties_and_unknown_words_are_means_over_pairs(tmp_path):
     simulated = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "250k"), unk_share=0.4)
     folders = simulated.write(tmp_path)
     # In one run half of the pairs with <unk> get it in both sentences: they are no longer unequal.

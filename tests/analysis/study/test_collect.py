@@ -181,7 +181,7 @@ def test_runs_scored_on_other_pairs_are_refused(written, change):
         judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
-def test_labels_of_scores(written):
+def test_score_labels_include_those_of_other_policies(written):
     simulated, runs, folders = written
     write_items(folders[0].scores("blimp+context-eos-32"), simulated.items(), "blimp", "be" * 32)
     study = collect(runs, "simulated")

@@ -42,7 +42,7 @@ def two(tmp_path):
     return tmp_path
 
 
-def test_names_of_studies(tmp_path):
+def test_studies_are_named_with_plus_signs(tmp_path):
     assert names_of("a+b+c") == ["a", "b", "c"]
     (tmp_path / "a+b").mkdir()
     assert names_of("a+b", tmp_path) == ["a+b"]

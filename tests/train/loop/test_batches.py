@@ -71,7 +71,7 @@ def test_a_saved_position_resumes_at_the_next_batch(at):
     ("budget", "steps"),
     [({"epochs": 1}, 5), ({"epochs": 3}, 15), ({"epochs": 0.5}, 3), ({"words": "1k"}, 5), ({"words": "1001"}, 6)],
 )
-def test_the_budget_in_steps(budget, steps):
+def test_the_budget_is_converted_to_steps(budget, steps):
     """50 tokens in 3 columns are 17 tokens a column: 4 steps of 4 and one of 1."""
     assert len(Batches(stream(50), 1000, recipe(**budget))) == steps
 
@@ -92,7 +92,7 @@ def test_words_seen_are_exact_at_the_end_of_an_epoch():
         ({"words": "0"}, "recipe.budget.words=0"),
     ],
 )
-def test_values_out_of_range(values, message):
+def test_values_out_of_range_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
         Batches(stream(50), 1000, recipe(**values))
 

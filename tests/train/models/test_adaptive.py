@@ -115,7 +115,7 @@ def test_embeddings_are_rows_of_the_tables(vocabulary):
     assert gradient.abs().sum(1).nonzero().flatten().tolist() == used
 
 
-def test_targets_of_one_cluster_only(vocabulary):
+def test_a_batch_may_have_targets_of_one_cluster_only(vocabulary):
     hidden = torch.randn(5, 8, dtype=torch.float64)
     for word in (0, WORDS - 1):
         targets = torch.full((5,), word)

@@ -36,7 +36,7 @@ def test_value_and_gradients_equal_autograds(problem, rows, block, monkeypatch):
 
 
 @pytest.mark.parametrize(("rows", "block"), [(1, 1), (5, 2), (100, 1000)])
-def test_logprobs_of_all_tokens(problem, rows, block, monkeypatch):
+def test_log_probabilities_of_all_tokens_equal_log_softmax(problem, rows, block, monkeypatch):
     monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", rows * 8 * 31)
     monkeypatch.setattr(train.models.loss, "BLOCK_BYTES", block * 8 * 31)
     hidden, weight, bias, _ = problem

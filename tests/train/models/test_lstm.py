@@ -29,7 +29,7 @@ def test_carried_state_equals_one_long_pass():
     assert not any(part.requires_grad for part in state_after)
 
 
-def test_equals_the_gate_equations():
+def test_outputs_equal_the_gate_equations():
     """Hochreiter and Schmidhuber 1997 with a forget gate, one layer, one step at a time."""
     torch.manual_seed(0)
     model = LstmLanguageModel(tiny(layers=1), 9)
@@ -50,7 +50,7 @@ def test_equals_the_gate_equations():
 @pytest.mark.parametrize(
     ("name", "embedding", "hidden"), [("lstm", 650, 650), ("lstm_blimp", 200, 650), ("lstm_climp", 200, 200)]
 )
-def test_published_sizes(name, embedding, hidden):
+def test_configurations_have_the_published_sizes(name, embedding, hidden):
     config = compose("train", [f"model={name}"]).model
     first = 4 * hidden * (embedding + hidden + 2)
     second = 4 * hidden * (2 * hidden + 2)

@@ -88,7 +88,7 @@ def naive_forward(model, config, tokens, memories):
         {"memory": 2, "same_length": True, "tied": False},  # a segment longer than the memory
     ],
 )
-def test_equals_the_formulas_over_three_segments(values):
+def test_outputs_equal_the_formulas_over_three_segments(values):
     model, config = tiny(**values)
     state = model.initial_state(2)
     memories = [[torch.zeros(0, 8, dtype=torch.float64)] * 2 for _ in range(2)]
@@ -232,7 +232,7 @@ def test_bf16_autocast_keeps_a_float32_state_and_reaches_every_weight():
         ({"clamp_len": 0}, "model.clamp_len=0"),
     ],
 )
-def test_values_out_of_range(values, message):
+def test_values_out_of_range_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
         tiny(**values)
 

@@ -358,6 +358,6 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
         ("logger.artifacts=[weights]", "logger.artifacts=weights: must be one of checkpoint, model"),
     ],
 )
-def test_values_out_of_range(tmp_path, override, message):
+def test_values_out_of_range_are_refused(tmp_path, override, message):
     with pytest.raises(ConfigError, match=message):
         compose("train", overrides(tmp_path, override))
