@@ -53,14 +53,14 @@ def files(tmp_path_factory):
     return folder
 
 
-def configured(files, command, study, *overrides):
+def configure(files, command, study, *overrides):
     paths = [f"paths.runs={files}/runs", f"paths.store={files}/store", f"study={study}"]
     return compose(command, [*QUIET, *CORPUS, *paths, *overrides])
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_ids_of_old_runs_are_unchanged(files, name):
-    assert run_id(configured(files, "train", "old", *RUNS[name])) == name
+    assert run_id(configure(files, "train", "old", *RUNS[name])) == name
     assert (files / "runs" / "old" / name).is_dir()
 
 
@@ -86,7 +86,7 @@ def test_the_curves_of_an_old_study_are_unchanged(files):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_scoring_again_gives_the_same_scores(files, name):
-    config = configured(files, "eval", "old", *RUNS[name], *SCORED)
+    config = configure(files, "eval", "old", *RUNS[name], *SCORED)
     run = RunFolder.of(config)
     folder = run.scores(LABEL)
     old = folder.with_name("kept")
@@ -101,14 +101,14 @@ def test_scoring_again_gives_the_same_scores(files, name):
 def test_an_interrupted_old_run_resumes_without_changing_its_store(files):
     """It ends with the weights, metrics and snapshots of the run that was never interrupted, bit for bit."""
 
-    def changed():
+    def modification_times():
         return {path: path.stat().st_mtime_ns for path in (files / "store").rglob("*") if path.is_file()}
 
-    before = changed()
-    resumed = train_run(configured(files, "train", "interrupted", *RUNS[RESUMED]))
+    before = modification_times()
+    resumed = train_run(configure(files, "train", "interrupted", *RUNS[RESUMED]))
     whole = RunFolder(files / "runs" / "old" / RESUMED)
     assert resumed.read_manifest()["attempts"] == 2
-    assert changed() == before
+    assert modification_times() == before
     weights, expected = load_file(resumed.weights), load_file(whole.weights)
     assert weights.keys() == expected.keys()
     assert all(weights[name].equal(expected[name]) for name in expected)

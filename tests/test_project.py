@@ -42,7 +42,7 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def tracked() -> list[Path]:
+def tracked_files() -> list[Path]:
     """Return the files under version control, or all files of the folder if it is no checkout (an unpacked archive)."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout")
@@ -158,12 +158,12 @@ def assert_not_loaded(modules: str, library: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
 
 
-def declared(extra: str = "") -> set[str]:
+def declared_distributions(extra: str = "") -> set[str]:
     texts = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
     return {canonicalize_name(Requirement(text).name) for text in texts}
 
 
-def imported(paths: list[Path]) -> set[str]:
+def imported_distributions(paths: list[Path]) -> set[str]:
     """Return the distributions of third-party modules that files import."""
     roots = {module.split(".")[0] for path in paths for module in imports(path)}
     local = {*PACKAGES, "conf", "tests", *(path.stem for path in TESTS)}
@@ -174,11 +174,17 @@ def imported(paths: list[Path]) -> set[str]:
 
 
 def test_dependencies_are_the_imported_distributions():
-    assert imported(SOURCES) <= declared() | declared("tensorboard")
+    assert imported_distributions(SOURCES) <= declared_distributions() | declared_distributions("tensorboard")
     # Altair writes images with vl-convert, W&B reads them with pillow; Hydra's SLURM launcher is in a namespace
     # that several packages share. Nobody imports these by name.
-    assert declared() - imported(SOURCES) <= {"vl-convert-python", "pillow", "hydra-submitit-launcher"}
-    assert imported(TESTS) <= declared() | declared("test") | declared("peers") | declared("bench")
+    assert declared_distributions() - imported_distributions(SOURCES) <= {
+        "vl-convert-python",
+        "pillow",
+        "hydra-submitit-launcher",
+    }
+    assert imported_distributions(TESTS) <= declared_distributions() | declared_distributions(
+        "test"
+    ) | declared_distributions("peers") | declared_distributions("bench")
 
 
 def test_constraints_pin_every_requirement_within_its_range():
@@ -223,6 +229,6 @@ def test_no_sentence_of_climp_is_in_the_repository(real_data):
         text = file.read_text(encoding="utf-8")
         sentences.update(re.findall(r"[\u4e00-\u9fff][\u4e00-\u9fff，、]{7,}", text))
     assert len(sentences) > 10_000
-    for path in tracked():
+    for path in tracked_files():
         held = re.findall(r"[\u4e00-\u9fff][\u4e00-\u9fff，、]{7,}", path.read_bytes().decode("utf-8", errors="ignore"))
         assert not sentences.intersection(held), name(path)

@@ -21,7 +21,7 @@ TINY = [
 ]  # fmt: skip
 
 
-def started(*overrides, code=0):
+def run_sweep(*overrides, code=0):
     """Run a sweep of `eval` and return the finished process."""
     done = run_command("eval", "-m", "hydra/launcher=basic", *overrides)
     assert done.returncode == code, done.stderr
@@ -33,7 +33,7 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     """Seed 1 is done, 2 was stopped, 3 failed in training, 4 in scoring, and 5 never began."""
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     runs = {seed: RunFolder.of(compose("eval", [*TINY, *paths, f"seed={seed}"])) for seed in range(1, 6)}
-    started(*TINY, *paths, "seed=1,2,3,4")
+    run_sweep(*TINY, *paths, "seed=1,2,3,4")
     labels = {path.name for path in runs[1].scores("").iterdir()}
     (label,) = labels
     runs[2].update_manifest(status="unfinished")
@@ -45,7 +45,7 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
         if seed < 5
     }
 
-    stderr = started(
+    stderr = run_sweep(
         *TINY, *paths, "seed=1,2,3,4,5", code=2
     ).stderr  # a damaged score file is reported, not overwritten
     assert "lp.parquet" in stderr
@@ -58,7 +58,7 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     assert all(score_path(runs[seed].scores(label), "lp").exists() for seed in (1, 2, 3, 5))
 
     score_path(runs[4].scores(label), "lp").unlink()
-    started(*TINY, *paths, "seed=4")
+    run_sweep(*TINY, *paths, "seed=4")
     assert runs[4].read_manifest()["scoring_failed"] == {}
     assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
     folders = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}

@@ -140,7 +140,7 @@ def lines_of(work) -> tuple[object, str]:
     return 0, errors.getvalue()
 
 
-def damaged(name: str, study: Path, place: Path) -> tuple[object, str]:
+def read_damaged(name: str, study: Path, place: Path) -> tuple[object, str]:
     runs = Path(shutil.copytree(study, place / "runs"))
     FILES[name][0](first(runs))
     return lines_of(lambda: analyse(runs))
@@ -166,7 +166,7 @@ def test_the_undamaged_study_is_read(study, tmp_path):
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_a_message_of_one_line(name, study, tmp_path):
-    check(*damaged(name, study, tmp_path), FILES[name][1])
+    check(*read_damaged(name, study, tmp_path), FILES[name][1])
 
 
 @pytest.mark.parametrize("name", TRAIN)
@@ -280,7 +280,7 @@ if __name__ == "__main__":
             place = Path(folder, str(number))
             place.mkdir()
             if name_ in FILES:
-                code_, line = damaged(name_, study_, place)
+                code_, line = read_damaged(name_, study_, place)
             elif name_ in WORKS:
                 code_, line = lines_of(partial(WORKS[name_][0], place))
             else:

@@ -75,10 +75,10 @@ def test_runs_in_use_by_another_process_are_not_failures():
 
 
 @pytest.fixture
-def swept(tmp_path, monkeypatch, capsys):
+def sweep(tmp_path, monkeypatch, capsys):
     """Return a function that sweeps with a shell script for each run; it returns the exit code and lines of stderr."""
 
-    def swept(script, command, *words):
+    def sweep(script, command, *words):
         def started(*run):
             return ["sh", "-c", script, "run", *run]
 
@@ -90,7 +90,7 @@ def swept(tmp_path, monkeypatch, capsys):
         return caught.value.code or 0, capsys.readouterr().err.splitlines()
 
     monkeypatch.chdir(tmp_path)
-    return swept
+    return sweep
 
 
 TOY = ["study=s", "model=lstm_tiny", "corpus=toy"]
@@ -110,25 +110,25 @@ rmdir "lock-$lock"
         ("study=", []),  # all runs of a study
     ],
 )
-def test_points_of_one_run_or_study_are_run_one_after_another(swept, key, words):
+def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words):
     overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
-    code, lines = swept(ALONE.format(key=key), "eval", *overrides)
+    code, lines = sweep(ALONE.format(key=key), "eval", *overrides)
     assert code == 0, lines
     runs = 4 if words else 2
     assert lines[0].startswith(f"{runs} runs, {runs // 2} at a time")
     assert len([line for line in lines if "] done benchmark.per_paradigm" in line or "] done seed" in line]) == runs
 
 
-def test_a_refused_point_counts_as_a_run(swept):
+def test_a_refused_point_counts_as_a_run(sweep):
     overrides = [*TOY, "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
-    code, lines = swept("exit 2", "eval", *overrides)
+    code, lines = sweep("exit 2", "eval", *overrides)
     assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
 
 
-def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(swept, tmp_path):
+def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
     overrides = [*TOY, "seed=1"]
     for text in ("first", "second"):
-        _, lines = swept(f"echo it is the {text}; exit 2", "train", *overrides)
+        _, lines = sweep(f"echo it is the {text}; exit 2", "train", *overrides)
         assert f"it is the {text}" in "".join(lines)
     assert sorted(path.read_text() for path in (tmp_path / "runs/s/local").rglob("0.log")) == [
         "it is the first\n", "it is the second\n"
@@ -146,9 +146,9 @@ def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(swept, tmp_path):
         ("study=../../evil", "study=../../evil: names a folder"),
     ],
 )
-def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(swept, tmp_path, word, message):
+def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(sweep, tmp_path, word, message):
     overrides = [*TOY, "seed=1,2", "hydra.launcher.gpus=[0]"]
-    code, lines = swept("exit 0", "train", *overrides, word)
+    code, lines = sweep("exit 0", "train", *overrides, word)
     assert (code, len(lines)) == (2, 1), lines
     assert message in lines[0]
     assert "fault of pairscale" not in lines[0]
@@ -262,7 +262,7 @@ def trained_in(folder):
     return partial(training_seconds, folder)
 
 
-def finished(folder, words, seconds):
+def write_finished_run(folder, words, seconds):
     """Write a run folder whose training took so many seconds."""
     folder.path.mkdir(parents=True)
     folder.update_manifest(status="done", words_seen=words, words_per_s=words / seconds)
@@ -279,7 +279,7 @@ def test_the_time_left_is_estimated_from_words_not_runs(tmp_path, monkeypatch):
     assert remaining.left() is None
     for run in (0, 1):  # 100 s to train 375k words, 100 s to start and to score
         remaining.begins(run)
-        finished(folders[run], 375_000, 100)
+        write_finished_run(folders[run], 375_000, 100)
         remaining.ends(run, 200.0)
     expected = (2 * 200 + 4 * 300 + 4 * 500 + 4 * 900) / 2
     assert remaining.left() == pytest.approx(expected)
@@ -299,7 +299,7 @@ def test_the_time_left_of_a_trained_run_is_its_scoring(tmp_path):
 
 def test_the_time_of_another_model_is_estimated_from_the_finished_ones(tmp_path):
     folder = RunFolder(tmp_path / "a")
-    finished(folder, 1_000_000, 500)
+    write_finished_run(folder, 1_000_000, 500)
     remaining = Remaining([Work("a", 1e6, trained_in(folder)), Work("b", 1e6)], jobs=1)
     remaining.ends(0, 520.0)
     assert remaining.left() == pytest.approx(520)

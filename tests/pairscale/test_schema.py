@@ -29,13 +29,13 @@ class Struct(msgspec.Struct):
     seed: int = 1
 
 
-def parsed(text):
+def parse(text):
     return parse_json(text, Whole, "FILE", RunError, "remove it", version=1)
 
 
 def test_valid_json_is_returned_unchanged():
     text = '{"version": 1, "part": {"words": 3, "newer": [1]}, "name": "Wikipedia 中文+"}'
-    assert parsed(text) == json.loads(text)
+    assert parse(text) == json.loads(text)
     assert parse_json('{"words": 2, "newer": 1}', Struct, "FILE", RunError, "") == Struct(2)
 
 
@@ -66,7 +66,7 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:60])
 def test_invalid_json_is_a_message_of_one_line(text):
     with pytest.raises(RunError) as caught:
-        parsed(text)
+        parse(text)
     assert str(caught.value).startswith(f"FILE: {WRONG[text]}")
     assert str(caught.value).endswith("; remove it")
     assert "\n" not in str(caught.value)
@@ -74,13 +74,13 @@ def test_invalid_json_is_a_message_of_one_line(text):
 
 def test_numbers_of_thousands_of_digits_are_a_message_of_one_line():
     with pytest.raises(RunError, match=r"FILE: not readable as JSON \(Exceeds the limit"):
-        parsed('{"version": ' + "9" * 5000 + "}")
+        parse('{"version": ' + "9" * 5000 + "}")
     with pytest.raises(RunError, match=r"FILE: \$.part.words: expected int <= 9223372036854775807"):
-        parsed('{"version": 1, "part": {"words": ' + "9" * 100 + "}}")
+        parse('{"version": 1, "part": {"words": ' + "9" * 100 + "}}")
 
 
 def test_escaped_surrogate_pairs_are_one_character():
-    assert parsed('{"version": 1, "part": {"words": 1}, "name": "\\ud83d\\ude00"}')["name"] == "😀"
+    assert parse('{"version": 1, "part": {"words": 1}, "name": "\\ud83d\\ude00"}')["name"] == "😀"
 
 
 @pytest.mark.parametrize(

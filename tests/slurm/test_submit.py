@@ -62,7 +62,7 @@ def arguments(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def expected():
+def run_ids():
     """Return the ids of the two runs that `arguments` request."""
     return list(expected_runs("demo", GRID))
 
@@ -72,7 +72,7 @@ def calls(folder: Path, program: str = "sbatch") -> list[list[str]]:
     return [call.splitlines() for call in path.read_text().split("\n\n") if call] if path.exists() else []
 
 
-def simulated_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
+def write_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
     """Write a finished run with score files of `methods`."""
     folder = RunFolder(tmp_path / "runs" / "demo" / run)
     folder.path.mkdir(parents=True)
@@ -85,7 +85,7 @@ def simulated_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "m
         write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), metadata)
 
 
-def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments, expected, tmp_path, capsys):
+def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments, run_ids, tmp_path, capsys):
     submit([*arguments, "hydra.launcher.partition=gpu", "hydra.launcher.gpus_per_node=1", "hydra.launcher.account=lab"])
     array, analysis = calls(queue)
     assert {
@@ -94,7 +94,7 @@ def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments,
     } <= set(array)  # fmt: skip
     assert array[-2] == str(ROOT / "slurm" / "run.sbatch")
     tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
-    assert [run for run, _ in tasks] == expected
+    assert [run for run, _ in tasks] == run_ids
     for run, line in tasks:
         assert run_id(compose("eval", shlex.split(line))) == run
     assert {"--dependency=afterany:101", "--partition=gpu", "--account=lab"} <= set(analysis)
@@ -109,9 +109,9 @@ def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments,
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
 
 
-def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, expected, tmp_path, capsys):
+def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, run_ids, tmp_path, capsys):
     submit(arguments)
-    first, second = expected
+    first, second = run_ids
     name = Path(calls(queue)[0][-1]).stem
     (queue / "queue").write_text(f"101|1|{name}\n102|N/A|{name}-analysis\n")
     submit(arguments)  # the first run's task ended, and the run is not done
@@ -122,7 +122,7 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
     query = calls(queue, "squeue")[-1]
     assert f"--name={name},{name}-analysis" in query
 
-    simulated_run(tmp_path, first)
+    write_run(tmp_path, first)
     before = len(calls(queue))
     submit(arguments)
     assert len(calls(queue)) == before
@@ -130,7 +130,7 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
     assert "1 done and scored, 1 queued or running (job 101), 0 to submit" in output
     assert "nothing to submit: the analysis is queued or running (job 102)" in output
 
-    simulated_run(tmp_path, second)
+    write_run(tmp_path, second)
     (queue / "queue").write_text("")
     submit(arguments)
     assert "2 done and scored, 0 queued or running, 0 to submit" in capsys.readouterr().out
@@ -149,8 +149,8 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
         (["recipe.lr=0.1"], 2),
     ],
 )
-def test_a_run_without_the_requested_scores_is_submitted(submit, queue, arguments, expected, tmp_path, more, to_submit):
-    simulated_run(tmp_path, expected[0])
+def test_a_run_without_the_requested_scores_is_submitted(submit, queue, arguments, run_ids, tmp_path, more, to_submit):
+    write_run(tmp_path, run_ids[0])
     submit([*arguments, *more])
     assert f"--array=0-{to_submit - 1}%64" in calls(queue)[0]
 

@@ -43,7 +43,7 @@ def sentences(count: int, seed: int) -> list[str]:
 
 
 @pytest.fixture
-def configured(tmp_path):
+def configure(tmp_path):
     """Return a function that configures a run on a small text; no training sentence has "zebra" or "gnu"."""
     lines = [text + ("\n" if n % 10 == 9 else "") for n, text in enumerate(sentences(600, 0))]
     (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
@@ -57,7 +57,7 @@ def configured(tmp_path):
     return configure
 
 
-def trained(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
+def train_model(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
     """Return the run, its scorer, and the sample as lists of tokens with <unk> for unknown words."""
     run = train_run(config)
     scorer = load_scorer(run)
@@ -73,10 +73,10 @@ def trained(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
 
 
 @pytest.mark.parametrize("order", [2, 3, 5])
-def test_log_probabilities_equal_kneser_ney_written_out(configured, lmplz, order):
+def test_log_probabilities_equal_kneser_ney_written_out(configure, lmplz, order):
     """Some words are unknown to the tokenizer, and one known word is in no sentence of the sample."""
     few = ["sample.size=700", "tokenizer.vocab_size=12"]
-    _, scorer, texts = trained(configured(f"model.order={order}", *few))
+    _, scorer, texts = train_model(configure(f"model.order={order}", *few))
     reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
     assert "<unk>" in {word for text in texts for word in text}
     for sentence in ["the old cat sees a dog", "of zebra near near", "barks", *sentences(5, 9)]:
@@ -85,8 +85,8 @@ def test_log_probabilities_equal_kneser_ney_written_out(configured, lmplz, order
         assert scored.logprobs == pytest.approx(reference.logprobs(tokens), abs=2e-5)
 
 
-def test_log_probabilities_over_characters_equal_kneser_ney(configured, lmplz):
-    _, scorer, texts = trained(configured("tokenizer=char", "sample.size=300", "model.order=3"))
+def test_log_probabilities_over_characters_equal_kneser_ney(configure, lmplz):
+    _, scorer, texts = train_model(configure("tokenizer=char", "sample.size=300", "model.order=3"))
     reference = KneserNey(texts, 3, vocabulary=len(scorer.tokenizer))
     (scored,) = scorer.score(["a bad cat"], policy(score_eos=True))
     assert scored.logprobs == pytest.approx(reference.logprobs(list("a bad cat")), abs=2e-5)
@@ -96,8 +96,8 @@ def test_log_probabilities_over_characters_equal_kneser_ney(configured, lmplz):
 @pytest.mark.parametrize(
     "overrides", [[], ["tokenizer.vocab_size=12"], ["tokenizer=unigram", "tokenizer.vocab_size=290"]]
 )
-def test_probabilities_of_a_vocabulary_sum_to_one(configured, lmplz, overrides):
-    run = train_run(configured("sample.size=200", "corpus.split.valid=0.3", *overrides))
+def test_probabilities_of_a_vocabulary_sum_to_one(configure, lmplz, overrides):
+    run = train_run(configure("sample.size=200", "corpus.split.valid=0.3", *overrides))
     ngram = load_ngram(run)
     for history in ([], [2], [3, 2, 4], [UNK]):
         total = sum(math.exp(ngram.logprobs([*history, index])[-1]) for index in range(len(ngram.tokenizer)))
@@ -105,8 +105,8 @@ def test_probabilities_of_a_vocabulary_sum_to_one(configured, lmplz, overrides):
         assert total == pytest.approx(1, abs=0.01 if overrides else 1e-5)
 
 
-def test_log_probabilities_equal_kenlms_full_scores(configured, lmplz):
-    run, scorer, _ = trained(configured("tokenizer.vocab_size=9"))
+def test_log_probabilities_equal_kenlms_full_scores(configure, lmplz):
+    run, scorer, _ = train_model(configure("tokenizer.vocab_size=9"))
     model = kenlm.Model(str(run.ngrams))
     texts = [*sentences(20, 5), "a zebra near the gnu"]
     for sentence, scored in zip(texts, scorer.score(texts, policy()), strict=True):
@@ -120,9 +120,9 @@ def test_log_probabilities_equal_kenlms_full_scores(configured, lmplz):
 
 
 @pytest.mark.parametrize("order", [2, 4])
-def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configured, lmplz, order):
+def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configure, lmplz, order):
     """Ranks and most probable words come from scoring each word of the vocabulary after the context."""
-    _, scorer, texts = trained(configured(f"model.order={order}", "sample.size=700"))
+    _, scorer, texts = train_model(configure(f"model.order={order}", "sample.size=700"))
     reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
     contexts = ["the old cat", "a dog", "the small cat"] * 2
     candidate_lists = [["sees", "zebra"], ["barks"], ["sees"]] * 2
@@ -138,8 +138,8 @@ def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configured, lmp
     assert answers[0].ranks[1] == 0
 
 
-def test_a_score_has_spans_unknown_words_and_the_end(configured, lmplz):
-    _, scorer, _ = trained(configured())
+def test_a_score_has_spans_unknown_words_and_the_end(configure, lmplz):
+    _, scorer, _ = train_model(configure())
     first, second, empty = scorer.score(["the zebra sleeps", "the gnu sleeps", ""], policy())
     assert first.spans.tolist() == [[0, 3], [4, 9], [10, 16], [16, 16]]
     assert first.unk.tolist() == [False, True, False, False]
@@ -150,9 +150,9 @@ def test_a_score_has_spans_unknown_words_and_the_end(configured, lmplz):
     assert none.spans.shape == (0, 2)
 
 
-def test_text_before_the_begin_symbol_does_not_change_scores(configured, lmplz):
+def test_text_before_the_begin_symbol_does_not_change_scores(configure, lmplz):
     """KenLM's state after the context, its end and <s> is that of the beginning of a sentence."""
-    _, scorer, _ = trained(configured())
+    _, scorer, _ = train_model(configure())
     model = scorer.ngram.model
     begin, state, after = kenlm.State(), kenlm.State(), kenlm.State()
     model.BeginSentenceWrite(begin)
@@ -168,9 +168,9 @@ def test_text_before_the_begin_symbol_does_not_change_scores(configured, lmplz):
     assert all(np.array_equal(plain, other) for other in others)
 
 
-def test_the_run_folder_has_the_usual_files(configured, lmplz):
-    config = configured("recipe.validation_words=200")
-    run, scorer, _ = trained(config)
+def test_the_run_folder_has_the_usual_files(configure, lmplz):
+    config = configure("recipe.validation_words=200")
+    run, scorer, _ = train_model(config)
     manifest = run.read_manifest()
     assert manifest["status"] == "done"
     assert (manifest["sample_words"], manifest["words_seen"]) == (1000, 1000)
@@ -193,30 +193,30 @@ def test_the_run_folder_has_the_usual_files(configured, lmplz):
     before = run.ngrams.stat().st_mtime_ns
     train_run(config)
     assert run.ngrams.stat().st_mtime_ns == before
-    again = train_run(configured("recipe.validation_words=200", "study=other", "model.lmplz_memory=200M"))
+    again = train_run(configure("recipe.validation_words=200", "study=other", "model.lmplz_memory=200M"))
     assert again.path.name == run.path.name
     assert load_scorer(again).digest == scorer.digest
 
 
-def test_keys_of_neural_training_do_not_change_the_run(configured):
-    plain = run_id(configured())
-    assert run_id(configured("recipe.budget.epochs=7", "recipe.batch=9", "recipe.lr=3")) == plain
-    assert configured("recipe.budget.epochs=7").recipe.budget.epochs == 1
+def test_keys_of_neural_training_do_not_change_the_run(configure):
+    plain = run_id(configure())
+    assert run_id(configure("recipe.budget.epochs=7", "recipe.batch=9", "recipe.lr=3")) == plain
+    assert configure("recipe.budget.epochs=7").recipe.budget.epochs == 1
     for override in ("model.order=3", "model.prune=[0,1]", "model.vocabulary=open", "model.discount_fallback=null"):
-        assert run_id(configured(override)) != plain
+        assert run_id(configure(override)) != plain
 
 
-def test_an_open_vocabulary_holds_every_word_of_the_sample(configured, lmplz):
+def test_an_open_vocabulary_holds_every_word_of_the_sample(configure, lmplz):
     few = ["tokenizer.vocab_size=5"]
-    closed, opened = (trained(configured(f"model.vocabulary={name}", *few))[1] for name in ("closed", "open"))
+    closed, opened = (train_model(configure(f"model.vocabulary={name}", *few))[1] for name in ("closed", "open"))
     sentence = "the small bird hears a zebra"
     assert closed.score([sentence], policy())[0].unk.sum() > 1
     assert opened.score([sentence], policy())[0].unk.tolist() == [*[False] * 5, True, False]
 
 
-def test_pruning_leaves_n_grams_out(configured, lmplz):
+def test_pruning_leaves_n_grams_out(configure, lmplz):
     whole, pruned = (
-        train_run(configured("model.order=3", f"model.prune={prune}")).read_manifest()["ngrams"]
+        train_run(configure("model.order=3", f"model.prune={prune}")).read_manifest()["ngrams"]
         for prune in ("[0]", "[0,0,1]")
     )
     assert whole[:2] == pruned[:2]
@@ -238,9 +238,9 @@ def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
     assert set(judged.runs.loc[judged.runs["model"] == "ngram", "sample_words"]) == {1000, 2000}
 
 
-def test_words_that_are_special_to_kenlm_are_renamed(configured):
+def test_words_that_are_special_to_kenlm_are_renamed(configure):
     tokens = ["a", " ", "\u3000", "\xa0", "<s>", "</s>", "<unk>", "<UNK>", "\\unk", "\\61", "\t", "\\2-grams:", "é"]
-    words = kenlm_words(ListTokenizer(configured("tokenizer=char").tokenizer, tokens))
+    words = kenlm_words(ListTokenizer(configure("tokenizer=char").tokenizer, tokens))
     assert words[EOS] == "</s>"
     assert words[2:] == ["a", "\\20", "\u3000", "\xa0", *words[6:14], "é"]
     assert len(set(words)) == len(words)
@@ -251,17 +251,17 @@ def test_words_that_are_special_to_kenlm_are_renamed(configured):
 # Errors, one line each
 
 
-def test_without_lmplz_the_message_says_how_to_get_it(configured, tmp_path, monkeypatch):
+def test_without_lmplz_the_message_says_how_to_get_it(configure, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"neither on the PATH nor in .*nowhere; `python -m train.lmplz` builds it"):
-        train_run(configured())
+        train_run(configure())
     with pytest.raises(ConfigError, match=r"model\.lmplz=/no/lmplz: no such program"):
-        train_run(configured("model.lmplz=/no/lmplz"))
+        train_run(configure("model.lmplz=/no/lmplz"))
     program(tmp_path / "lmplz", "exit 0")
     with pytest.raises(ConfigError, match="build_binary is neither beside"):
-        train_run(configured())
-    assert not RunFolder.of(configured()).path.exists()  # nothing was done
+        train_run(configure())
+    assert not RunFolder.of(configure()).path.exists()  # nothing was done
 
 
 def program(path: Path, script: str) -> Path:
@@ -284,11 +284,11 @@ THREW = "/x.cc:1 in void f() threw E because `n == 0'."
         ("", "exit 3", "exit code 3"),
     ],
 )
-def test_the_reason_of_a_failed_lmplz_is_a_message_of_one_line(configured, tmp_path, output, end, message):
+def test_the_reason_of_a_failed_lmplz_is_a_message_of_one_line(configure, tmp_path, output, end, message):
     (tmp_path / "output").write_text(output)
     path = program(tmp_path / "bin" / "lmplz", f"cat {tmp_path}/output >&2; {end}")
     program(tmp_path / "bin" / "build_binary", "exit 0")
-    config = configured(f"model.lmplz={path}")
+    config = configure(f"model.lmplz={path}")
     with pytest.raises(RunError) as raised:
         train_run(config)
     assert str(raised.value) == f"lmplz failed: {message}"
@@ -296,30 +296,30 @@ def test_the_reason_of_a_failed_lmplz_is_a_message_of_one_line(configured, tmp_p
     assert not list(RunFolder.of(config).path.glob("estimation*"))
 
 
-def test_a_refusal_of_the_real_lmplz_is_a_message_of_one_line(configured, lmplz):
+def test_a_refusal_of_the_real_lmplz_is_a_message_of_one_line(configure, lmplz):
     with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*discount[^\n]*$"):
-        train_run(configured("sample.size=20", "model.discount_fallback=null"))
+        train_run(configure("sample.size=20", "model.discount_fallback=null"))
     with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*(memory|block)[^\n]*$"):
-        train_run(configured("model.lmplz_memory=1K"))
-    assert 5 in train_run(configured("sample.size=20")).read_manifest()["fallback_discounts"]
+        train_run(configure("model.lmplz_memory=1K"))
+    assert 5 in train_run(configure("sample.size=20")).read_manifest()["fallback_discounts"]
 
 
-def test_pieces_have_no_open_vocabulary(configured, lmplz):
+def test_pieces_have_no_open_vocabulary(configure, lmplz):
     with pytest.raises(
         ConfigError, match=r"model\.vocabulary=open with tokenizer=unigram: pieces leave no word unknown"
     ):
-        train_run(configured("model.vocabulary=open", "tokenizer=unigram"))
+        train_run(configure("model.vocabulary=open", "tokenizer=unigram"))
 
 
-def test_an_order_that_the_module_cannot_read_is_refused_before_estimation(configured, lmplz, tmp_path):
+def test_an_order_that_the_module_cannot_read_is_refused_before_estimation(configure, lmplz, tmp_path):
     message = r"model\.order=7: the installed module kenlm was compiled for orders below 7; .*`MAX_ORDER=7 pip install"
     with pytest.raises(ConfigError, match=message):
-        train_run(configured("model.order=7", f"model.lmplz={program(tmp_path / 'lmplz', 'exit 1')}"))
-    assert len(train_run(configured("model.order=6")).read_manifest()["ngrams"]) == 6
+        train_run(configure("model.order=7", f"model.lmplz={program(tmp_path / 'lmplz', 'exit 1')}"))
+    assert len(train_run(configure("model.order=6")).read_manifest()["ngrams"]) == 6
 
 
-def test_a_damaged_model_is_a_message_of_one_line(configured, lmplz):
-    run = train_run(configured())
+def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
+    run = train_run(configure())
     whole = run.ngrams.read_bytes()
     run.ngrams.write_bytes(whole[:-1000])
     with pytest.raises(
@@ -342,8 +342,8 @@ def test_a_damaged_model_is_a_message_of_one_line(configured, lmplz):
         load_scorer(run)
 
 
-def test_a_tokenizer_of_another_model_is_refused(configured, lmplz):
-    run = train_run(configured())
+def test_a_tokenizer_of_another_model_is_refused(configure, lmplz):
+    run = train_run(configure())
     own = load_tokenizer(run.tokenizer)
     assert isinstance(own, ListTokenizer)
     for tokens in ([*reversed(own.tokens[2:])], own.tokens[2:-1]):
@@ -378,8 +378,8 @@ def test_the_build_installs_its_debian_packages():
     assert set(train.lmplz.DEBIAN.split()) <= set(listed)
 
 
-def test_a_dry_run_estimates_time_and_memory(configured, capsys):
-    config = configured("sample.size=1k", "model.lmplz_memory=512M")
+def test_a_dry_run_estimates_time_and_memory(configure, capsys):
+    config = configure("sample.size=1k", "model.lmplz_memory=512M")
     resources = estimate(config)
     assert (resources.words, resources.words_seen, resources.done) == (1000, 1000, False)
     assert resources.memory_bytes == 512 * 2**20 + PROCESS_BYTES
@@ -390,7 +390,7 @@ def test_a_dry_run_estimates_time_and_memory(configured, capsys):
     assert "1,000 words counted in one pass" in capsys.readouterr().out
 
 
-def test_without_lmplz_the_command_ends_with_code_2(configured, tmp_path):
+def test_without_lmplz_the_command_ends_with_code_2(configure, tmp_path):
     runs = [f"paths.runs={tmp_path}/runs", f"paths.store={tmp_path}/store"]
     wrong = ["model=ngram", "model.lmplz=/no/lmplz", "corpus=toy", "corpus.words=3000", "sample.size=1k"]
     process = run_command("train", *wrong, *runs)

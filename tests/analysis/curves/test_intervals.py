@@ -45,7 +45,7 @@ def simulated_judgements(**cell):
     return SimulatedJudgements(**cell)
 
 
-def studied(seed=0, **cell):
+def simulate_and_fit(seed=0, **cell):
     """Return a simulated study, its outcomes, and the fit of its line in every unit."""
     simulated = simulated_judgements(**cell)
     outcome, _ = simulated.draw(np.random.default_rng(seed))
@@ -96,7 +96,7 @@ def test_variance_over_runs_and_pairs_is_counted_once():
     """The variance of slopes over many studies is the sum of the components with the chance in judgements once."""
     slopes, once, twice = [], [], []
     for seed in range(400):
-        cell, outcome, fit = studied(seed, seeds=3, sizes=4, pairs=40, run_sd=(0.1, 0.1))
+        cell, outcome, fit = simulate_and_fit(seed, seeds=3, sizes=4, pairs=40, run_sd=(0.1, 0.1))
         slopes.append(fit.line.slope)
         c = cell.design.contrast
         pairs = pair_variance(c @ outcome, cell.units.bounds, cell.units.weights)
@@ -109,7 +109,7 @@ def test_variance_over_runs_and_pairs_is_counted_once():
 
 def test_errors_over_runs_equal_those_of_resampling_runs():
     for nested in (False, True):
-        cell, _, fit = studied(seeds=5, nested=nested)
+        cell, _, fit = simulate_and_fit(seeds=5, nested=nested)
         drawn = resampled_runs(cell.design.stratum, 40_000, np.random.default_rng(3))
         c = slope_weights(cell.design.x, drawn[:, cell.design.cluster])
         assert fit.method == Interval.BOOTSTRAP
@@ -118,7 +118,7 @@ def test_errors_over_runs_equal_those_of_resampling_runs():
 
 
 def test_nested_samples_with_few_seeds_are_a_t_test_of_their_slopes():
-    cell, _, fit = studied(seeds=3, nested=True)
+    cell, _, fit = simulate_and_fit(seeds=3, nested=True)
     seed = cell.design.seed
     slopes = [np.polyfit(cell.design.x[seed == s], fit.y[seed == s, 0], 1)[0] for s in range(3)]
     low, high, *_ = slope_limits(fit, CONFIG)
@@ -131,7 +131,7 @@ def test_intervals_over_new_pairs_hold_those_for_these_pairs():
     low, high = at_least(outer, inner)
     np.testing.assert_array_equal([low, high], [[-2, 0], [1, 3]])
     for seeds in (2, 5):
-        cell, outcome, fit = studied(seeds=seeds)
+        cell, outcome, fit = simulate_and_fit(seeds=seeds)
         drawn = resampled_accuracies(outcome, cell.units.bounds, 500, np.random.default_rng(0)) if seeds > 4 else None
         config = CurvesConfig("lp", "auto", 0.95, 500, 1)
         low, high, low_new, high_new = slope_limits(fit, config, drawn)
@@ -141,7 +141,7 @@ def test_intervals_over_new_pairs_hold_those_for_these_pairs():
 
 def test_the_chance_in_judgements_is_not_subtracted_where_a_size_has_one_run():
     """Where runs do not show how much chance there is, none is subtracted: the interval is wider, not narrower."""
-    cell, outcome, _ = studied(seeds=2)
+    cell, outcome, _ = simulate_and_fit(seeds=2)
     runs = np.ones(8, dtype=bool)
     runs[-1] = False
     design = Design(cell.design.x[runs], cell.design.size[runs], cell.design.seed[runs], False)

@@ -20,7 +20,7 @@ def design(sizes=4, seeds=2, **more):
     return Design(17.0 + size, size, seed, **({"nested": False} | more))
 
 
-def drawn(rng, of, paradigms=8, level=1.0, slope=0.4, slope_sd=0.1, run_sd=0.2):
+def draw_judgements(rng, of, paradigms=8, level=1.0, slope=0.4, slope_sd=0.1, run_sd=0.2):
     """(R, K) right judgements of PAIRS pairs a paradigm."""
     x = of.x - of.x.mean()
     logits = rng.normal(level, 1, paradigms) + np.outer(x, rng.normal(slope, slope_sd, paradigms))
@@ -28,20 +28,20 @@ def drawn(rng, of, paradigms=8, level=1.0, slope=0.4, slope_sd=0.1, run_sd=0.2):
     return rng.binomial(PAIRS, expit(logits)).astype(float)
 
 
-def fitted(of, right, **more):
+def fit_model(of, right, **more):
     return fit_binomial(of, right, np.full(right.shape[1], PAIRS), **more)
 
 
 def test_the_slope_is_the_maximum_of_the_likelihood():
     of = design()
-    right = drawn(np.random.default_rng(0), of, paradigms=3)
+    right = draw_judgements(np.random.default_rng(0), of, paradigms=3)
     x = of.x - of.x.mean()
 
     def loss(p):
         return -binom.logpmf(right, PAIRS, expit(p[1:] + x[:, None] * p[0])).sum()
 
     best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-8})
-    assert fitted(of, right)["slope"] == pytest.approx(best.x[0], abs=1e-5)
+    assert fit_model(of, right)["slope"] == pytest.approx(best.x[0], abs=1e-5)
 
 
 def refits(of, right, leave_out):
@@ -56,20 +56,20 @@ def refits(of, right, leave_out):
 
 def jackknife(of, right, leave_out):
     slopes = np.array(list(refits(of, right, leave_out)))
-    slope = fitted(of, right)["slope"]
+    slope = fit_model(of, right)["slope"]
     return (len(slopes) - 1) / len(slopes) * ((slopes - slope) ** 2).sum()
 
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_the_error_is_that_of_leaving_out_runs_and_paradigms(nested):
     of = design(seeds=3, nested=nested)
-    right = drawn(np.random.default_rng(1), of, paradigms=4)
+    right = draw_judgements(np.random.default_rng(1), of, paradigms=4)
     run, paradigm = np.indices(right.shape)
     clusters = of.cluster[run]
     one = [clusters == cluster for cluster in np.unique(clusters)]
     other = [paradigm == k for k in range(4)]
     cells = [a & b for a in one for b in other]
-    fit = fitted(of, right)
+    fit = fit_model(of, right)
     variances = [jackknife(of, right, masks) for masks in (one, other, cells)]
     expected = max(variances[0] + variances[1] - variances[2], *variances[:2])
     assert fit["error"] == pytest.approx(np.sqrt(expected), rel=0.05)  # one scoring step is not a whole refit
@@ -82,8 +82,8 @@ def test_near_the_ceiling_the_slope_is_unbiased_and_its_interval_covers_the_trut
     of, rng = design(), np.random.default_rng(2)
     fits = []
     for _ in range(150):
-        right = drawn(rng, of, paradigms=8, level=4.5, slope=0.8, slope_sd=0.1, run_sd=0.2)
-        fits.append(fitted(of, right))
+        right = draw_judgements(rng, of, paradigms=8, level=4.5, slope=0.8, slope_sd=0.1, run_sd=0.2)
+        fits.append(fit_model(of, right))
     table = pd.DataFrame(fits)
     assert table["slope"].mean() == pytest.approx(0.8, abs=0.05)
     covered = ((table["low"] < 0.8) & (table["high"] > 0.8)).mean()
@@ -92,8 +92,8 @@ def test_near_the_ceiling_the_slope_is_unbiased_and_its_interval_covers_the_trut
 
 def test_two_paradigms_are_fixed_effects():
     of = design(seeds=5)
-    right = drawn(np.random.default_rng(3), of, paradigms=2)
-    fit = fitted(of, right)
+    right = draw_judgements(np.random.default_rng(3), of, paradigms=2)
+    fit = fit_model(of, right)
     assert (fit["over"], fit["degrees"]) == ("runs", 18)
     run, _ = np.indices(right.shape)
     expected = jackknife(of, right, [run == r for r in range(20)])
@@ -102,11 +102,11 @@ def test_two_paradigms_are_fixed_effects():
 
 def test_paradigms_without_an_error_carry_no_information():
     of = design()
-    right = drawn(np.random.default_rng(4), of, paradigms=4)
-    known = fitted(of, right)
-    more = fitted(of, np.column_stack([right, np.full(8, PAIRS), np.zeros(8)]))
+    right = draw_judgements(np.random.default_rng(4), of, paradigms=4)
+    known = fit_model(of, right)
+    more = fit_model(of, np.column_stack([right, np.full(8, PAIRS), np.zeros(8)]))
     assert more == known
-    assert fitted(of, np.full((8, 2), float(PAIRS)))["note"].startswith("all is right, or all is wrong")
+    assert fit_model(of, np.full((8, 2), float(PAIRS)))["note"].startswith("all is right, or all is wrong")
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_paradigms_without_an_error_carry_no_information():
     ],
 )
 def test_a_note_says_why_there_is_no_model(of, note):
-    fit = fitted(of, drawn(np.random.default_rng(5), of))
+    fit = fit_model(of, draw_judgements(np.random.default_rng(5), of))
     assert fit["note"].startswith(note)
     assert "slope" not in fit
 
 
 def test_a_likelihood_without_a_maximum_gives_no_slope():
     right = np.repeat([[90.0], [100.0], [100.0], [100.0]], 2, axis=0)
-    assert "the log-odds have no slope" in fitted(design(), right)["note"]
+    assert "the log-odds have no slope" in fit_model(design(), right)["note"]
 
 
 def test_the_table_has_a_row_for_each_group():

@@ -165,7 +165,7 @@ def test_a_correlation_of_slopes_has_an_interval():
     assert set(sentences(*one_training)) == {"lstm", "txl"}
 
 
-def compared(bent=(), **values):
+def comparison_sentence(bent=(), **values):
     row = {"group": "lstm", "other": "txl", "level": "overall", "name": "overall", "difference": -0.007, "low": -0.012,
            "high": -0.002, "p_holm": 0.01, "sizes": 2, "from_size": "16k", "to_size": "32k", "margin": 0.005,
            "p_equivalent": 0.4}  # fmt: skip
@@ -176,16 +176,16 @@ def compared(bent=(), **values):
 
 
 def test_a_difference_needs_holms_p_value_and_equality_an_equivalence_test():
-    assert compared() == (
+    assert comparison_sentence() == (
         "their overall differences differ over the 2 sizes that both have, 16k to 32k words (-.007 per doubling, 95% "
         "interval [-.012, -.002]; p = .010 after Holm's correction for 1 comparison)."
     )
-    assert compared(p_holm=0.06).startswith("whether their overall differences differ over the 2 sizes that")
-    assert compared(sizes=4, to_size="128k").startswith(
+    assert comparison_sentence(p_holm=0.06).startswith("whether their overall differences differ over the 2 sizes that")
+    assert comparison_sentence(sizes=4, to_size="128k").startswith(
         "their overall slopes differ over the 4 sizes that both have, 16k"
     )
     alike = {"difference": 0.001, "low": -0.002, "high": 0.004, "p_holm": 0.6, "p_equivalent": 0.02}
-    same = compared(**alike)
+    same = comparison_sentence(**alike)
     assert same.startswith("their overall differences do not differ by more than .005 per doubling over the 2 ")
     assert "(equivalence test, p = .020)" in same
 
@@ -193,18 +193,20 @@ def test_a_difference_needs_holms_p_value_and_equality_an_equivalence_test():
 def test_a_claim_of_equality_agrees_with_the_interval_beside_it():
     """Two one-sided tests at 5% go with a 90% interval: the 95% interval beside them may hold the margin."""
     alike = {"difference": 0.001, "low": -0.0035, "high": 0.0055, "p_holm": 0.6, "p_equivalent": 0.045}
-    assert compared(**alike).startswith("whether their overall differences differ")
-    assert compared(low=-0.016, high=0.002).startswith("whether their overall differences differ")  # of 99%, say
+    assert comparison_sentence(**alike).startswith("whether their overall differences differ")
+    assert comparison_sentence(low=-0.016, high=0.002).startswith(
+        "whether their overall differences differ"
+    )  # of 99%, say
 
 
 def test_a_comparison_says_which_line_is_rejected():
     four = {"sizes": 4, "to_size": "128k"}
-    assert compared(bent=["overall"], **four).endswith(
+    assert comparison_sentence(bent=["overall"], **four).endswith(
         "A straight line is rejected for lstm and txl, so this compares average slopes over 16k to 128k words, not the "
         "rates at any size."
     )
-    assert "rejected" not in compared(**four)
-    assert "rejected" not in compared(bent=["overall"])  # two sizes have no line to reject
+    assert "rejected" not in comparison_sentence(**four)
+    assert "rejected" not in comparison_sentence(bent=["overall"])  # two sizes have no line to reject
 
 
 @pytest.mark.parametrize(

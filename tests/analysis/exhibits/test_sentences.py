@@ -19,7 +19,9 @@ from tests.support.slopes_by_hand import curve
 PAIRS = 100
 
 
-def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), problems=(), reference="treebank"):
+def simulated_judgements(
+    unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), problems=(), reference="treebank"
+):
     """Return judgements of two runs a cell; the shares of pairs with <unk> and of ties are one number or one a cell."""
     rows = [
         {"group": group, "size": size, "seed": seed, "sample_words": float(size.removesuffix("k")), "overlap": 0.0,
@@ -43,34 +45,34 @@ def judged(unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), probl
 def test_many_unknown_words_and_ties_are_warned_of():
     """99% of generated pairs held <unk> and 25% tied, counted as wrong; the findings warned of nothing."""
     problems = [("gone", "missing", ""), ("broken", "failed", "loss")]
-    texts = warnings(judged(0.99, (0.25, 0.11), problems=problems), "wrong")
+    texts = warnings(simulated_judgements(0.99, (0.25, 0.11), problems=problems), "wrong")
     assert texts[0].startswith("2 runs not in these curves: 1 missing and 1 failed")
     assert texts[1].startswith("Unknown words could explain these results: 99% of the pairs hold <unk>. 1 of 100 pairs")
     assert texts[2] == (
         "Ties could explain these results: 11% to 25% (most in lstm at 16k words) of the pairs are tied, and each tie "
         "counts as wrong (counted half, accuracies would be up to .125 higher)."
     )
-    assert "each tie counts half." in warnings(judged(tie=0.25), "half")[0]
-    assert "up to .125 lower" in warnings(judged(tie=0.25), "right")[0]
+    assert "each tie counts half." in warnings(simulated_judgements(tie=0.25), "half")[0]
+    assert "up to .125 lower" in warnings(simulated_judgements(tie=0.25), "right")[0]
 
 
 def test_few_unknown_words_and_ties_cause_no_warning():
-    assert warnings(judged(0.04, 0.0), "wrong") == []
-    assert len(warnings(judged(0.05, 0.01), "wrong")) == 2
+    assert warnings(simulated_judgements(0.04, 0.0), "wrong") == []
+    assert len(warnings(simulated_judgements(0.05, 0.01), "wrong")) == 2
 
 
 def test_curves_over_different_sizes_are_warned_of():
     cells = (("lstm", "16k"), ("lstm", "32k"), ("lstm", "128k"), ("txl", "16k"), ("txl", "32k"), ("ngram", "16k"))
-    assert warnings(judged(cells=cells), "wrong") == [
+    assert warnings(simulated_judgements(cells=cells), "wrong") == [
         "Curves cover different sizes, so their slopes do not compare as they are: lstm has 3 sizes, 16k to 128k "
         "words, txl has 2 sizes, 16k to 32k words and ngram has one, 16k words."
     ]
-    assert warnings(judged(cells=cells[:2]), "wrong") == []
+    assert warnings(simulated_judgements(cells=cells[:2]), "wrong") == []
 
 
 def test_warnings_name_sizes_with_their_unit():
-    assert extent(judged().runs) == "4 runs: 1 curve, 2 sizes from 16k to 128k words, seeds 1 and 2"
-    assert "16k to 128k characters" in extent(judged(reference="characters").runs)
+    assert extent(simulated_judgements().runs) == "4 runs: 1 curve, 2 sizes from 16k to 128k words, seeds 1 and 2"
+    assert "16k to 128k characters" in extent(simulated_judgements(reference="characters").runs)
     assert (sized("16k", "words"), sized("4k sentences", "words")) == ("16k words", "4k sentences")
 
 

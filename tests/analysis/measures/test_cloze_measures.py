@@ -215,7 +215,7 @@ def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
         write_cloze(tmp_path, neg(), topk(neg()), {key: "x" for key in METADATA if key != "torch"})
 
 
-def printed(name, answers, show, width=120):
+def printed_tables(name, answers, show, width=120):
     console = Console(file=io.StringIO(), width=width, highlight=False)
     for part in cloze_tables("a run · x", name, answers, topk(answers), show, width):
         console.print(part)
@@ -223,7 +223,7 @@ def printed(name, answers, show, width=120):
 
 
 def test_tables_fit_the_terminal_and_name_inexpressible_words():
-    text = printed("cprag", cprag(), 1)
+    text = printed_tables("cprag", cprag(), 1)
     lines = {tuple(line.split()[:2]): line.split() for line in text.splitlines() if line.strip()}
     assert lines["accuracy@5", "original"] == [
         "accuracy@5", "original", "4", "50.0", "15.0–85.0", "66.7", "3", "52.9", "52.9",
@@ -233,7 +233,7 @@ def test_tables_fit_the_terminal_and_name_inexpressible_words():
     assert "not expressible, 2 words of 1 items: expected (3), word (3)" in text
     assert "car 50.0, house 25.0" in text
     assert "of 1 of 4 items" in text
-    assert "most probable" not in printed("cprag", cprag(), 0)
-    assert "BERT" not in printed("role", role(), 2, width=100)
-    assert "not expressible, 1 words" in printed("role", role(), 2)
-    assert "not expressible" not in printed("neg", neg(), 2)
+    assert "most probable" not in printed_tables("cprag", cprag(), 0)
+    assert "BERT" not in printed_tables("role", role(), 2, width=100)
+    assert "not expressible, 1 words" in printed_tables("role", role(), 2)
+    assert "not expressible" not in printed_tables("neg", neg(), 2)

@@ -27,7 +27,7 @@ PAIRS = pd.DataFrame(
 )
 
 
-def judged(outcome, sizes=("1k", "1k", "2k", "2k")):
+def judgements_of(outcome, sizes=("1k", "1k", "2k", "2k")):
     runs = pd.DataFrame(
         {"group": "g", "size": sizes, "sample_words": [1000 * int(size[0]) for size in sizes]},
         index=[f"run{n}" for n in range(len(sizes))],
@@ -39,7 +39,7 @@ def judged(outcome, sizes=("1k", "1k", "2k", "2k")):
 
 def test_the_hardest_pairs_are_those_at_the_largest_size_equal_ones_by_margin():
     hardest = hardest_pairs(
-        judged([[1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]), np.array([0, 0, 1, -1]), 1
+        judgements_of([[1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]), np.array([0, 0, 1, -1]), 1
     )
     assert list(hardest["paradigm"]) == ["a", "b"]
     assert list(hardest["pair_id"]) == ["0", "1"]
@@ -47,27 +47,29 @@ def test_the_hardest_pairs_are_those_at_the_largest_size_equal_ones_by_margin():
 
 
 def test_shares_of_pairs_learned_and_lost_between_the_smallest_and_largest_size():
-    shares = learned_and_lost(judged([[0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]])).set_index("paradigm")
+    shares = learned_and_lost(judgements_of([[0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]])).set_index(
+        "paradigm"
+    )
     assert tuple(shares.loc["a", ["learned", "lost"]]) == (0.5, 0.5)
     assert tuple(shares.loc["b", ["learned", "lost"]]) == (0, 0)  # a mean of .5 is on neither side
     assert tuple(shares.loc["a", ["smallest", "largest"]]) == ("1k", "2k")
-    assert learned_and_lost(judged([[1, 1, 1, 1]] * 2, ("1k", "1k"))).empty
+    assert learned_and_lost(judgements_of([[1, 1, 1, 1]] * 2, ("1k", "1k"))).empty
 
 
 def test_flips_count_changes_of_the_majority_between_sizes():
     """Three sizes: pair a/0 turns right and wrong again, a/1 is split at the second, b/0 never changes."""
     outcome = [[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 1, 0], [1, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
-    flips = flipping_pairs(judged(outcome, ("1k", "1k", "2k", "2k", "4k", "4k")), each=2)
+    flips = flipping_pairs(judgements_of(outcome, ("1k", "1k", "2k", "2k", "4k", "4k")), each=2)
     rows = flips.set_index(["paradigm", "pair_id"])
     assert rows["flips"].to_dict() == {("a", "0"): 2, ("a", "1"): 1, ("b", "0"): 0, ("b", "1"): 1}
     assert rows["split"].tolist() == pytest.approx([0, 1 / 3, 1 / 3, 0])  # a/0, a/1, b/1, b/0: most flips first
     assert rows.loc[("a", "1"), "shares"] == {"1k": 0, "2k": 0.5, "4k": 1}
-    assert flipping_pairs(judged(outcome[:1], ("1k",))).empty
+    assert flipping_pairs(judgements_of(outcome[:1], ("1k",))).empty
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=4, max_size=4), min_size=2, max_size=5))
 def test_disagreement_equals_the_mean_over_pairs_of_runs(outcome):
-    disagreement = seed_disagreement(judged(outcome, ("1k",) * len(outcome))).set_index("name")["disagreement"]
+    disagreement = seed_disagreement(judgements_of(outcome, ("1k",) * len(outcome))).set_index("name")["disagreement"]
     differences = [np.abs(np.subtract(one, other)) for one, other in itertools.combinations(outcome, 2)]
     of_pairs = np.mean(differences, axis=0)
     assert disagreement["x"] == pytest.approx(of_pairs[:2].mean())
@@ -76,7 +78,7 @@ def test_disagreement_equals_the_mean_over_pairs_of_runs(outcome):
 
 
 def test_one_run_cannot_disagree():
-    assert seed_disagreement(judged([[1, 1, 1, 1]], ("1k",))).empty
+    assert seed_disagreement(judgements_of([[1, 1, 1, 1]], ("1k",))).empty
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_attractors_use_the_best_template_and_need_all_three_conditions():
     assert exhibit.table.equals(table.reset_index()), "a method that judges none of these paradigms is left out"
 
 
-def drawn(rng, runs, easier=0.0, paradigms=4, pairs=50):
+def draw_outcomes(rng, runs, easier=0.0, paradigms=4, pairs=50):
     """(runs, pairs) outcomes of two methods by the same runs on the same pairs; `easier`: logits that the first gains.
 
     Pairs and runs have effects of their own on each method, so that the two do not differ by chance alone.
@@ -231,7 +231,7 @@ def as_outcomes(methods, paradigms):
 
 def test_one_run_is_a_paired_comparison_within_paradigms():
     """Of one run the error is that of stratified differences, written out."""
-    (one, other), paradigms = drawn(np.random.default_rng(0), 1, easier=0.5)
+    (one, other), paradigms = draw_outcomes(np.random.default_rng(0), 1, easier=0.5)
     row = compare_methods(*as_outcomes({"lp": one, "pen_lp": other}, paradigms)).iloc[0]
     change = pd.Series((one - other)[0]).groupby(paradigms)
     error = np.sqrt((change.var() / change.size()).sum()) / 4
@@ -251,7 +251,7 @@ def test_without_an_effect_of_pairs_it_is_a_paired_t_test_over_runs():
 
 
 def test_holm_corrects_over_all_comparisons():
-    (one, other), paradigms = drawn(np.random.default_rng(2), 3, easier=0.2)
+    (one, other), paradigms = draw_outcomes(np.random.default_rng(2), 3, easier=0.2)
     third = np.where(np.arange(200) % 3 == 0, one, other)
     table = compare_methods(*as_outcomes({"a": one, "b": other, "c": third}, paradigms))
     assert table[["method", "other"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
@@ -259,7 +259,7 @@ def test_holm_corrects_over_all_comparisons():
 
 
 def test_methods_are_compared_on_the_pairs_that_both_judge():
-    (one, other), paradigms = drawn(np.random.default_rng(3), 2)
+    (one, other), paradigms = draw_outcomes(np.random.default_rng(3), 2)
     outcomes, groups = as_outcomes({"lp": one, "one_prefix": other}, paradigms)
     outcomes.loc["d", "one_prefix"] = np.nan
     row = compare_methods(outcomes, groups).iloc[0]
@@ -272,7 +272,7 @@ def test_methods_are_compared_on_the_pairs_that_both_judge():
 def test_equal_methods_seldom_differ_and_intervals_hold(runs):
     rng, held = np.random.default_rng(4), []
     for _ in range(300):
-        (one, other), paradigms = drawn(rng, runs)
+        (one, other), paradigms = draw_outcomes(rng, runs)
         estimate, error, degrees, _ = crossed_mean(one - other, list(paradigms))
         held.append(abs(estimate) < stats.t.ppf(0.975, degrees) * error)
     # one run does not show the variance of runs, so its interval is over pairs alone

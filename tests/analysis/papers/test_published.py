@@ -262,7 +262,7 @@ def test_numbers_in_statements_are_rounded_as_in_the_paper():
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def command_output(tmp_path_factory):
     """Return what the command printed without any runs, and the folder that it wrote."""
     folder = tmp_path_factory.mktemp("reports")
     done = run_command("analysis", "published=true", f"paths.reports={folder}", f"paths.runs={folder}/none")
@@ -270,8 +270,8 @@ def written(tmp_path_factory):
     return done.stdout, folder / "published"
 
 
-def test_the_command_needs_no_runs(written):
-    printed, folder = written
+def test_the_command_needs_no_runs(command_output):
+    printed, folder = command_output
     for text in (
         "Table 3: phenomena",
         "BLiMP: 28 of 34 statements come out, 5 of them by a choice of paradigms that the paper does not name",
@@ -293,8 +293,8 @@ def test_the_command_needs_no_runs(written):
     assert {line.count("&") for line in rows} == {9}
 
 
-def test_the_page_is_complete_and_opens_without_errors(written, browser):
-    _, folder = written
+def test_the_page_is_complete_and_opens_without_errors(command_output, browser):
+    _, folder = command_output
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert "src=" not in html.partition("<script")[0]
     linked = set(re.findall(r'href="([^"#]+)"', html.partition("<script")[0]))

@@ -78,7 +78,7 @@ def report(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, report):
+def open_page(browser, report):
     page = OpenPage(browser, report)
     yield page
     assert page.console == []
@@ -95,8 +95,8 @@ def opacities(page, chart):
     )
 
 
-def test_a_legend_fades_the_other_lines_and_brings_them_back(opened):
-    page = opened.page
+def test_a_legend_fades_the_other_lines_and_brings_them_back(open_page):
+    page = open_page.page
     before = opacities(page, "blimp-curve-0")
     assert len(before) == 4  # three phenomena and the whole
     assert min(before.values()) > FADED
@@ -126,8 +126,8 @@ def column(page, number):
     return cells.all_inner_texts()
 
 
-def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
-    page = opened.page
+def test_a_table_is_sorted_by_mouse_and_by_keyboard(open_page):
+    page = open_page.page
     header = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Slope")
     place = 1 + header.evaluate("(th) => th.cellIndex")
     numbers = lambda: [float(text.replace("\N{MINUS SIGN}", "-")) for text in column(page, place)]  # noqa: E731
@@ -159,31 +159,31 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(opened):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, scheme):
-    opened = OpenPage(browser, report, width, scheme)
-    page = opened.page
+    open_page = OpenPage(browser, report, width, scheme)
+    page = open_page.page
     page.context.set_offline(True)
     errors = page.locator("#blimp-errors")
     errors.locator("summary").focus()
     page.keyboard.press("Enter")
 
-    def shown():
+    def visible_rows():
         return [row.split(" ")[0] for row in errors.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()]
 
     def count():
         return errors.locator("output").inner_text()
 
-    assert shown() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
+    assert visible_rows() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
     assert count() == "3 of 3 rows"
     page.keyboard.press("Tab")
     page.keyboard.type("TXL_tiny hid")
-    assert shown() == ["txl_tiny", "txl_tiny"]
+    assert visible_rows() == ["txl_tiny", "txl_tiny"]
     page.keyboard.press("Tab")  # to the choice of paradigms
     page.keyboard.press("Tab")
     phenomenon = errors.locator("select").nth(1)
     assert phenomenon.evaluate("(field) => field === document.activeElement")
     assert phenomenon.locator("option").all_inner_texts() == ["all", "Anaphor agreement", "Island effects"]
     page.keyboard.type("Isl")
-    assert shown() == ["txl_tiny"]
+    assert visible_rows() == ["txl_tiny"]
     assert count() == "1 of 3 rows"
     assert errors.locator("tbody tr:visible").inner_text().count("<b>that</b>") == 1
     assert errors.locator("select").first.locator("option").all_inner_texts() == ["all", "Wh island"]
@@ -191,7 +191,7 @@ def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, sc
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Control+A")
     page.keyboard.type("nowhere")
-    assert (shown(), count()) == ([], "0 of 3 rows")
+    assert (visible_rows(), count()) == ([], "0 of 3 rows")
     page.keyboard.press("Control+A")
     page.keyboard.press("Delete")
     phenomenon.select_option("all")
@@ -199,14 +199,14 @@ def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, sc
     field = errors.locator("input").bounding_box()
     assert field["height"] >= 40  # a finger's width
     assert field["x"] + field["width"] <= width
-    assert (opened.overflow, opened.console) == (0, [])
+    assert (open_page.overflow, open_page.console) == (0, [])
     page.context.close()
 
 
 @pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
 def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report, width, in_legend):
-    opened = OpenPage(browser, report, width)
-    chart = opened.page.locator("#blimp-lengths svg.marks")
+    open_page = OpenPage(browser, report, width)
+    chart = open_page.page.locator("#blimp-lengths svg.marks")
     names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
     assert sorted(names.all_text_contents()) == ["lp", "mean_lp"]
     assert chart.locator(".role-legend-label text").count() == in_legend
@@ -217,15 +217,15 @@ def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report, w
     for one, other in itertools.combinations([box for box in ticks if box["width"]], 2):
         apart = other["x"] >= one["x"] + one["width"] or one["x"] >= other["x"] + other["width"]
         assert apart or abs(one["y"] - other["y"]) >= 10
-    panels = opened.page.locator('[data-chart="blimp-curve-0"]')
+    panels = open_page.page.locator('[data-chart="blimp-curve-0"]')
     assert panels.locator(".role-legend-label").count() == 0  # the page has their legend
-    opened.page.context.close()
+    open_page.page.context.close()
 
 
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
-def test_a_table_or_figure_can_be_downloaded(opened, report, tmp_path, kind):
-    with opened.page.expect_download() as started:
-        opened.page.locator("#s1-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
+def test_a_table_or_figure_can_be_downloaded(open_page, report, tmp_path, kind):
+    with open_page.page.expect_download() as started:
+        open_page.page.locator("#s1-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
     name = started.value.suggested_filename
     assert name == f"blimp-slopes.{ {'LaTeX': 'tex'}.get(kind, kind.lower()) }"
     started.value.save_as(tmp_path / name)
@@ -245,19 +245,19 @@ def test_a_table_or_figure_can_be_downloaded(opened, report, tmp_path, kind):
         assert content.startswith({"LaTeX": b"% needs", "SVG": b"<svg"}[kind])
 
 
-def test_a_chart_is_saved_by_its_own_menu(opened, tmp_path):
-    figure = opened.page.locator('[data-chart="blimp-slopes"]')
+def test_a_chart_is_saved_by_its_own_menu(open_page, tmp_path):
+    figure = open_page.page.locator('[data-chart="blimp-slopes"]')
     figure.hover()
     figure.locator("summary").click()
-    with opened.page.expect_download() as started:
+    with open_page.page.expect_download() as started:
         figure.get_by_text("Save as SVG").click()
     started.value.save_as(tmp_path / "chart.svg")
     assert "Anaphor agreement" in (tmp_path / "chart.svg").read_text()
 
 
-def test_the_printed_report_is_complete(opened, report, tmp_path):
+def test_the_printed_report_is_complete(open_page, report, tmp_path):
     """Nothing on paper lies beyond the edge."""
-    page = opened.page
+    page = open_page.page
     page.evaluate("for (const folded of document.querySelectorAll('main > article details')) folded.open = true")
     page.emulate_media(media="print")
     page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
@@ -295,13 +295,13 @@ def test_studies_are_compared_in_one_page(browser, tmp_path):
     (tmp_path / "reports" / "first" / "report.html").write_text("its own")
     path = write_report(tmp_path / "reports" / "both", report_of(section, name=both.name))
     for width in (1280, 390):
-        opened = OpenPage(browser, path, width, "dark")
-        assert opened.console == []
-        assert opened.overflow == 0
+        open_page = OpenPage(browser, path, width, "dark")
+        assert open_page.console == []
+        assert open_page.overflow == 0
         charts = json.loads(re.search(r'id="charts">(.*?)</script>', path.read_text(), re.DOTALL)[1])
-        assert opened.charts == len(charts)
+        assert open_page.charts == len(charts)
         assert sum(name.startswith("blimp-together-") for name in charts) == 4  # three phenomena and the whole
-    page = opened.page
+    page = open_page.page
     button = page.locator("#blimp-together .legend button", has_text="first")
     button.click()
     page.wait_for_function(

@@ -51,14 +51,14 @@ def page_of(folder, *sections):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def report(tmp_path_factory):
     """Return the page of the usual simulated study's report, and its folder."""
     folder = tmp_path_factory.mktemp("study")
     return page_of(folder / "report", section_of(folder / "runs", unk_share=0.3)), folder / "report"
 
 
-def test_the_report_has_its_sections_figures_and_downloads(written):
-    page, folder = written
+def test_the_report_has_its_sections_figures_and_downloads(report):
+    page, folder = report
     for text in (
         "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2", "overall accuracy rises over",
         "Anaphor agreement", "+.0623", "Accuracy at the largest size", ".917", ".886", "Slopes without unknown words",
@@ -83,8 +83,8 @@ def test_the_report_has_its_sections_figures_and_downloads(written):
     assert {"blimp-slopes.tex", "blimp-slopes-without-unk.csv", "blimp-curves.svg", "blimp-curves.png"} < names
 
 
-def test_the_report_needs_no_network(written):
-    page, _ = written
+def test_the_report_needs_no_network(report):
+    page, _ = report
     for tag, attributes in page.tags:
         assert tag not in ("link", "iframe", "img")
         assert "src" not in attributes

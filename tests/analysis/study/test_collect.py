@@ -21,7 +21,7 @@ from train.runs.axes import labels
 
 
 @pytest.fixture
-def written(tmp_path):
+def study_files(tmp_path):
     simulated = SimulatedStudy(pairs=10)
     return simulated, tmp_path, simulated.write(tmp_path)
 
@@ -33,8 +33,8 @@ def rewrite_scores(folder, change):
     write_scores(path, scores, metadata)
 
 
-def test_runs_have_the_columns_that_curves_need(written):
-    _, runs, _ = written
+def test_runs_have_the_columns_that_curves_need(study_files):
+    _, runs, _ = study_files
     study = collect(runs, "simulated")
     assert len(study.runs) == 16
     assert set(study.runs["group"]) == {"lstm_tiny", "txl_tiny"}
@@ -45,8 +45,8 @@ def test_runs_have_the_columns_that_curves_need(written):
     assert study.notes == []
 
 
-def test_outcomes_equal_the_score_files(written):
-    _, runs, folders = written
+def test_outcomes_equal_the_score_files(study_files):
+    _, runs, folders = study_files
     scores, _ = read_scores(score_path(folders[3].scores("blimp"), "lp"))
     judged = judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
     row = judged.runs.index.get_loc(folders[3].path.name)
@@ -56,8 +56,8 @@ def test_outcomes_equal_the_score_files(written):
         assert judged.outcome[row, column] == (pair["good"] > pair["bad"])
 
 
-def test_missing_unfinished_failed_and_unscored_runs_are_listed(written):
-    simulated, runs, folders = written
+def test_missing_unfinished_failed_and_unscored_runs_are_listed(study_files):
+    simulated, runs, folders = study_files
     folders[0].update_manifest(status="failed", reason="ValueError: loss is nan")
     folders[1].update_manifest(status="unfinished")
     score_path(folders[2].scores("blimp"), "lp").unlink()
@@ -94,8 +94,8 @@ def test_a_run_of_another_configuration_does_not_replace_a_missing_one(tmp_path)
 @pytest.mark.parametrize(
     ("what", "fit_on", "curves"), [("text", "train", 2), ("tokenizer", "train", 2), ("tokenizer", "sample", 1)]
 )
-def test_runs_on_another_text_have_their_own_curve(written, what, fit_on, curves):
-    simulated, runs, folders = written
+def test_runs_on_another_text_have_their_own_curve(study_files, what, fit_on, curves):
+    simulated, runs, folders = study_files
     for folder in folders:
         rewrite_config(folder, tokenizer__fit_on=fit_on)
     for folder in folders[:2]:
@@ -106,16 +106,16 @@ def test_runs_on_another_text_have_their_own_curve(written, what, fit_on, curves
     assert len(study.notes) == curves - 1
 
 
-def test_different_configurations_are_different_groups(written):
-    _, runs, folders = written
+def test_different_configurations_are_different_groups(study_files):
+    _, runs, folders = study_files
     for folder in folders[4:8]:
         rewrite_config(folder, tokenizer__name="word")
     names = set(collect(runs, "simulated").runs["group"])
     assert names == {"lstm_tiny, unigram", "lstm_tiny, word", "txl_tiny, unigram"}
 
 
-def test_group_labels_name_keys_that_have_no_name(written):
-    simulated, *_ = written
+def test_group_labels_name_keys_that_have_no_name(study_files):
+    simulated, *_ = study_files
     configs = {
         f"{size}-{layers}": simulated.config("lstm_tiny", size, 1) for size in ("125k", "1M") for layers in (2, 3)
     }
@@ -126,16 +126,16 @@ def test_group_labels_name_keys_that_have_no_name(written):
     assert notes == []
 
 
-def test_seeds_paths_and_scoring_do_not_separate_groups(written):
-    simulated, *_ = written
+def test_seeds_paths_and_scoring_do_not_separate_groups(study_files):
+    simulated, *_ = study_files
     configs = {str(seed): simulated.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
     configs["2"]["model"]["seed"] = 5
     configs["2"]["policy"] = {"context": "eos"}
     assert set(labels(configs)[0].values()) == {"lstm_tiny"}
 
 
-def test_a_recipe_that_follows_size_is_one_curve_and_noted(written):
-    simulated, *_ = written
+def test_a_recipe_that_follows_size_is_one_curve_and_noted(study_files):
+    simulated, *_ = study_files
     configs = {size: simulated.config("lstm_tiny", size, 1) for size in ("125k", "1M")}
     configs["125k"]["recipe"]["budget"]["epochs"] = 20.0
     names, notes = labels(configs)
@@ -143,8 +143,8 @@ def test_a_recipe_that_follows_size_is_one_curve_and_noted(written):
     assert notes == ["recipe.budget.epochs differs between sizes of one curve: 20.0, 3.0."]
 
 
-def test_runs_under_different_policies_are_refused(written):
-    _, runs, folders = written
+def test_runs_under_different_policies_are_refused(study_files):
+    _, runs, folders = study_files
     for folder in folders[:8:2]:
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"unk": "skip"}}))
     message = (
@@ -155,9 +155,9 @@ def test_runs_under_different_policies_are_refused(written):
         judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
-def test_a_policy_that_follows_the_tokenizer_is_noted(written):
+def test_a_policy_that_follows_the_tokenizer_is_noted(study_files):
     """score_eos does so by default: true for word models, false for pieces."""
-    _, runs, folders = written
+    _, runs, folders = study_files
     for folder in folders[:8]:
         rewrite_config(folder, tokenizer__name="word")
         rewrite_scores(folder, lambda s, m: (s, m | {"policy": m["policy"] | {"score_eos": True}}))
@@ -166,23 +166,23 @@ def test_a_policy_that_follows_the_tokenizer_is_noted(written):
     assert judged.notes == [f"Not one scoring policy: {policies}"]
 
 
-def test_versions_of_a_benchmark_are_refused(written):
-    _, runs, folders = written
+def test_versions_of_a_benchmark_are_refused(study_files):
+    _, runs, folders = study_files
     rewrite_scores(folders[0], lambda s, m: (s, m | {"benchmark": {"name": "blimp", "digest": "00" * 32}}))
     with pytest.raises(RunError, match="different versions of the benchmark"):
         judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
 @pytest.mark.parametrize("change", [lambda s: s.iloc[1:], lambda s: s.assign(pair_id="x")], ids=["fewer", "others"])
-def test_runs_scored_on_other_pairs_are_refused(written, change):
-    _, runs, folders = written
+def test_runs_scored_on_other_pairs_are_refused(study_files, change):
+    _, runs, folders = study_files
     rewrite_scores(folders[5], lambda s, m: (change(s), m))
     with pytest.raises(RunError, match="not the 60 pairs of blimp"):
         judgements(collect(runs, "simulated"), "blimp", "lp", "wrong")
 
 
-def test_score_labels_include_those_of_other_policies(written):
-    simulated, runs, folders = written
+def test_score_labels_include_those_of_other_policies(study_files):
+    simulated, runs, folders = study_files
     write_items(folders[0].scores("blimp+context-eos-32"), simulated.items(), "blimp", "be" * 32)
     study = collect(runs, "simulated")
     assert score_labels(study) == ["blimp", "blimp+context-eos-32"]
@@ -191,8 +191,8 @@ def test_score_labels_include_those_of_other_policies(written):
         score_labels(study, "climp")
 
 
-def test_mistakes_of_the_user_are_explained(written, tmp_path):
-    _, runs, folders = written
+def test_mistakes_of_the_user_are_explained(study_files, tmp_path):
+    _, runs, folders = study_files
     with pytest.raises(RunError, match="study=other: no folder"):
         collect(runs, "other")
     with pytest.raises(RunError, match=r"analysis.method=pen_lp: no run .* methods there: lp"):
@@ -204,8 +204,8 @@ def test_mistakes_of_the_user_are_explained(written, tmp_path):
         collect(runs, "simulated")
 
 
-def test_a_run_with_damaged_files_is_listed_and_the_others_are_collected(written):
-    _, runs, folders = written
+def test_a_run_with_damaged_files_is_listed_and_the_others_are_collected(study_files):
+    _, runs, folders = study_files
     whole = collect(runs, "simulated")
     folders[0].config.write_text("a: [")
     folders[1].manifest.write_text("[]")
@@ -219,17 +219,17 @@ def test_a_run_with_damaged_files_is_listed_and_the_others_are_collected(written
     assert "manifest.json: $: expected object, got array" in reasons[folders[1].path.name]
 
 
-def test_a_pretrained_model_is_listed_but_on_no_curve(written):
-    _, runs, folders = written
+def test_a_pretrained_model_is_listed_but_on_no_curve(study_files):
+    _, runs, folders = study_files
     rewrite_config(folders[0], model__path="org/gpt")
     study = collect(runs, "simulated")
     assert folders[0].path.name not in study.runs.index
     assert study.problems[["run", "status"]].to_numpy().tolist() == [[folders[0].path.name, "pretrained"]]
 
 
-def test_a_method_for_some_paradigms_has_accuracies_of_those_only(written):
+def test_a_method_for_some_paradigms_has_accuracies_of_those_only(study_files):
     """Files of one-prefix scores have rows for the flagged pairs only."""
-    _, runs, folders = written
+    _, runs, folders = study_files
     for folder in folders:
         items, metadata = read_items(folder.scores("blimp"))
         flagged = items["paradigm"].str.endswith("_1")

@@ -45,7 +45,7 @@ def track(folders: list[RunFolder], study: str) -> list[OfflineRun]:
 
 
 @pytest.fixture(scope="module")
-def simulated(tmp_path_factory):
+def tracked_study(tmp_path_factory):
     runs = tmp_path_factory.mktemp("tracked")
     study = SimulatedStudy(models=("lstm_tiny",), sizes=("125k", "500k"), unk_share=0.2)
     return runs, track(study.write(runs), study.name)
@@ -78,8 +78,8 @@ def assert_same_for_these_pairs(tracked, files):
 
 
 @pytest.mark.parametrize("ties", ["wrong", "half", "right"])
-def test_curves_from_w_and_b_equal_those_of_the_files(simulated, ties):
-    runs, tracked = simulated
+def test_curves_from_w_and_b_equal_those_of_the_files(tracked_study, ties):
+    runs, tracked = tracked_study
     name, project_runs = project_runs_of(tracked)
     study = collect_tracked(name, project_runs, PROJECT)
     files = collect(runs, "simulated")
@@ -120,8 +120,8 @@ def api_run(name, record=None, job="eval", state="finished", group="simulated"):
     return SimpleNamespace(id=name, name=name, job_type=job, state=state, group=group, summary=summary)
 
 
-def test_runs_that_were_not_fully_scored_are_listed(simulated):
-    _, tracked = simulated
+def test_runs_that_were_not_fully_scored_are_listed(tracked_study):
+    _, tracked = tracked_study
     others = [
         api_run("a-1", job="train", state="running"),
         api_run("b-1", job="train", state="crashed"),
@@ -141,8 +141,8 @@ def test_runs_that_were_not_fully_scored_are_listed(simulated):
         collect_tracked("simulated", others[:2], PROJECT)
 
 
-def test_other_paradigms_or_another_benchmark_are_refused(simulated):
-    _, tracked = simulated
+def test_other_paradigms_or_another_benchmark_are_refused(tracked_study):
+    _, tracked = tracked_study
 
     def changed(change):
         record = json.loads(tracked[0].summary[RECORD])
@@ -160,9 +160,9 @@ def test_other_paradigms_or_another_benchmark_are_refused(simulated):
 
 
 @pytest.fixture
-def api(monkeypatch, simulated):
+def api(monkeypatch, tracked_study):
     """Replace W&B's API by one whose only project has the tracked runs."""
-    served = OfflineApi(PROJECT, list(simulated[1]))
+    served = OfflineApi(PROJECT, list(tracked_study[1]))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     monkeypatch.setattr("analysis.study.wandb.answers", lambda url: True)
     monkeypatch.setattr("wandb.Api", lambda timeout: served)
@@ -210,8 +210,8 @@ runpy.run_module("analysis", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.slow
-def test_the_command_rebuilds_and_tracks_curves(simulated, tmp_path, monkeypatch):
-    _, tracked = simulated
+def test_the_command_rebuilds_and_tracks_curves(tracked_study, tmp_path, monkeypatch):
+    _, tracked = tracked_study
     file = tmp_path / "runs.json"
     known = [vars(run) | {"folders": []} for run in tracked]
     file.write_text(json.dumps([*known, vars(api_run("lost", job="train", state="crashed"))]))
@@ -254,8 +254,8 @@ def test_a_missing_project_is_a_message_of_one_line(tmp_path):
     )
 
 
-def test_a_record_is_unchanged_by_writing_and_reading(simulated):
-    runs, tracked = simulated
+def test_a_record_is_unchanged_by_writing_and_reading(tracked_study):
+    runs, tracked = tracked_study
     record = read_record(tracked[0].summary[RECORD], "here")
     assert score_path(RunFolder(runs / "simulated" / record["run"]).scores("blimp"), "lp").exists()
     assert record["manifest"]["git"]["commit"] == "1234567890abcdef"

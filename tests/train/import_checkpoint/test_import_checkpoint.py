@@ -33,20 +33,20 @@ WORDS = ["The", "cat", "<unk>", "cats", "<eos>", "sleep", "sleeps", ".", "does",
 
 
 @pytest.fixture(scope="module")
-def composed():
+def base_config():
     """Return the command's configuration, before a file is named."""
     return compose("import_checkpoint", ["model.checkpoint=none", "study=s"])
 
 
 @pytest.fixture
-def imported(tmp_path, composed):
+def import_model(tmp_path, base_config):
     """Return a function that imports tmp_path/model.pt with values of `model` and returns the run folder."""
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
 
     def run(**values):
-        model = dataclasses.replace(composed.model, **{"checkpoint": f"{tmp_path}/model.pt", **values})
-        paths = dataclasses.replace(composed.paths, runs=f"{tmp_path}/runs")
-        return import_run(dataclasses.replace(composed, model=model, paths=paths))
+        model = dataclasses.replace(base_config.model, **{"checkpoint": f"{tmp_path}/model.pt", **values})
+        paths = dataclasses.replace(base_config.paths, runs=f"{tmp_path}/runs")
+        return import_run(dataclasses.replace(base_config, model=model, paths=paths))
 
     return run
 
@@ -72,10 +72,10 @@ SEGMENTS = [[4, 0, 1, 6], [7, 4, 10, 2], [13, 5, 12]]
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
-def test_an_imported_lstm_gives_the_same_probabilities(tmp_path, imported, old, bare, tied):
+def test_an_imported_lstm_gives_the_same_probabilities(tmp_path, import_model, old, bare, tied):
     model = randomised(RNNModel(len(WORDS), 5, 5 if tied else 6, 2, tied))
     save(model.state_dict() if bare else model, tmp_path / "model.pt", old)
-    run = imported()
+    run = import_model()
     assert_logprobs(run, lstm_logprobs(model, list(chain(*SEGMENTS))), SEGMENTS)
     loaded = load_model(run)
     assert (loaded.config.tied, loaded.config.dropout) == (tied, 0.0 if bare else 0.3)
@@ -97,7 +97,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, imported, variant):
+def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, import_model, variant):
     values = VARIANTS[variant]
     model = randomised(MemTransformerLM(len(WORDS), **values))
     if variant == "one cluster, divided":  # a square projection, which only div_val above 1 makes
@@ -105,7 +105,7 @@ def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, impor
         model.crit.out_projs = torch.nn.ParameterList([torch.randn(8, 8)])
     expected = txl_logprobs(model, SEGMENTS)
     save(model, tmp_path / "model.pt", old=len(variant) % 2 == 0)
-    run = imported()
+    run = import_model()
     assert_logprobs(run, expected, SEGMENTS)
     config = load_model(run).config
     assert config.memory == values.get("memory", 5)
@@ -115,33 +115,33 @@ def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, impor
     save(model.state_dict(), tmp_path / "model.pt")
     settings = {"memory": model.mem_len, "pre_norm": values.get("pre_norm", False), "name": "bare"}
     with pytest.raises(ConfigError, match=r"give model\.same_length=, model\.clamp_len="):
-        imported(**settings)
+        import_model(**settings)
     settings |= {"same_length": model.same_length, "clamp_len": model.clamp_len}
     if "cutoffs" in values and "div" not in values:
         with pytest.raises(ConfigError, match=r"give model\.cutoffs="):
-            imported(**settings)
+            import_model(**settings)
         settings["cutoffs"] = values["cutoffs"]
-    assert_logprobs(imported(**settings), expected, SEGMENTS)
+    assert_logprobs(import_model(**settings), expected, SEGMENTS)
 
 
-def test_an_imported_transformer_xl_may_have_another_memory(tmp_path, imported):
+def test_an_imported_transformer_xl_may_have_another_memory(tmp_path, import_model):
     model = randomised(MemTransformerLM(len(WORDS)))
     save(model, tmp_path / "model.pt")
     model.mem_len, model.same_length, model.clamp_len = 7, True, 4
     expected = txl_logprobs(model, SEGMENTS)
-    assert_logprobs(imported(memory=7, same_length=True, clamp_len=4), expected, SEGMENTS)
+    assert_logprobs(import_model(memory=7, same_length=True, clamp_len=4), expected, SEGMENTS)
 
 
-def test_a_wrapped_model_in_half_precision_is_imported(tmp_path, imported):
+def test_a_wrapped_model_in_half_precision_is_imported(tmp_path, import_model):
     model = randomised(RNNModel(len(WORDS), 5, 6, 1)).half()
     expected = lstm_logprobs(model, SEGMENTS[0])
     save(torch.nn.DataParallel(model), tmp_path / "model.pt")
-    assert_logprobs(imported(), expected, SEGMENTS[:1])
+    assert_logprobs(import_model(), expected, SEGMENTS[:1])
     save(torch.nn.DataParallel(model).state_dict(), tmp_path / "model.pt")
-    assert_logprobs(imported(name="bare"), expected, SEGMENTS[:1])
+    assert_logprobs(import_model(name="bare"), expected, SEGMENTS[:1])
 
 
-def changed(**attributes):
+def with_attributes(**attributes):
     def change(model):
         vars(model).update(attributes)
         return model
@@ -154,7 +154,7 @@ MISFITS = {
     "a plain RNN": (RNNModel(14, 5, 6, 1, kind="RNN"), "do not have the four gates of an LSTM"),
     "more words": (RNNModel(15, 5, 6, 1), "14 words, but .*model.pt has rows for 15: not its vocabulary"),
     "fewer words": (MemTransformerLM(13), "14 words, but .*model.pt has rows for 13: not its vocabulary"),
-    "other attention": (changed(attn_type=2)(MemTransformerLM(14)), "of attn_type 1, 2 or 3"),
+    "other attention": (with_attributes(attn_type=2)(MemTransformerLM(14)), "of attn_type 1, 2 or 3"),
     "special words among the rare": (
         MemTransformerLM(14, cutoffs=[3, 9]),
         "not among the 3 words of the first cluster",
@@ -168,21 +168,24 @@ MISFITS = {
         {**RNNModel(14, 5, 6, 1).state_dict(), "rnn.bias_hh_l0": torch.ones(2)},
         "rnn.bias_hh_l0 is 2, must be 24",
     ),
-    "an attribute of another type": (changed(mem_len="x")(MemTransformerLM(14)), "the model.mem_len is x, not a int"),
+    "an attribute of another type": (
+        with_attributes(mem_len="x")(MemTransformerLM(14)),
+        "the model.mem_len is x, not a int",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_a_model_that_does_not_fit_is_a_message_of_one_line(tmp_path, imported, name):
+def test_a_model_that_does_not_fit_is_a_message_of_one_line(tmp_path, import_model, name):
     model, message = MISFITS[name]
     save(model, tmp_path / "model.pt")
     with pytest.raises(InputError, match=message) as raised:
-        imported()
+        import_model()
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "runs").exists(), "nothing is left behind"
 
 
-def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_path, imported):
+def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_path, import_model):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     for values, message in (
         ({"memory": 3}, "model.memory: .* is an LSTM"),
@@ -193,57 +196,57 @@ def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_pa
         ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: no such file"),
     ):
         with pytest.raises(PairscaleError, match=message):
-            imported(**values)
+            import_model(**values)
     with pytest.raises(ConfigError, match="model=lstm: is trained here"):
         import_run(compose("train", ["corpus=toy"]))
     (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
-        imported(vocabulary=f"{tmp_path}/latin.txt")
+        import_model(vocabulary=f"{tmp_path}/latin.txt")
     save(MemTransformerLM(14, cutoffs=[6]), tmp_path / "model.pt")
     with pytest.raises(ConfigError, match=r"model.cutoffs=\[7\]: those of .* are \[6\]"):
-        imported(cutoffs=[7])
+        import_model(cutoffs=[7])
 
 
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
-def test_the_vocabulary_of_the_transformer_xl_code_is_read(tmp_path, imported, old, whole):
+def test_the_vocabulary_of_the_transformer_xl_code_is_read(tmp_path, import_model, old, whole):
     model = randomised(MemTransformerLM(len(WORDS)))
     save(model, tmp_path / "model.pt")
     save(Corpus(Vocab(WORDS)) if whole else Vocab(WORDS), tmp_path / "cache.pt", old)
-    assert_logprobs(imported(vocabulary=f"{tmp_path}/cache.pt"), txl_logprobs(model, SEGMENTS), SEGMENTS)
+    assert_logprobs(import_model(vocabulary=f"{tmp_path}/cache.pt"), txl_logprobs(model, SEGMENTS), SEGMENTS)
     save(Corpus(Vocab(WORDS, lower_case=True)), tmp_path / "lower.pt", old)
     with pytest.raises(InputError, match="of text in lower case"):
-        imported(vocabulary=f"{tmp_path}/lower.pt")
+        import_model(vocabulary=f"{tmp_path}/lower.pt")
     with pytest.raises(InputError, match="holds no Vocab"):
-        imported(vocabulary=f"{tmp_path}/model.pt")
+        import_model(vocabulary=f"{tmp_path}/model.pt")
 
 
-def test_text_vocabularies_are_read_as_by_their_authors(tmp_path, imported):
+def test_text_vocabularies_are_read_as_by_their_authors(tmp_path, import_model):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     words = ["The", "cat", "cats", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
     (tmp_path / "vocab.txt").write_text(" ".join([*words[:5], "<UNK>", *words[5:]]) + "\t<S>\n\n")
-    tokenizer = load_model(imported(eos="<S>", unk="<UNK>")).tokenizer  # words between any white space
+    tokenizer = load_model(import_model(eos="<S>", unk="<UNK>")).tokenizer  # words between any white space
     assert tokenizer.tokens == ["<eos>", "<unk>", *words]
     assert tokenizer.encode("The <eos> cat <unk>") == [2, UNK, 3, UNK]
     save(MemTransformerLM(14), tmp_path / "model.pt")
     (tmp_path / "vocab.txt").write_text("\n".join([*(f" {word} 17" for word in [*WORDS, "cat"]), "", ""]))
-    assert load_model(imported(name="txl")).tokenizer.tokens[2:] == [
+    assert load_model(import_model(name="txl")).tokenizer.tokens[2:] == [
         word for word in WORDS if word not in ("<eos>", "<unk>")
     ]
 
 
-def test_sentences_are_split_into_words_by_treebank_rules(tmp_path, imported):
+def test_sentences_are_split_into_words_by_treebank_rules(tmp_path, import_model):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
-    tokenizer = load_model(imported()).tokenizer
+    tokenizer = load_model(import_model()).tokenizer
     ids, spans = tokenizer.encode_raw("The cat doesn't sleep.")
     assert [tokenizer.token(index) for index in ids] == ["The", "cat", "does", "n't", "sleep", "."]
     assert spans[2:4] == [(8, 12), (12, 15)]
     assert tokenizer.word_level
 
 
-def test_a_run_is_imported_once_and_records_its_source(tmp_path, imported, capsys):
+def test_a_run_is_imported_once_and_records_its_source(tmp_path, import_model, capsys):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
-    run = imported()
+    run = import_model()
     manifest = run.read_manifest()
     assert manifest["status"] == "done"
     assert manifest["source"] == {
@@ -256,17 +259,17 @@ def test_a_run_is_imported_once_and_records_its_source(tmp_path, imported, capsy
     assert manifest["digest"] == load_model(run).digest
     assert (manifest["vocabulary"], manifest["parameters"]) == (14, 14 * 5 + 4 * 6 * (5 + 6 + 2) + 14 * 7)
     written = run.weights.stat().st_mtime_ns
-    assert imported() == run
+    assert import_model() == run
     assert run.weights.stat().st_mtime_ns == written
     assert "done already" in capsys.readouterr().err
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     with pytest.raises(RunError, match="done, but imported from another file"):
-        imported()
+        import_model()
 
 
-def test_an_imported_run_is_scored_and_listed_by_the_analysis(tmp_path, imported):
+def test_an_imported_run_is_scored_and_listed_by_the_analysis(tmp_path, import_model):
     save(randomised(MemTransformerLM(14, cutoffs=[6, 9])), tmp_path / "model.pt")
-    run = imported()
+    run = import_model()
     (tmp_path / "blimp").mkdir()
     row = {"sentence_good": "The cats sleep.", "sentence_bad": "The cats sleeps.", "field": "syntax",
            "linguistics_term": "agreement", "UID": "near", "pairID": "0"}  # fmt: skip

@@ -48,20 +48,20 @@ def stop_at(step: int) -> RunFolder:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """Return two folders with the same store: one with the finished run, one with the run stopped at step 60."""
-    done, stopped = (tmp_path_factory.mktemp("checkpoints") / name for name in ("done", "stopped"))
+    done, stopped_run = (tmp_path_factory.mktemp("checkpoints") / name for name in ("done", "stopped"))
     done.mkdir()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(torch, "set_num_threads", lambda _: None)
         patched.chdir(done)
         train_run(configuration())
-        shutil.copytree(done / "store", stopped / "store")
-        patched.chdir(stopped)
+        shutil.copytree(done / "store", stopped_run / "store")
+        patched.chdir(stopped_run)
         stop_at(60)
-    return done, stopped
+    return done, stopped_run
 
 
 @pytest.fixture
-def configured(folders, tmp_path, monkeypatch):
+def configure(folders, tmp_path, monkeypatch):
     """Return the function `configuration`, in this test's own folder with a prepared corpus."""
     shutil.copytree(folders[0] / "store", tmp_path / "store")
     monkeypatch.chdir(tmp_path)
@@ -70,14 +70,14 @@ def configured(folders, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def stopped(configured, folders, tmp_path):
+def stopped_run(configure, folders, tmp_path):
     """The run, stopped at step 60."""
     shutil.copytree(folders[1] / "runs", tmp_path / "runs")
-    return RunFolder.of(configured())
+    return RunFolder.of(configure())
 
 
 @pytest.fixture(scope="module")
-def undisturbed(folders):
+def expected_files(folders):
     """Return the contents of the run that was not stopped."""
     return contents(folders[0] / RunFolder.of(configuration()).path)
 
@@ -94,32 +94,32 @@ def flip(path: Path) -> None:
     torch.load(path, weights_only=True)
 
 
-def printed(capsys) -> str:
+def read_stderr(capsys) -> str:
     """Return the standard error as one line."""
     return " ".join(capsys.readouterr().err.split())
 
 
-def test_two_checkpoints_are_kept_and_name_their_digest(stopped):
-    steps = [int(path.name.partition("-")[0]) for path in stopped.checkpoints]
+def test_two_checkpoints_are_kept_and_name_their_digest(stopped_run):
+    steps = [int(path.name.partition("-")[0]) for path in stopped_run.checkpoints]
     assert len(steps) == 2
     assert steps == sorted(steps, reverse=True)
-    for path, step in zip(stopped.checkpoints, steps, strict=True):
+    for path, step in zip(stopped_run.checkpoints, steps, strict=True):
         assert path.name == f"{step}-{sha256_file(path)[:16]}.ckpt"
         assert torch.load(path, weights_only=True)["global_step"] == step
-    assert sorted(stopped.checkpoint_folder.iterdir()) == sorted(stopped.checkpoints)
+    assert sorted(stopped_run.checkpoint_folder.iterdir()) == sorted(stopped_run.checkpoints)
 
 
 @pytest.mark.parametrize("damage", [cut, flip])
 @pytest.mark.parametrize("both", [False, True])
 def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
-    stopped, configured, undisturbed, capsys, damage, both
+    stopped_run, configure, expected_files, capsys, damage, both
 ):
-    newest, older = stopped.checkpoints
+    newest, older = stopped_run.checkpoints
     damage(newest)
     if both:
         damage(older)
-    train_run(configured())
-    output = printed(capsys)
+    train_run(configure())
+    output = read_stderr(capsys)
     assert output.count("damaged checkpoint") == 1
     assert newest.name in output
     if both:
@@ -128,90 +128,92 @@ def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
     else:
         assert f"going on from {older.name}" in output
         assert "resuming" in output
-    known = stopped.read_manifest()["damaged_checkpoints"]
+    known = stopped_run.read_manifest()["damaged_checkpoints"]
     assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
-    assert difference(undisturbed, contents(stopped.path)) is None
+    assert difference(expected_files, contents(stopped_run.path)) is None
 
 
-def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped, configured):
-    flip(stopped.checkpoints[0])
-    name = stopped.checkpoints[0].with_suffix(".damaged").name
+def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped_run, configure):
+    flip(stopped_run.checkpoints[0])
+    name = stopped_run.checkpoints[0].with_suffix(".damaged").name
     again = stop_at(62)
     assert (again.checkpoint_folder / name).exists()
-    train_run(configured())
-    assert not stopped.checkpoint_folder.exists()
+    train_run(configure())
+    assert not stopped_run.checkpoint_folder.exists()
 
 
 @pytest.mark.parametrize("readable", [True, False])
-def test_a_checkpoint_of_the_first_version_is_used_if_readable(stopped, configured, undisturbed, capsys, readable):
+def test_a_checkpoint_of_the_first_version_is_used_if_readable(
+    stopped_run, configure, expected_files, capsys, readable
+):
     """It has no digest, so only torch can tell whether it is damaged."""
-    newest, older = stopped.checkpoints
+    newest, older = stopped_run.checkpoints
     older.unlink()
-    newest.rename(stopped.checkpoint_folder / "last.ckpt")
+    newest.rename(stopped_run.checkpoint_folder / "last.ckpt")
     if not readable:
-        (stopped.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
-    train_run(configured())
-    assert ("resuming" in printed(capsys)) == readable
-    assert stopped.read_manifest().get("damaged_checkpoints", []) == [] or not readable
-    assert difference(undisturbed, contents(stopped.path)) is None
+        (stopped_run.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
+    train_run(configure())
+    assert ("resuming" in read_stderr(capsys)) == readable
+    assert stopped_run.read_manifest().get("damaged_checkpoints", []) == [] or not readable
+    assert difference(expected_files, contents(stopped_run.path)) is None
 
 
-def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped, configured):
-    state = torch.load(stopped.checkpoints[0], weights_only=True)
+def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, configure):
+    state = torch.load(stopped_run.checkpoints[0], weights_only=True)
     del state["run"]
     torch.save(state, "other")
     data = Path("other").read_bytes()
-    write_bytes(stopped.checkpoint(10**6, sha256(data).hexdigest()), data)
+    write_bytes(stopped_run.checkpoint(10**6, sha256(data).hexdigest()), data)
     with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it \('run'\); "):
-        train_run(configured())
-    assert len(stopped.checkpoints) == 3
-    assert stopped.read_manifest()["status"] == "failed"
+        train_run(configure())
+    assert len(stopped_run.checkpoints) == 3
+    assert stopped_run.read_manifest()["status"] == "failed"
 
 
 @pytest.mark.parametrize("again", ["study=t", "paths.runs=elsewhere/runs"])
-def test_a_moved_run_can_be_resumed_and_scored(stopped, configured, undisturbed, again):
-    config = configured(again, "benchmark.per_paradigm=2")
+def test_a_moved_run_can_be_resumed_and_scored(stopped_run, configure, expected_files, again):
+    config = configure(again, "benchmark.per_paradigm=2")
     moved = RunFolder.of(config)
     moved.path.parent.mkdir(parents=True)
-    stopped.path.rename(moved.path)
+    stopped_run.path.rename(moved.path)
     train_run(config)
     files = contents(moved.path)
     # config.yaml names the folder of the run.
-    assert difference({**undisturbed, "config.yaml": files["config.yaml"]}, files) is None
+    assert difference({**expected_files, "config.yaml": files["config.yaml"]}, files) is None
     back = moved.path.rename(Path(moved.path.name))
     score_run(RunFolder(back), config)
     assert list(back.glob("scores/*/lp.parquet"))
 
 
-def test_checkpoints_left_by_a_kill_at_the_end_of_a_run_are_removed(stopped, configured, undisturbed):
-    checkpoints = {path.name: path.read_bytes() for path in stopped.checkpoints}
-    train_run(configured())
-    stopped.checkpoint_folder.mkdir()
+def test_checkpoints_left_by_a_kill_at_the_end_of_a_run_are_removed(stopped_run, configure, expected_files):
+    checkpoints = {path.name: path.read_bytes() for path in stopped_run.checkpoints}
+    train_run(configure())
+    stopped_run.checkpoint_folder.mkdir()
     for name, data in checkpoints.items():
-        (stopped.checkpoint_folder / name).write_bytes(data)
-    (stopped.path / ".metrics.csv.4711.tmp").touch()
-    train_run(configured())
-    assert difference(undisturbed, contents(stopped.path)) is None
+        (stopped_run.checkpoint_folder / name).write_bytes(data)
+    (stopped_run.path / ".metrics.csv.4711.tmp").touch()
+    train_run(configure())
+    assert difference(expected_files, contents(stopped_run.path)) is None
 
 
-def test_a_run_in_use_is_not_scored(configured):
-    config = configured("benchmark.per_paradigm=2")
+def test_a_run_in_use_is_not_scored(configure):
+    config = configure("benchmark.per_paradigm=2")
     run = train_run(config)
     with run.locked(), pytest.raises(RunError, match="another process is at work on this run"):
         score_run(run, config)
 
 
-def test_a_file_system_without_locks_is_an_error(configured, monkeypatch):
+def test_a_file_system_without_locks_is_an_error(configure, monkeypatch):
     def flock(*_):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("fcntl.flock", flock)
     with pytest.raises(WriteError, match=r"\.lock: its file system has no file locks \(Operation not supported\)"):
-        train_run(configured())
+        train_run(configure())
 
 
 @pytest.mark.parametrize("what", ["loss", "gradient", "weight"])
-def test_a_run_that_diverges_fails_at_its_step(configured, monkeypatch, what, capsys):
+def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, capsys):
     """Step 40 is between two checkpoints and far from a validation."""
     step_start, clip = LanguageModelling.on_train_batch_start, torch.nn.utils.clip_grad_norm_
 
@@ -234,7 +236,7 @@ def test_a_run_that_diverges_fails_at_its_step(configured, monkeypatch, what, ca
     monkeypatch.setattr(LanguageModelling, "on_train_start", _noting(running, LanguageModelling.on_train_start))
     monkeypatch.setattr(LanguageModelling, "on_train_batch_start", start)
     monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", clipped)
-    config = configured("recipe.budget.epochs=30", "recipe.checkpoint_every=500")
+    config = configure("recipe.budget.epochs=30", "recipe.checkpoint_every=500")
     run = RunFolder.of(config)
     steps = []
     for _ in range(2):  # from the beginning, then from the last checkpoint
@@ -251,7 +253,7 @@ def test_a_run_that_diverges_fails_at_its_step(configured, monkeypatch, what, ca
         steps.append([path.name for path in run.checkpoints])
     assert len(steps[0]) == 2
     assert steps[0] == steps[1]
-    assert f"resuming {run.path.name}" in printed(capsys)
+    assert f"resuming {run.path.name}" in read_stderr(capsys)
 
 
 def _noting(running, on_train_start):
@@ -265,7 +267,7 @@ def _noting(running, on_train_start):
 @pytest.mark.parametrize(
     "name", ["manifest.json", "config.yaml", "metrics.csv", ".ckpt", "model.safetensors", "model.json", "vocab.txt"]
 )
-def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(configured, undisturbed, monkeypatch, name):
+def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(configure, expected_files, monkeypatch, name):
     """The error comes with the sync of the file of that name, with that of the second checkpoint."""
     seen = set()
 
@@ -277,7 +279,7 @@ def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(config
         return forced(path)
 
     forced = pairscale.files._force
-    config = configured()
+    config = configure()
     with monkeypatch.context() as patched:
         patched.setattr(pairscale.files, "_force", full)
         with pytest.raises(WriteError, match=rf"{name}.*: cannot be written \(No space left on device\); make room"):
@@ -287,4 +289,4 @@ def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(config
     assert all(path.name.partition("-")[2] == f"{sha256_file(path)[:16]}.ckpt" for path in run.checkpoints)
     assert len(run.checkpoints) == (1 if name == ".ckpt" else len(run.checkpoints))
     train_run(config)
-    assert difference(undisturbed, contents(run.path)) is None
+    assert difference(expected_files, contents(run.path)) is None

@@ -31,7 +31,7 @@ SNAPSHOTS = ["trainer.snapshots=4"]
 
 
 @pytest.fixture
-def configured(tmp_path, monkeypatch):
+def configure(tmp_path, monkeypatch):
     """Return a function that configures a short run with checkpoints every 1,000 words, in the test's own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
@@ -76,7 +76,7 @@ def test_wrong_values_of_snapshots_are_refused(value, message):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished_run(tmp_path_factory):
     """Return a finished run with snapshots, which exported its last weights."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patched:
@@ -86,26 +86,26 @@ def finished(tmp_path_factory):
         return RunFolder(folder / run.path)
 
 
-def test_snapshots_change_nothing_and_the_last_is_the_final_model(configured, finished):
-    plain = configured("recipe.export=last")
-    assert run_id(plain) == run_id(configured("recipe.export=last", *SNAPSHOTS)) == finished.path.name
+def test_snapshots_change_nothing_and_the_last_is_the_final_model(configure, finished_run):
+    plain = configure("recipe.export=last")
+    assert run_id(plain) == run_id(configure("recipe.export=last", *SNAPSHOTS)) == finished_run.path.name
     alone = contents(train_run(plain).path)
-    files = contents(finished.path)
+    files = contents(finished_run.path)
     of_snapshots = [name for name in files if name.startswith("snapshots")]
     assert len(of_snapshots) == 5  # the folder and four files
     others = {name: digest for name, digest in files.items() if name not in of_snapshots and name != "config.yaml"}
     assert difference({name: digest for name, digest in alone.items() if name != "config.yaml"}, others) is None
-    final, exported = load_file(list(finished.snapshots.values())[-1]), load_file(finished.weights)
+    final, exported = load_file(list(finished_run.snapshots.values())[-1]), load_file(finished_run.weights)
     assert final.keys() == exported.keys()
     assert all(torch.equal(final[name], exported[name]) for name in final)
     seen = []
-    for step, path in finished.snapshots.items():
+    for step, path in finished_run.snapshots.items():
         with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["pairscale"])
         assert about["step"] == step
         seen.append((about["moment"], about["words_seen"]))
     assert [moment for moment, _ in seen] == ["1/8", "1/4", "1/2", "end"]
-    words = finished.read_manifest()["words_seen"]
+    words = finished_run.read_manifest()["words_seen"]
     for (_, here), share in zip(seen, (8, 4, 2, 1), strict=True):
         assert words / share <= here < words / share + 8 * 20  # the tokens of one step
 
@@ -115,9 +115,9 @@ class Stopped(Exception):
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(configured, finished, monkeypatch, number):
+def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(configure, finished_run, monkeypatch, number):
     """A snapshot of a later step, which the run has yet to reach, does not disturb it."""
-    config = configured("recipe.export=last", *SNAPSHOTS)
+    config = configure("recipe.export=last", *SNAPSHOTS)
     write, written = Snapshots.write, []
 
     def stopping(self, model, step):
@@ -131,13 +131,13 @@ def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(config
         with pytest.raises(Stopped):
             train_run(config)
     run = RunFolder.of(config)
-    assert list(run.snapshots) == list(finished.snapshots)[: number + 1]
-    run.snapshot(max(finished.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
+    assert list(run.snapshots) == list(finished_run.snapshots)[: number + 1]
+    run.snapshot(max(finished_run.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
     train_run(config)
-    assert difference(contents(finished.path), contents(run.path)) is None
+    assert difference(contents(finished_run.path), contents(run.path)) is None
 
 
-def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configured, monkeypatch, capsys):
+def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, monkeypatch, capsys):
     end = LanguageModelling.on_train_batch_end
 
     def ended(self, *arguments):
@@ -148,33 +148,33 @@ def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configured, mo
     with monkeypatch.context() as patched:
         patched.setattr(LanguageModelling, "on_train_batch_end", ended)
         with pytest.raises(Stopped):
-            train_run(configured())
-    run = train_run(configured(*SNAPSHOTS))
+            train_run(configure())
+    run = train_run(configure(*SNAPSHOTS))
     output = " ".join(capsys.readouterr().err.split())
     assert "earlier snapshots, which were not requested then, are missing (1/8, 1/4, 1/2)" in output
     assert len(run.snapshots) == 1
-    other = configured("seed=2")
+    other = configure("seed=2")
     train_run(other)
-    train_run(configured("seed=2", *SNAPSHOTS))
+    train_run(configure("seed=2", *SNAPSHOTS))
     assert "has no snapshots, which are written while a run trains" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_damaged_or_missing_snapshot_is_an_error(configured, finished):
-    (first, path), *_ = finished.snapshots.items()
+def test_a_damaged_or_missing_snapshot_is_an_error(configure, finished_run):
+    (first, path), *_ = finished_run.snapshots.items()
     with pytest.raises(RunError, match=rf"no snapshot after 9999 steps; available: {first}, "):
-        load_snapshot(finished, 9999)
+        load_snapshot(finished_run, 9999)
     data = bytearray(path.read_bytes())
     try:
         path.write_bytes(bytes(data[:-1]) + bytes([data[-1] ^ 1]))
         with pytest.raises(RunError, match=rf"{path.name}: its SHA-256 begins with \w+: cut short or changed since"):
-            load_snapshot(finished, first)
+            load_snapshot(finished_run, first)
     finally:
         path.write_bytes(data)
-    assert load_snapshot(finished, first).info["moment"] == "1/8"
+    assert load_snapshot(finished_run, first).info["moment"] == "1/8"
 
 
-def test_each_snapshot_is_scored_once_with_its_own_weights(configured, capsys):
-    config = configured("recipe.export=last", "scoring.snapshots=true", *SNAPSHOTS)
+def test_each_snapshot_is_scored_once_with_its_own_weights(configure, capsys):
+    config = configure("recipe.export=last", "scoring.snapshots=true", *SNAPSHOTS)
     run = train_run(config)
     score_run(run, config)
     folder = next(run.scores("").iterdir())
@@ -202,16 +202,16 @@ def test_each_snapshot_is_scored_once_with_its_own_weights(configured, capsys):
     assert read_metadata(score_path(folder, "lp", steps[1]))["step"] == steps[1]
 
 
-def test_a_run_without_snapshots_is_scored_with_a_warning(configured, capsys):
-    config = configured("scoring.snapshots=true")
+def test_a_run_without_snapshots_is_scored_with_a_warning(configure, capsys):
+    config = configure("scoring.snapshots=true")
     run = train_run(config)
     score_run(run, config)
     assert "has no snapshots to score; trainer.snapshots=N keeps N of them" in capsys.readouterr().out
 
 
-def test_a_dry_run_counts_snapshots(configured):
+def test_a_dry_run_counts_snapshots(configure):
     dry = ["dry_run=true", "dry_run_words_per_s={lstm_tiny:1000}"]
-    configs = [configured(*dry), configured(*dry, *SNAPSHOTS), configured(*dry, *SNAPSHOTS, "scoring.snapshots=true")]
+    configs = [configure(*dry), configure(*dry, *SNAPSHOTS), configure(*dry, *SNAPSHOTS, "scoring.snapshots=true")]
     planned.runs.clear()
     for config in configs:
         planned.runs.append(planned_one(config))

@@ -28,14 +28,14 @@ CASES = {
 }
 
 
-def configured(**values):
+def config_of(**values):
     return dataclasses.replace(TXL, d_model=8, **values)
 
 
 @pytest.fixture(params=CASES)
 def vocabulary(request):
     torch.manual_seed(1)
-    adaptive = AdaptiveVocabulary(configured(**CASES[request.param]), WORDS).double()
+    adaptive = AdaptiveVocabulary(config_of(**CASES[request.param]), WORDS).double()
     for weight in adaptive.parameters():
         torch.nn.init.normal_(weight, 0.0, 0.5)
     return adaptive
@@ -128,7 +128,7 @@ def test_a_batch_may_have_targets_of_one_cluster_only(vocabulary):
 
 def test_bf16_keeps_sums_in_float32():
     torch.manual_seed(0)
-    model = build_model(configured(cutoffs=[5, 11], div_val=2), WORDS)
+    model = build_model(config_of(cutoffs=[5, 11], div_val=2), WORDS)
     tokens = torch.randint(WORDS, (2, 6))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         hidden, _ = model(tokens, model.initial_state(2))
@@ -140,12 +140,12 @@ def test_bf16_keeps_sums_in_float32():
 
 
 def test_rare_words_have_smaller_embeddings():
-    plain = parameter_count(configured(), 1000) - (1000 * 8 + 1000)  # of all but words
+    plain = parameter_count(config_of(), 1000) - (1000 * 8 + 1000)  # of all but words
     words = 100 * 16 + 400 * 4 + 500 * 1 + 1000  # tables, tied, and biases
     clusters, projections = 2 * 16 + 2, 2 * 8 * (16 + 4 + 1)
-    parameters = parameter_count(configured(cutoffs=[100, 500], embedding=16, div_val=4), 1000)
+    parameters = parameter_count(config_of(cutoffs=[100, 500], embedding=16, div_val=4), 1000)
     assert parameters == plain + words + clusters + projections
-    tied = configured(cutoffs=[100, 500], embedding=16, div_val=4, tied_projections=True)
+    tied = config_of(cutoffs=[100, 500], embedding=16, div_val=4, tied_projections=True)
     assert parameter_count(tied, 1000) == parameters - 8 * (4 + 1)
 
 
@@ -162,7 +162,7 @@ def test_rare_words_have_smaller_embeddings():
 )
 def test_values_out_of_range_are_messages_of_one_line(values, message):
     with pytest.raises(ConfigError, match=message):
-        AdaptiveVocabulary(configured(**values), WORDS)
+        AdaptiveVocabulary(config_of(**values), WORDS)
 
 
 def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):

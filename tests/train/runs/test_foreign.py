@@ -39,7 +39,7 @@ YAML = "model: !!python/object/apply:os.system [touch touched]\n"
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained_run(tmp_path_factory):
     """Return the configuration of a run and the folder in which it was trained."""
     folder = tmp_path_factory.mktemp("trained")
     few = ["sample.size=2k", "recipe.budget.epochs=1", "benchmark=toy", "benchmark.per_paradigm=2"]
@@ -52,9 +52,9 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture
-def foreign(trained, tmp_path, monkeypatch):
+def foreign(trained_run, tmp_path, monkeypatch):
     """Yield the configuration and folder of a finished run; check afterwards that nothing was executed."""
-    config, folder = trained
+    config, folder = trained_run
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
@@ -72,7 +72,7 @@ def evil_archive(path: Path) -> None:
     torch.save({"state_dict": Evil(), "global_step": 3}, path)
 
 
-def vouched(run: RunFolder, path: Path) -> None:
+def record_digest(run: RunFolder, path: Path) -> None:
     """Write the digest of a replaced file where the folder records it."""
     if path == run.weights:
         write_json(run.model, json.loads(run.model.read_text()) | {"digest": sha256_file(path)})
@@ -107,7 +107,7 @@ def test_foreign_checkpoints_execute_nothing(foreign, write):
 def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
     config, run = foreign
     write(run.path / name)
-    vouched(run, run.path / name)
+    record_digest(run, run.path / name)
     with pytest.raises(PairscaleError):
         score_study(config)
     if name.endswith(".safetensors"):
