@@ -102,7 +102,7 @@ def test_points_of_a_sweep_are_those_of_hydra(paths):
 
 
 def test_activations_of_an_lstm_grow_with_its_tokens():
-    """At least four gates, the cell and the output of each layer and token; a fixed part for weights besides."""
+    """Each layer and token needs four gates, the cell and the output, beside a fixed part for weights."""
     model = ["corpus=toy", "model=lstm_tiny", "model.dropout=0"]
     one, two, three = (
         activation_bytes(compose("train", [*model, f"recipe.batch={columns}", "recipe.bptt=50"]), 500)

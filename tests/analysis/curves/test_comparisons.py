@@ -111,7 +111,7 @@ def with_samples(judged, digest):
 
 @pytest.mark.parametrize("runs", [2, 3, 5])
 def test_runs_on_the_same_text_are_paired(runs):
-    """Two sizes: the paired difference of slopes is a t test of the differences of runs, a size like another."""
+    """With two sizes the paired difference of slopes is a t test of the differences between runs."""
     sizes = np.repeat([1000, 2000], runs)
     rng = np.random.default_rng(3)
     text = rng.normal(0, 0.1, len(sizes))
@@ -262,7 +262,7 @@ def test_a_change_at_all_sizes_weighs_sizes_equally():
 
 
 def test_a_change_of_nested_runs_is_a_test_over_seeds():
-    """A seed is one draw with all of its runs: the t test of the seeds' mean changes."""
+    """A seed with all of its runs is one draw, so the test is a t test of the seeds' mean changes."""
     sizes, effect = np.repeat([1000, 2000, 4000, 8000], 3), np.tile([0.05, 0.0, 0.2], 4)
     first = judged_groups({"a": (np.full(12, 0.5), sizes)})
     second = judged_groups({"a": (0.5 + effect, sizes)}, rng=np.random.default_rng(1))

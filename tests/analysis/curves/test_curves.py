@@ -136,7 +136,7 @@ def test_runs_are_drawn_within_their_size_with_the_variance_of_a_mean():
 
 
 def test_a_resample_of_pairs_is_shared_by_all_runs():
-    """Two runs that judge alike stay alike in every resample; a run that judges the other way is their complement."""
+    """Two equal runs stay equal in every resample, and a run with opposite judgements stays their complement."""
     one = np.array([1, 0, 0, 1, 1, 0, 1], dtype=np.float32)
     means = resampled_accuracies(np.stack([one, one, 1 - one]), np.array([0, 3, 7]), 500, np.random.default_rng(0))
     assert means.shape == (500, 3, 2)
@@ -148,7 +148,7 @@ def test_a_resample_of_pairs_is_shared_by_all_runs():
 
 
 def test_pair_difficulty_that_is_the_same_at_each_size_adds_no_variance_to_the_slope():
-    """Pairs whose difficulty is the same at each size move no slope, however much they differ: crossed, not nested."""
+    """Pairs are crossed with sizes, so difficulty that is the same at each size does not change the slope."""
     sizes = np.repeat([1024, 2048], 5)
     judged = judged_from([0.5] * 5 + [0.7] * 5, sizes, list(range(5)) * 2, pairs=10)
     row = overall(fit_curves(judged, CONFIG))
@@ -262,7 +262,7 @@ def test_the_interval_method_depends_on_the_runs_of_each_size():
 
 
 def test_nested_samples_are_drawn_by_whole_seeds():
-    """What a seed adds at every size cancels in the slope, if the seed is drawn with all of its runs."""
+    """The effect of a seed at every size cancels in the slope if the seed is drawn with all of its runs."""
     seeds = np.tile(np.arange(5), 2)
     effect = np.array([-0.2, -0.1, 0, 0.1, 0.2])[seeds]
     accuracies = np.repeat([0.5, 0.6], 5) + effect
@@ -306,7 +306,7 @@ def test_a_perplexity_that_halves_with_each_doubling_has_a_factor_of_one_half():
 
 
 def simulated_study(rng, seeds=5):
-    """Runs differ and judgements are drawn at random: the slope that all runs together would have is .05."""
+    """Return random judgements of runs that differ, with a true slope of .05."""
     sizes = np.repeat([1000, 2000, 4000, 8000], seeds)
     true = 0.55 + 0.05 * np.log2(sizes / 1000)
     return judged_from(true + rng.normal(0, 0.02, len(sizes)), sizes, list(range(seeds)) * 4, pairs=50, rng=rng)
@@ -332,7 +332,7 @@ def ols_width(judged):
 
 
 def runs_of(cells, **columns):
-    """Rows of Study.runs: (words, seed) of each run, other columns as they are."""
+    """Return rows of Study.runs with the (words, seed) of `cells` and other columns."""
     runs = pd.DataFrame({"size": [str(words) for words, _ in cells], "seed": [seed for _, seed in cells]})
     return runs.assign(sample_words=[words for words, _ in cells], **{"nested": False, **columns})
 

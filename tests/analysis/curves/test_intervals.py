@@ -154,7 +154,7 @@ def test_the_chance_in_judgements_is_not_subtracted_where_a_size_has_one_run():
 
 
 def test_robust_terms_are_statsmodels_hc2_and_hc3():
-    """Weighted least squares: variances of the slope, and of the mean with it; HC3 whatever the runs of each size."""
+    """Variances and covariance of mean and slope equal those of weighted least squares, for any numbers of runs."""
     for counts, method, cov_type in (((2, 2, 2), Interval.T_HC2, "HC2"), ((4, 2, 3, 1, 2), Interval.T_HC3, "HC3")):
         sizes, size = len(counts), np.repeat(np.arange(len(counts)), counts)
         design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
@@ -169,7 +169,7 @@ def test_robust_terms_are_statsmodels_hc2_and_hc3():
 
 
 def club_sandwich(x, y, weights, cluster):
-    """Variance and degrees of freedom of a weighted slope by CR2, working covariance I: the published formulas.
+    """Return variance and degrees of freedom of a weighted slope by the published formulas of CR2.
 
     Pustejovsky and Tipton 2018, equations 5 to 8 (adjustments) and 11 (degrees of freedom), with full matrices.
     """
@@ -189,7 +189,7 @@ def club_sandwich(x, y, weights, cluster):
 @pytest.mark.parametrize("counts", [(5, 5, 1), (3, 3, 3, 1), (5, 5, 5, 3, 3, 1), (1, 1, 1, 1)])
 @pytest.mark.parametrize("nested", [False, True])
 def test_errors_about_the_line_do_not_take_weights_for_spreads(counts, nested):
-    """Sizes weigh equally, runs vary alike: the variance of a slope is unbiased, and its degrees those of CR2."""
+    """Where runs vary equally the variance of a slope is unbiased, and its degrees of freedom are those of CR2."""
     size = np.repeat(np.arange(len(counts)), counts)
     seed = np.concatenate([np.arange(n) for n in counts])
     if nested and len(np.unique(seed)) == 1:
@@ -203,7 +203,7 @@ def test_errors_about_the_line_do_not_take_weights_for_spreads(counts, nested):
 
 
 def false_alarms(first, second, spread=1.0, studies=20_000):
-    """Share of normal studies in which two groups of the same line differ at 5%; `spread` of the largest size."""
+    """Return the share of normal studies where two groups of one line differ at 5%; `spread` is the largest size's."""
     rng = np.random.default_rng(0)
     difference, terms, values = 0.0, [], []
     for counts, sign in ((first, 1), (second, -1)):
@@ -228,7 +228,7 @@ def test_equal_groups_seldom_differ_where_sizes_have_one_run(first, second):
 
 
 def test_clusters_are_seeds_and_their_correction_is_cr2():
-    """Complete seeds: the t test of their slopes. A seed that misses a size: (I - H)^-1/2 of its block, by hand."""
+    """Complete seeds give the t test of their slopes, an incomplete one is corrected by (I - H)^-1/2 of its block."""
     size, seed = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
     design = Design(1.0 * size, size, seed, True)
     y = np.random.default_rng(1).normal(size=(9, 1))
@@ -289,7 +289,7 @@ def test_simulated_studies_cover_the_truth():
 
 
 def test_each_design_of_the_bench_has_its_own_random_numbers(monkeypatch):
-    """A design gives the same rows each time, and the same design by another name other studies."""
+    """A design gives the same rows each time, and other studies under another name."""
     config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=20, seed=1)
     monkeypatch.setitem(DESIGNS, "another", DESIGNS["4x1 line, spread falls"])
     first, again, other = (

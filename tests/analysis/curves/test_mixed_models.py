@@ -21,7 +21,7 @@ def design(sizes=4, seeds=2, **more):
 
 
 def draw_judgements(rng, of, paradigms=8, level=1.0, slope=0.4, slope_sd=0.1, run_sd=0.2):
-    """(R, K) right judgements of PAIRS pairs a paradigm."""
+    """Return the simulated numbers (R, K) of right judgements of PAIRS pairs a paradigm."""
     x = of.x - of.x.mean()
     logits = rng.normal(level, 1, paradigms) + np.outer(x, rng.normal(slope, slope_sd, paradigms))
     logits = logits + rng.normal(0, run_sd, (len(x), 1)) + rng.normal(0, 0.1, (len(x), paradigms))
@@ -45,7 +45,7 @@ def test_the_slope_is_the_maximum_of_the_likelihood():
 
 
 def refits(of, right, leave_out):
-    """Slopes of statsmodels' GLM without each of several sets of cells, (R, K) masks."""
+    """Return the slopes of statsmodels' GLM, each without the cells of one of the (R, K) masks `leave_out`."""
     x = of.x - of.x.mean()
     for mask in leave_out:
         run, paradigm = np.nonzero(~mask)

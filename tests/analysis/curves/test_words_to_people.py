@@ -49,7 +49,7 @@ def people_at(accuracy, error=0.0):
 
 
 def by_line(x, y, people, error=0.0, cov_type="nonrobust", degrees=None):
-    """log2(words), low and high of the line."""
+    """Return log2(words) by the line, its low and high limit, and whether they are bounds."""
     reference = sm.OLS(y, sm.add_constant(x - x.mean())).fit(cov_type=cov_type, use_t=True)
     intercept, slope = reference.params
     covariance = reference.cov_params()
@@ -89,7 +89,7 @@ def test_the_profile_of_a_line_is_fiellers_set(error):
 
 
 def test_the_profile_of_a_weighted_line_is_fiellers_set_with_a_sandwich():
-    """Weights make sizes weigh equally; the runs vary alike, so that a lone run is not surer for its weight."""
+    """Sizes weigh equally and runs vary equally, so a larger weight does not make a single run more certain."""
     x = np.repeat(np.arange(17.0, 23.0), [5, 5, 5, 3, 3, 1])
     y = 0.5 + 0.03 * (x - 17) + np.random.default_rng(0).normal(0, 0.01, len(x))
     weights = 1 / np.unique(x, return_counts=True)[1][(x - 17).astype(int)]
@@ -112,7 +112,7 @@ def test_the_profile_of_a_weighted_line_is_fiellers_set_with_a_sandwich():
 
 @pytest.mark.parametrize(("seed", "shift"), [(55, 0.127), (9, 0.066)])
 def test_the_limit_is_unbounded_if_the_interval_of_the_slope_holds_0(seed, shift):
-    """Skewed runs, tilted so that either the bootstrap's interval or Student's alone holds 0."""
+    """The runs are skewed and tilted so that only the bootstrap's interval or only Student's holds 0."""
     x = np.repeat(np.arange(17.0, 20.0), 5)
     y = 0.5 + np.random.default_rng(seed).exponential(0.05, len(x)) + shift * (x - 18)
     judged = judged_once(y, 2.0**x)
@@ -258,7 +258,7 @@ def test_a_shape_that_cannot_reach_people_gives_no_row():
 
 @pytest.mark.parametrize("kind", ["sigmoid", "power law"])
 def test_never_is_seldom_given_to_curves_that_reach_people(kind):
-    """Simulated studies whose true curves reach people, with ceilings just above their accuracy."""
+    """The true curves of the simulated studies reach people, with ceilings just above their accuracy."""
     (words, doublings), rng = doubled_words(8), np.random.default_rng(0)
     rise = expit(0.8 * (doublings - 3)) if kind == "sigmoid" else 1 - np.exp2(-0.5 * doublings)
     statuses = []
@@ -271,7 +271,7 @@ def test_never_is_seldom_given_to_curves_that_reach_people(kind):
 
 
 def test_reached_only_where_level_or_slope_is_known():
-    """The line ends above people, with a slope and a level that say nothing: not "reached"."""
+    """A line that ends above people is not "reached" if neither its slope nor its level is known."""
     noisy = 0.6 + np.array([0.2, -0.2, 0.1, -0.15, 0.2, -0.1, 0.25, 0.0])
     row = words_to_people(judged_once(noisy, WORDS), CONFIG, people_at(0.62)).iloc[0]
     assert row["last_accuracy"] > 0.62

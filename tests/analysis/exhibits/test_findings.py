@@ -31,7 +31,7 @@ def test_a_curve_rises_where_its_interval_lies_above_0():
 
 
 def test_an_interval_that_holds_0_shows_no_change():
-    """The review's example: "falls" for [-.0081, +.0010]."""
+    """The review's example said "falls" for [-.0081, +.0010]."""
     text = sentences(curve({"overall": (-0.0036, -0.0081, 0.0010)}, ends=(0.56, 0.5)))["lstm"]
     assert "falls" not in text
     assert "overall accuracy: 8 runs do not show a change over 16k to 128k words (-.004 per doubling" in text

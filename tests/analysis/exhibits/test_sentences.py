@@ -43,7 +43,7 @@ def simulated_judgements(
 
 
 def test_many_unknown_words_and_ties_are_warned_of():
-    """99% of generated pairs held <unk> and 25% tied, counted as wrong; the findings warned of nothing."""
+    """In the review's example 99% of pairs have <unk> and 25% tie, counted as wrong."""
     problems = [("gone", "missing", ""), ("broken", "failed", "loss")]
     texts = warnings(simulated_judgements(0.99, (0.25, 0.11), problems=problems), "wrong")
     assert texts[0].startswith("2 runs not in these curves: 1 missing and 1 failed")

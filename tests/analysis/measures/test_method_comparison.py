@@ -211,7 +211,7 @@ def test_attractors_use_the_best_template_and_need_all_three_conditions():
 
 
 def draw_outcomes(rng, runs, easier=0.0, paradigms=4, pairs=50):
-    """(runs, pairs) outcomes of two methods by the same runs on the same pairs; `easier`: logits that the first gains.
+    """Return (runs, pairs) outcomes of two methods by the same runs and pairs, the first easier by `easier` logits.
 
     Pairs and runs have effects of their own on each method, so that the two do not differ by chance alone.
     """
@@ -230,7 +230,7 @@ def as_outcomes(methods, paradigms):
 
 
 def test_one_run_is_a_paired_comparison_within_paradigms():
-    """Of one run the error is that of stratified differences, written out."""
+    """The error of a single run is that of stratified differences, written out."""
     (one, other), paradigms = draw_outcomes(np.random.default_rng(0), 1, easier=0.5)
     row = compare_methods(*as_outcomes({"lp": one, "pen_lp": other}, paradigms)).iloc[0]
     change = pd.Series((one - other)[0]).groupby(paradigms)
@@ -280,7 +280,7 @@ def test_equal_methods_seldom_differ_and_intervals_hold(runs):
 
 
 def test_accuracies_near_the_ceiling_have_limits_that_hold():
-    """Three runs whose pairs vary, true accuracy .99: Student's limits held 83%; of 100 right pairs, Wilson's."""
+    """For three runs of true accuracy .99 Student's limits cover only 83%; if all pairs are right, Wilson's hold."""
     rng, held = np.random.default_rng(5), []
     for _ in range(300):
         pairs = rng.beta(0.99 * 0.6, 0.01 * 0.6, 100)  # the chance of a pair to be judged right, the same for all runs

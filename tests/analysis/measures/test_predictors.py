@@ -58,7 +58,7 @@ def test_equal_values_fall_into_one_bin(values, bins):
 
 
 def two_paradigms(rng, count, accuracy, within):
-    """Judgements of an easy paradigm of long sentences and of a hard one of short ones."""
+    """Return judgements of an easy paradigm of long sentences and of a hard one of short sentences."""
     parts = []
     for name, middle, share in (("easy", 12, accuracy + 0.2), ("hard", 5, accuracy - 0.2)):
         place = rng.uniform(-1, 1, count)
@@ -69,7 +69,7 @@ def two_paradigms(rng, count, accuracy, within):
 
 @pytest.mark.parametrize("within", [0.0, -0.15])
 def test_paradigms_of_unequal_difficulty_cause_no_slope(within):
-    """Simpson's paradox: pooled, longer sentences are easier; within each paradigm they are not, or are harder."""
+    """Simpson's paradox: longer sentences are easier in the pooled data, but not within each paradigm."""
     judged = two_paradigms(np.random.default_rng(0), 20_000, 0.7, within)
     pooled = judged.groupby(pd.qcut(judged["length"], 10, labels=False))["outcome"].mean().to_numpy()
     assert pooled[-1] - pooled[0] > 0.1

@@ -38,7 +38,7 @@ def store(tmp_path):
 
 
 def run_of(store, *overrides):
-    """Configuration and manifest of a run, as its folder has them, and its corpus."""
+    """Return the configuration and manifest in a run's folder, and its corpus."""
     paths = [f"corpus.path={store.parent}/text.txt", f"paths.store={store}", "corpus=local", "corpus.name=mine"]
     config = compose("corpora", [*paths, "tokenizer=word", *overrides])
     corpus = prepare(config)

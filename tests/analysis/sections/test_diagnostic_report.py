@@ -152,7 +152,7 @@ def test_the_papers_numbers_stand_beside_ours_in_the_form_of_its_tables(study):
 
 
 def test_all_published_numbers_are_shown(real_data, tmp_path):
-    """With the real files' items each published cell stands in some table."""
+    """Each published cell is in one of the tables with the items of the real files."""
     folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")
     for name in NAMES:
         answer(folders[0], config_of(name, real_data / "lm_diagnostics"), seed=1)

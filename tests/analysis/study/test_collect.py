@@ -260,7 +260,7 @@ def test_revisions_of_a_model_make_a_curve_over_tokens(tmp_path):
 
 
 def test_revisions_of_a_model_are_one_training(tmp_path):
-    """Checkpoints depend on each other: no interval, p value, Holm correction, rank or shape, of however many."""
+    """Checkpoints depend on each other: no interval, p value, Holm correction, rank or shape for any number of them."""
     for name, model in (("a", "lstm_tiny"), ("b", "txl_tiny")):
         sizes = ("125k", "250k", "500k", "1M", "2M", "4M", "8M")
         folders = SimulatedStudy(pairs=20, name=name, models=(model,), sizes=sizes, seeds=(1,)).write(tmp_path)

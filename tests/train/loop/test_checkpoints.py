@@ -71,7 +71,7 @@ def configure(folders, tmp_path, monkeypatch):
 
 @pytest.fixture
 def stopped_run(configure, folders, tmp_path):
-    """The run, stopped at step 60."""
+    """Return the run, stopped at step 60."""
     shutil.copytree(folders[1] / "runs", tmp_path / "runs")
     return RunFolder.of(configure())
 

@@ -140,7 +140,7 @@ def test_limits_of_nested_control_groups_hold(monkeypatch, tmp_path, groups, fil
 
 
 def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
-    """Of three available cores one is idle, one three quarters, one not at all; a fourth is not available."""
+    """One of three available cores is idle, one for three quarters, one not at all; a fourth is not available."""
     moments = iter(
         [
             "cpu  9 9 9 9\ncpu0 10 0 0 10 0 0 0 0\ncpu1 10 0 0 10 0 0 0 0\ncpu2 5 0 5 5 5 0 0 0\ncpu3 0 0 0 9 0 0 0 0",

@@ -30,7 +30,7 @@ def test_carried_state_equals_one_long_pass():
 
 
 def test_outputs_equal_the_gate_equations():
-    """Hochreiter and Schmidhuber 1997 with a forget gate, one layer, one step at a time."""
+    """The equations are Hochreiter and Schmidhuber's (1997) with a forget gate, one layer and step at a time."""
     torch.manual_seed(0)
     model = LstmLanguageModel(tiny(layers=1), 9)
     lstm = model.lstm

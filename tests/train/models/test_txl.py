@@ -43,7 +43,7 @@ def encoding(distance, d_model):
 
 
 def naive_forward(model, config, tokens, memories):
-    """Section 3.3, A = q·k + q·r + u·k + v·r, for one (query, key) pair at a time. tokens (T,), memories [(m, D)]."""
+    """Return hidden states and memories by section 3.3, one (query, key) pair at a time, from tokens (T,), [(m, D)]."""
     x = model.embedding.weight[tokens] * math.sqrt(config.d_model)
     new_memories = []
     for layer, memory in zip(model.layers, memories, strict=True):
@@ -238,7 +238,7 @@ def test_values_out_of_range_are_refused(values, message):
 
 
 def test_the_base_model_has_the_published_number_of_parameters():
-    """Counted from the sizes that Dai et al. 2019 give for their base model."""
+    """The number follows from the sizes that Dai et al. 2019 give for their base model."""
     from pairscale.command.compose import compose
     from train.models.build import parameter_count
 
