@@ -43,7 +43,10 @@ def encoding(distance, d_model):
 
 
 def naive_forward(model, config, tokens, memories):
-    """Return hidden states and memories by section 3.3, one (query, key) pair at a time, from tokens (T,), [(m, D)]."""
+    """Return hidden states and memories by section 3.3, for one (query, key) pair at a time.
+
+    A = q·k + q·r + u·k + v·r; tokens (T,), memories [(m, D)].
+    """
     x = model.embedding.weight[tokens] * math.sqrt(config.d_model)
     new_memories = []
     for layer, memory in zip(model.layers, memories, strict=True):
