@@ -55,14 +55,14 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
     manifest = {"version": MANIFEST_VERSION, "license": LICENSE, "notice": NOTICE, **generated.origin}
     write_json(folder / "manifest.json", {**manifest, "files": files, "unavailable": generated.unavailable})
     total = sum(len(pairs) for pairs in generated.pairs.values())
-    console.print(f"{folder}: {total:,} pairs of {len(files)} paradigms ({LICENSE})", markup=False)
+    console.print(f"{folder}: {total:,} pairs of {len(files)} paradigms ({LICENSE})", markup=False, soft_wrap=True)
     for name, pairs in generated.pairs.items():
         if len(pairs) < (config.pairs or 0):
-            console.print(f"  {name}: no more than {len(pairs)}", markup=False)
+            console.print(f"  {name}: no more than {len(pairs)}", markup=False, soft_wrap=True)
     if generated.unavailable:
         console.print(f"not available, with fewer than {LEAST_PAIRS} pairs:")
     for name, reason in generated.unavailable.items():
-        console.print(f"  {name}: {reason}", markup=False)
+        console.print(f"  {name}: {reason}", markup=False, soft_wrap=True)
 
 
 def show(config: BenchmarkConfig) -> None:
@@ -75,22 +75,22 @@ def show(config: BenchmarkConfig) -> None:
             _show_paradigm(paradigm, source.pairs(paradigm, config.pairs or 0))
         except InputError as error:
             broken.append(name)
-            console.print(f"{name}: {error}", style="red", markup=False)
+            console.print(f"{name}: {error}", style="red", markup=False, soft_wrap=True)
     if broken:
         raise InputError(f"{len(broken)} paradigms cannot be drawn from: {', '.join(broken)}")
 
 
 def _show_paradigm(paradigm: Paradigm, pairs: Iterable[dict[str, Any]]) -> None:
     kind = ", ".join(filter(None, [paradigm.phenomenon, paradigm.field, f"prefix {paradigm.prefix}"]))
-    console.print(f"{paradigm.name}: {kind}", style="bold", markup=False)
+    console.print(f"{paradigm.name}: {kind}", style="bold", markup=False, soft_wrap=True)
     for text, reason in islice(paradigm.left_out.items(), SHOWN_LEFT_OUT):
-        console.print(f"  left out: {text}: {reason}", style="yellow", markup=False)
+        console.print(f"  left out: {text}: {reason}", style="yellow", markup=False, soft_wrap=True)
     if len(paradigm.left_out) > SHOWN_LEFT_OUT:
         console.print(f"  left out: {len(paradigm.left_out) - SHOWN_LEFT_OUT} more", style="yellow")
     for pair in pairs:
-        console.print(f"  {pair['sentence_good']}\n* {pair['sentence_bad']}", markup=False)
+        console.print(f"  {pair['sentence_good']}\n* {pair['sentence_bad']}", markup=False, soft_wrap=True)
         if prefixes := [value for key, value in pair.items() if "_prefix_" in key and not key.endswith("_method")]:
-            console.print(f"    {' | '.join(prefixes)}", style="dim", markup=False)
+            console.print(f"    {' | '.join(prefixes)}", style="dim", markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

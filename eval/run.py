@@ -189,14 +189,14 @@ def score_study(config: EvalConfig) -> None:
         try:
             manifest = run.read_manifest()
         except RunError as error:
-            console.print(f"not scored: {error}", markup=False)
+            console.print(f"not scored: {error}", markup=False, soft_wrap=True)
             failed += 1
             continue
         if manifest.get("status") == DONE:
             done.append(run)
         else:
             status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
-            console.print(f"not scored: {run.path.name}: {status}", markup=False)
+            console.print(f"not scored: {run.path.name}: {status}", markup=False, soft_wrap=True)
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
     check_benchmark(config)
@@ -206,13 +206,15 @@ def score_study(config: EvalConfig) -> None:
             if config.dry_run:
                 work = _work(run, config)
                 snapshots = Counter(snapshot.described() for snapshot in _snapshot_work(run, config))
-                console.print(f"{run.path.name} · {work.folder.name}: {work.described()}", markup=False)
+                console.print(f"{run.path.name} · {work.folder.name}: {work.described()}", markup=False, soft_wrap=True)
                 for description, count in snapshots.items():
-                    console.print(f"  {count} snapshot{'s' if count > 1 else ''}: {description}", markup=False)
+                    console.print(
+                        f"  {count} snapshot{'s' if count > 1 else ''}: {description}", markup=False, soft_wrap=True
+                    )
             else:
                 score_run(run, config)
         except (RunError, StoreError, InputError) as error:  # in this run's files; the others can be scored
-            console.print(f"not scored: {error}", markup=False)
+            console.print(f"not scored: {error}", markup=False, soft_wrap=True)
             failed += 1
     if failed:
         raise RunError(f"study={config.study}: {failed} of {total} runs could not be scored (see above)")

@@ -59,7 +59,7 @@ def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int | Share,
             bar.update(task, completed=done, total=expected, rate=f"{rate:,.0f}")
             if not on_terminal:
                 left = f", {(expected - done) / rate:,.0f} s left" if expected else ""
-                console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}")
+                console.print(f"{what}: {done:,} {unit}, {rate:,.0f}/s{left}", soft_wrap=True)
 
 
 @contextmanager

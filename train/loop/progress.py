@@ -35,7 +35,7 @@ class TrainingProgress(L.Callback):
         step = trainer.global_step
         self.started = self.printed = self.noted = time.monotonic()
         if step:
-            self.console.print(f"resuming {self.name} at {self.batches.words_seen(step):,} words seen")
+            self.console.print(f"resuming {self.name} at {self.batches.words_seen(step):,} words seen", soft_wrap=True)
         if self.show and self.console.is_terminal:
             self.bar = Progress(
                 TextColumn("{task.description}", style="bold", markup=False),
@@ -66,7 +66,9 @@ class TrainingProgress(L.Callback):
         else:
             left = seconds / (step - self.state.first_step) * (len(self.batches) - step)
             share = step / len(self.batches)
-            self.console.print(f"{self.name} {share:.0%} {self._summary(step, seconds)}, {left:.0f} s left")
+            self.console.print(
+                f"{self.name} {share:.0%} {self._summary(step, seconds)}, {left:.0f} s left", soft_wrap=True
+            )
 
     def _note(self, step: int, seconds: float) -> None:
         seen = self.batches.words_seen(step)
@@ -89,7 +91,9 @@ class TrainingProgress(L.Callback):
         self._stop()
         if self.show:
             seconds = time.monotonic() - self.started
-            self.console.print(f"trained {self.name} in {seconds:.0f} s: {self._summary(trainer.global_step, seconds)}")
+            self.console.print(
+                f"trained {self.name} in {seconds:.0f} s: {self._summary(trainer.global_step, seconds)}", soft_wrap=True
+            )
             if self.state.last is not None and self.state.last.stuck:
                 say(f"{self.name}: {self.state.last.stuck}")
 
