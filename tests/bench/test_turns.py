@@ -37,6 +37,7 @@ def test_all_ways_are_closed_when_one_fails():
     assert other.closed
 
 
+@pytest.mark.slow
 def test_models_side_by_side_are_processes_that_end():
     way = SideBySide(2, 1, ("lstm_tiny", 50, 2, False))
     tokens, seconds = way(0)

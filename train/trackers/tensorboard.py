@@ -10,7 +10,7 @@ from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
 @tracker("tensorboard")
 class TensorBoardTracker(Tracker):
-    """An event file, written from the first point on. A resumed run writes all its points again into a new one."""
+    """An event file, written from the first point on. That of a resumed run has all points and replaces the earlier one."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
@@ -22,8 +22,10 @@ class TensorBoardTracker(Tracker):
     def _writer(self) -> Any:
         from torch.utils.tensorboard import SummaryWriter
 
-        # purge_step: TensorBoard shows none of the points in earlier files.
-        return SummaryWriter(self.job.folder / "tensorboard", purge_step=0)
+        folder = self.job.folder / "tensorboard"
+        for earlier in folder.glob("events.out.tfevents.*"):  # whose names TensorBoard sorts by second, then process
+            earlier.unlink()
+        return SummaryWriter(folder, purge_step=0)  # a TensorBoard that runs drops the points it has
 
     def add_point(self, values: dict[str, float]) -> None:
         for name, value in values.items():

@@ -279,6 +279,7 @@ def test_ranks_of_equal_slopes_have_wide_limits():
     assert changes[0] < 0 < changes[2]
 
 
+@pytest.mark.slow
 def test_simulated_studies_cover_the_truth():
     """100 studies of four of the designs of `make bench`: none of its intervals falls far below 95%."""
     config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)

@@ -48,6 +48,7 @@ def set_in_latex(pdflatex, folder, tables):
     ).stdout
 
 
+@pytest.mark.slow
 def test_every_table_of_a_report_compiles(pdflatex, tmp_path):
     phenomena = dict.fromkeys((*NAMES, EVIL), (2, 0.5, 0.02))
     section = section_of(tmp_path / "runs", phenomena=phenomena)

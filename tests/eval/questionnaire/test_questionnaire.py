@@ -167,6 +167,7 @@ def answers(browser, form, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_saved_file_has_the_answers_and_nothing_else(answers):
     orders = []
     for path in answers.glob("*.json"):
@@ -199,6 +200,7 @@ def test_the_saved_file_has_the_answers_and_nothing_else(answers):
     assert orders[0] != orders[1] != orders[2] != orders[0]  # equal by chance once in 6! * 2^6
 
 
+@pytest.mark.slow
 def test_agreement_and_majority_are_as_counted_by_hand(answers):
     result = counted(read_sheets([str(answers)]), "blimp", "be" * 32, BENCHMARK.pairs, config())
     assert (result.raters, result.notes) == (3, [])
