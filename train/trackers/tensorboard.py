@@ -10,7 +10,7 @@ from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
 @tracker("tensorboard")
 class TensorBoardTracker(Tracker):
-    """An event file, written from the first point on. That of a resumed run has all points and replaces the earlier one."""
+    """An event file, written from the first point on. That of a resumed run has all points and replaces the earlier."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Raises ConfigError, before a run begins its work, if TensorBoard is not installed."""
