@@ -1,5 +1,6 @@
 """Fixtures for data and programs that a machine may not have, which skip with a reason, and the check of skips."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -19,6 +20,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Times vary on a shared machine, so no deadline may fail a test.
 settings.register_profile("pairscale", deadline=None)
 settings.load_profile("pairscale")
+
+
+# As in pairscale/command/main.py: looking for garbage among the objects of imported libraries again and again takes a
+# quarter of the time of the tests.
+gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
