@@ -62,23 +62,30 @@ def _with_values(command: str, overrides: list[str]) -> DictConfig:
     Hydra itself does the same two steps, but takes a sixth of a second for the first. Raises REFUSALS.
     """
     parsed = OverridesParser.create().parse_overrides(overrides)
-    choices = tuple(str(one.input_line) for one in parsed if not _is_value(one))
-    folders = [FOLDER, *own_folders(choices)]
-    files = sorted((str(path), path.stat().st_mtime_ns) for folder in folders for path in folder.rglob("*.yaml"))
-    node = copy.deepcopy(_of_choices(command, choices, tuple(files)))
-    for one in filter(_is_value, parsed):
+    folders = [FOLDER, *own_folders(str(one.input_line) for one in parsed)]
+    values = [one for one in parsed if _is_value(one, folders)]
+    choices = tuple(str(one.input_line) for one in parsed if one not in values)
+    node = copy.deepcopy(_of_choices(command, choices, _versions(folders)))
+    for one in values:
         OmegaConf.update(node, one.key_or_group, one.value(), merge=True)
     node.hydra.overrides.task = [one.input_line for one in parsed if not one.is_hydra_override()]
     node.hydra.runtime.cwd = str(Path.cwd())
     return node
 
 
-def _is_value(override: Override) -> bool:
+def _is_value(override: Override, folders: Sequence[Path]) -> bool:
     """Return True for the plain `key=value` of a key of ours that is no group, in which files are chosen."""
     key = override.key_or_group
-    group = (FOLDER / key).is_dir() or ConfigStore.instance().get_type(key) == ObjectType.GROUP
+    group = any((folder / key).is_dir() for folder in folders)
+    group = group or ConfigStore.instance().get_type(key) == ObjectType.GROUP
     special = override.is_hydra_override() or override.is_sweep_override() or override.package is not None
     return override.type == OverrideType.CHANGE and not group and not special
+
+
+def _versions(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
+    """Return names and times of the files in groups (none lies deeper: a folder of a user may hold anything else)."""
+    files = (path for folder in folders for depth in ("*", "*/*", "*/*/*") for path in folder.glob(f"{depth}.yaml"))
+    return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import hydra
 import pytest
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from corpora.prepare import prepare
@@ -89,6 +90,19 @@ def test_a_file_that_was_edited_is_read_again(tmp_path):
         own = [f'hydra.searchpath=["file://{tmp_path}"]', "model=mine", "recipe=sgd_plateau"]
         rates.append(compose("train", [*own, "seed=2"]).model.dropout)
     assert rates == [0.1, 0.25]
+
+
+def test_a_folder_of_ones_own_with_a_group_and_a_broken_link_composes_as_with_hydra(tmp_path):
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "acl.yaml").write_text("# @package _global_\nseed: 7\n")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "gone.yaml").symlink_to(tmp_path / "nowhere")
+    own = [f'hydra.searchpath=["file://{tmp_path}"]', "corpus=toy"]
+    assert compose("train", [*own, "+paper=acl", "study=s"]).seed == 7
+    assert compose("train", [*own, "study=s", "seed=3"]).seed == 3
+    (tmp_path / "study").mkdir()  # a group now, as Hydra sees it
+    with pytest.raises(HydraException, match="study"):
+        compose("train", [*own, "study=s"])
 
 
 @pytest.mark.parametrize("command", NEED_ARGUMENTS)
