@@ -10,7 +10,7 @@ says why.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.groups import fitted_slopes
+from analysis.curves.groups import fitted_lines, fitted_slopes
 from analysis.curves.intervals import single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
@@ -27,6 +27,7 @@ from analysis.study.judgements import Judgements
 ALL_PAIRS = "all"
 UNK_FREE = "without <unk>"
 CHANCE = 0.5
+LINE_COLUMNS = ("group", "pairs", "level", "name", "words", "accuracy", "low", "high")
 CHANCE_BASELINE = "chance"  # Curves.slopes["onset_baseline"], where no untrained model was scored
 
 
@@ -42,11 +43,14 @@ class Curves:
       checkpoints of one training have no ranks.
     accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.
+    lines: points of the lines whose slopes are in `slopes`, without paradigms: group, pairs, level, name, words,
+      accuracy, low, high (groups.fitted_lines); no rows where nothing is fitted.
     """
 
     slopes: pd.DataFrame
     accuracies: pd.DataFrame
     points: pd.DataFrame
+    lines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LINE_COLUMNS)))
 
 
 def spread_limits(
@@ -108,17 +112,19 @@ def fit_curves(judged: Judgements, config: CurvesConfig, untrained: Judgements |
 
 def concatenated(parts: Sequence[Curves]) -> Curves:
     """Return one object with the rows of several."""
-    tables = ([getattr(part, name) for part in parts] for name in ("slopes", "accuracies", "points"))
+    tables = ([getattr(part, name) for part in parts] for name in ("slopes", "accuracies", "points", "lines"))
     return Curves(*(pd.concat(of, ignore_index=True) for of in tables))
 
 
 def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgements | None) -> Curves:
     units = units_of(judged.pairs)
-    slopes, accuracies, points = [], [], []
+    slopes, accuracies, points, lines = [], [], [], []
     for fit, table in fitted_slopes(judged, units, config):
         group, size = fit.group, fit.design.size
         part = judged.runs[judged.runs["group"] == group]
         per_trial = inverse_trials(fit.outcome, size, units)
+        of_group = fitted_lines(fit, config.confidence).assign(group=group, pairs=name)
+        lines.append(of_group.loc[of_group["level"] != "paradigm", [*LINE_COLUMNS]])
         means, low, high = spread_limits(fit.y, size, config.confidence, per_trial, fit.design.overlap)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
         level, baseline = onset_baseline(group, units, untrained)
@@ -132,7 +138,7 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgeme
         for r, (run, row) in enumerate(part.iterrows()):
             of_run = {"run": run, "size": row["size"], "seed": row["seed"], "words": row["sample_words"]}
             points.append(units.table.assign(group=group, pairs=name, **of_run, accuracy=fit.y[r]))
-    return Curves(*(pd.concat(parts, ignore_index=True) for parts in (slopes, accuracies, points)))
+    return Curves(*(pd.concat(parts, ignore_index=True) for parts in (slopes, accuracies, points, lines)))
 
 
 def onset_baseline(group: str, units: Units, untrained: Judgements | None) -> tuple[Array, str]:

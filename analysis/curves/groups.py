@@ -15,6 +15,7 @@ from analysis.curves.intervals import (
     Line,
     at_least,
     bootstrap_limits,
+    contrast_variance,
     fit_lines,
     floored,
     hidden_variance,
@@ -31,6 +32,8 @@ from analysis.curves.p_values import holm, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
+
+LINE_POINTS = 17  # of a fitted line with its band: the edges of a band are curves
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,30 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
             ends = rank_limits(fit, phenomena, config.confidence)
             table.loc[phenomena, ["rank_low", "rank_high"]] = ends.T.astype(float)
     return table
+
+
+def fitted_lines(fit: GroupFit, confidence: float) -> pd.DataFrame:
+    """Return points of the lines of a group, from its smallest to its largest size: LINE_POINTS rows a unit.
+
+    Columns: those of the unit, words, accuracy, low, high: pointwise limits of the expected accuracy over new runs, for
+    these pairs. They are Student's limits with the standard error and degrees of freedom of that point, estimated as
+    those of the slope (`contrast_variance`), also where the limits of the slope come from a bootstrap. Limits end at 0
+    and 1; NaN where the slope has none. No rows for a single size.
+    """
+    design, line = fit.design, fit.line
+    if len(design.counts) < 2:
+        return fit.units.table.iloc[:0].assign(words=0.0, accuracy=0.0, low=0.0, high=0.0)
+    parts = []
+    for x in np.linspace(design.x.min(), design.x.max(), LINE_POINTS):
+        accuracy = line.intercept + line.slope * x
+        low, high = (np.full(len(accuracy), np.nan) for _ in range(2))
+        if fit.method != Interval.NONE:
+            c = design.mean_weights + (x - design.centre) * design.contrast
+            variance, degrees, *_ = contrast_variance(fit.method, c, fit.y, fit.outcome, design, fit.units)
+            low, high = t_limits(accuracy, np.sqrt(variance), degrees, confidence)
+        limits = {"low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)}
+        parts.append(fit.units.table.assign(words=2.0**x, accuracy=accuracy, **limits))
+    return pd.concat(parts, ignore_index=True)
 
 
 def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) -> Numbers:

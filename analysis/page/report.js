@@ -30,7 +30,7 @@ function narrow(spec, legendOnPage) {
   const lost = spec.layer?.length < named && !legendOnPage;
   for (const layer of spec.layer ?? [spec]) {
     for (const [name, channel] of Object.entries(layer.encoding ?? {})) {
-      if (lost && ["color", "shape"].includes(name) && channel.scale?.domain) channel.legend = { title: null, orient: "top", labelLimit: 400, symbolOpacity: 1 };
+      if (lost && ["color", "shape", "strokeDash"].includes(name) && channel.scale?.domain) channel.legend = { title: null, orient: "top", labelLimit: 400, symbolOpacity: 1 };
       if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: LEGEND_LINES });
     }
   }

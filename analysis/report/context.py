@@ -9,11 +9,11 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.figures.curves import OVERALL as OVERALL_LINE
-from analysis.exhibits.figures.style import GREY, style
+from analysis.exhibits.figures.style import TEXT_GREY, phenomenon_style
 from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.methods import methods
 from analysis.exhibits.tables.slopes import slope_name, slope_table
-from analysis.exhibits.tables.text import rank_text, table_digits, title
+from analysis.exhibits.tables.text import rank_text, table_digits
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.report.provenance import provenance
 from analysis.sections.people import options
@@ -47,7 +47,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
     table = slope_table(curves)
     paradigms = slope_table(curves, level="paradigm")
     phenomena = curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()
-    look = style([title(name) for name in phenomena])
+    look = phenomenon_style([*phenomena])
     of_paradigms = paradigms[paradigms["level"] == "paradigm"]
     file = report.file_label(section)
     respondents = [section.respondents.methods_text()] if section.respondents else []
@@ -63,7 +63,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
         "methods": [*methods(judged, curves, config, ties), *respondents],
         "confidence": f"{config.confidence:.0%}",
         "groups": groups_of(section),
-        "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}],
+        "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": TEXT_GREY, "dash": [1, 0], "stroke": 5}],
         "sizes": [str(column).removeprefix("accuracy ") for column in table if str(column).startswith("accuracy ")],
         "slopes": table.assign(rank_text=table.apply(rank_text, axis=1)).to_dict("records"),
         "paradigms": of_paradigms.assign(rank_text="").to_dict("records"),

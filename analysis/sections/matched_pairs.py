@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.fit import Curves, fit_curves
+from analysis.curves.fit import Curves, concatenated, fit_curves
 from analysis.curves.matched_pairs import (
     GENERATED,
     MIN_PAIRS,
@@ -25,7 +25,7 @@ from analysis.exhibits.figures.style import OF_PAIRS
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.text import interval_text, per_cent_text, slope_text, table_digits
 from analysis.sections.section import Report, Section, contributes
-from analysis.sections.several_studies import curves_exhibit
+from analysis.sections.together import curves_exhibit
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from pairscale.sizes import format_size, readable_size
@@ -74,11 +74,7 @@ def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
     for judged in (matched.first, matched.second):
         runs = judged.runs.assign(group=judged.runs["group"].astype(str) + OF_PAIRS + judged.label)
         parts.append(fit_curves(replace(judged, runs=runs, unk=np.zeros_like(judged.unk)), config))
-    slopes, accuracies, points = (
-        pd.concat([getattr(part, table) for part in parts], ignore_index=True)
-        for table in ("slopes", "accuracies", "points")
-    )
-    return Curves(slopes, accuracies, points)
+    return concatenated(parts)
 
 
 def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: str) -> Exhibit:

@@ -71,7 +71,7 @@ def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
     differences = compare_slopes(judgements, settings)
     differences = differences.drop(columns=[name for name in differences if "new_pairs" in name])
     committed = [table[table["level"] != "paradigm"].reset_index(drop=True) for table in (*tables, differences)]
-    return Curves(*committed[:3]), committed[3]
+    return Curves(*committed[:3], curves.lines), committed[3]
 
 
 def write() -> None:

@@ -3,44 +3,94 @@
 The parameter `highlight` of a chart is the name of a line; the others fade.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from analysis.curves.fit import ALL_PAIRS, Curves
+from analysis.curves.fit import ALL_PAIRS, CHANCE, Curves
 from analysis.exhibits.figures.dots import Dots, numbers, reference
+from analysis.exhibits.figures.labels import end_labels
 from analysis.exhibits.figures.style import (
     CHANCE_LABEL,
     GREY,
-    LABEL_GAP,
+    LOOK,
     SIGNED_LABEL,
+    SMALL_CHANCE,
     TEXT_GREY,
     Chart,
     looks,
+    phenomenon_style,
     size_axis,
-    spread_apart,
     style,
 )
 from analysis.exhibits.tables.slopes import two_sizes_noted
 from analysis.exhibits.tables.text import title
 
 OVERALL = "Overall"
-HEIGHT = 420  # pixels of a panel of learning curves
+HEIGHT = 420  # pixels of a panel of learning curves on a page
+SMALL_HEIGHT = 170  # of one of many
+SHORT_NAMES = 16  # characters: names that stand at the ends of lines on a phone, too; in place of others is a legend
+MOST_BANDS = 3  # in one panel: more would hide each other
 SLOPE_AXIS = alt.Axis(title="Accuracy gained per doubling of the text", labelExpr=SIGNED_LABEL, tickCount=6)
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
 
+@dataclass(frozen=True)
+class Level:
+    """An accuracy that does not depend on our text: that of people, or of a published model."""
+
+    name: str
+    accuracy: float
+
+
 def accuracy_domain(curves: Curves, people: float | None = None) -> tuple[float, float]:
-    """Return limits of the axis of accuracies, whole tenths, the same for every panel."""
-    points = curves.points[(curves.points["pairs"] == ALL_PAIRS) & (curves.points["level"] != "paradigm")]
-    low, high = np.floor(points["accuracy"].min() * 10) / 10, np.ceil(points["accuracy"].max() * 10) / 10
-    high = max(high, low + 0.1, np.ceil((people or 0.0) * 10) / 10)
-    return float(max(0.0, min(low, 0.4))), float(min(1.0, high))
+    """Return limits of the axis of accuracies, whole tenths, the same for every panel; chance lies within."""
+    tables = (curves.points, curves.lines)
+    shown = pd.concat([table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")] for table in tables])
+    return _tenths(shown["accuracy"], people)
+
+
+def _tenths(accuracies: pd.Series, *others: float | None) -> tuple[float, float]:
+    """Return whole tenths around accuracies, no closer than .4 to .6, so that chance (.5) is among the ticks."""
+    values = np.append(accuracies.dropna().to_numpy(dtype=np.float64), [other for other in others if other is not None])
+    low, high = np.floor(values.min() * 10 + 1e-9) / 10, np.ceil(values.max() * 10 - 1e-9) / 10
+    return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
+
+
+def overview_chart(
+    curves: Curves, levels: Sequence[Level] = (), *, unit: str = "words", width: int | str = 640
+) -> Chart:
+    """Draw overall accuracy of all curves over text: fitted lines, each with its band, and their names at their ends.
+
+    Large marks are means over runs, small ones runs. `levels`: accuracies of others, as level lines. Where nothing is
+    fitted (one size, checkpoints), lines join the means.
+    """
+    parts = _Parts.of(curves, "group", curves.slopes["level"] == "overall")
+    names = list(curves.slopes["group"].unique())
+    others = pd.DataFrame([(level.name, level.accuracy) for level in levels], columns=["name", "accuracy"])
+    accuracies = [parts.points["accuracy"], parts.lines["low"], parts.lines["high"], parts.means["accuracy"]]
+    domain = _tenths(pd.concat([*accuracies, others["accuracy"]]))
+    x = size_axis("words", curves.accuracies["words"], unit)
+    panel = _Panel(style(names), x, accuracy_axis(domain), "curve", marks=70)
+    height = panel_height(width)
+    opaque = alt.value(1)
+    short = max(map(len, [*names, *others["name"]])) <= SHORT_NAMES
+    edge = alt.datum(x["scale"]["domain"][1]) if short else alt.value("width")
+    layers = [
+        *_rules(pd.concat([others.assign(name=""), _CHANCE])),
+        panel.band(parts.lines, alt.value(0.15)),
+        panel.line(parts.lines, opaque, strokeWidth=2.5),
+        panel.runs(parts.points, alt.value(0.5)),
+        panel.means(parts.means, opaque),
+        *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), opaque, others, edge),
+    ]
+    return alt.layer(*layers).properties(width=width, height=height)
 
 
 def learning_curves(
@@ -54,35 +104,31 @@ def learning_curves(
 ) -> Chart:
     """Draw a panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, overall grey.
 
-    Lines are means over runs, points are runs. Bands are intervals over runs: that of the whole, and of the phenomenon
-    that is highlighted, as all of them would hide each other. `people` draws their overall accuracy; `unit` is that of
-    the sizes, `x` an axis in place of theirs.
+    Lines are fitted, marks are means over runs. The highlighted phenomenon has its band and its runs too: those of all
+    would hide each other. `people` draws their overall accuracy; `unit` is that of the sizes, `x` an axis in place of
+    theirs. Where nothing is fitted, lines join the means and bands are over runs.
     """
-    names = [title(name) for name in curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()]
+    names = list(curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique())
     domain = accuracy_domain(curves, people)
-    means, points = (
-        table[(table["group"] == group) & (table["pairs"] == ALL_PAIRS)].assign(
-            name=lambda rows: rows["name"].map(title)
-        )
-        for table in (curves.accuracies, curves.points)
-    )
-    whole, lines = (means[means["level"] == level] for level in ("overall", "phenomenon"))
+    parts = _Parts.of(curves, "name", curves.slopes["group"] == group)
+    whole, lines = (parts.lines[parts.lines["name"] == OVERALL], parts.lines[parts.lines["name"] != OVERALL])
     panel = _Panel(
-        pd.concat([style(names), pd.DataFrame([(OVERALL, GREY, [1, 0], "circle")], columns=_LOOK)]),
+        pd.concat([phenomenon_style(names), pd.DataFrame([(OVERALL, TEXT_GREY, [1, 0], "circle")], columns=LOOK)]),
         x or size_axis("words", curves.accuracies["words"], unit),
-        _accuracy_axis(domain),
+        accuracy_axis(domain),
     )
+    height = panel_height(width)
+    chosen = "highlight === datum.name"
     layers = [
-        *_rules(people, domain[0]),
-        panel.band(whole, _faded(0.2)),
-        panel.line(whole, _faded(0.8), strokeWidth=5, strokeCap="round"),
-        panel.band(lines, alt.condition("highlight === datum.name", alt.value(0.25), alt.value(0))),
+        *_rules(pd.concat([_level("people, overall", people), _CHANCE])),
+        panel.line(whole, _faded(0.55), strokeWidth=5, strokeCap="round"),
+        panel.band(parts.lines, alt.condition(chosen, alt.value(0.2), alt.value(0))),
         panel.line(lines, _faded(1)),
-        panel.runs(points[points["level"] != "paradigm"]),
-        panel.means(lines),
-        *_end_labels(pd.concat([whole, lines]), domain, HEIGHT, panel.channel(alt.Color, "colour")),
+        panel.runs(parts.points, alt.condition(chosen, alt.value(0.6), alt.value(0))),
+        panel.means(parts.means[parts.means["name"] != OVERALL], _faded(1)),
+        *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), _faded(1)),
     ]
-    return _highlighting(layers).properties(width=width, height=HEIGHT, title=group)
+    return _highlighting(layers).properties(width=width, height=height, title=group)
 
 
 def curves_together(
@@ -96,83 +142,116 @@ def curves_together(
 ) -> Chart:
     """Draw one panel: accuracy in one phenomenon, or overall, against words, a line per group.
 
-    Lines are means over runs, small marks runs, bands the intervals over runs. `people` as in `learning_curves`.
+    Lines are fitted, marks means over runs, small marks runs; bands are those of the lines, of the highlighted one only
+    if there are more than MOST_BANDS. `people` draws their accuracy in the same phenomenon.
     """
-    domain = accuracy_domain(curves, people=people)
-    means, points = (
-        table[(table["name"] == name) & (table["level"] != "paradigm") & (table["pairs"] == ALL_PAIRS)].assign(
-            name=lambda rows: rows["group"]
-        )
-        for table in (curves.accuracies, curves.points)
-    )
-    panel = _Panel(
-        style(list(curves.slopes["group"].unique())),
-        size_axis("words", curves.accuracies["words"], unit),
-        _accuracy_axis(domain),
-        "curve",
-        alt.Legend(title=None, orient="bottom", labelLimit=400, columns=2) if legend else None,
-    )
+    domain = accuracy_domain(curves, people)
+    groups = list(curves.slopes["group"].unique())
+    parts = _Parts.of(curves, "group", (curves.slopes["name"] == name) & (curves.slopes["level"] != "paradigm"))
+    bands = _faded(0.15)
+    if len(groups) > MOST_BANDS:
+        bands = alt.condition("highlight === datum.name", alt.value(0.2), alt.value(0))
+    above = alt.Legend(title=None, orient="bottom", labelLimit=400, columns=2, symbolOpacity=1) if legend else None
+    of = "of training text" if legend else ""  # a page says it once above all panels
+    x = size_axis("words", curves.accuracies["words"], unit, of, most=4)
+    panel = _Panel(style(groups), x, accuracy_axis(domain, small=True), "curve", above, marks=30)
     layers = [
-        *_rules(people, domain[0]),
-        panel.band(means, _faded(0.12)),
-        panel.line(means, _faded(1)),
-        panel.runs(points),
-        panel.means(means),
+        *_rules(pd.concat([_level("people", people), _CHANCE])),
+        panel.band(parts.lines, bands),
+        panel.line(parts.lines, _faded(1)),
+        panel.runs(parts.points, _faded(0.5)),
+        panel.means(parts.means, _faded(1)),
     ]
-    return _highlighting(layers).properties(width=width, height=240, title=title(name))
+    return _highlighting(layers).properties(width=width, height=SMALL_HEIGHT, title=title(name))
 
 
-_LOOK = ["name", "colour", "dash", "shape"]
+@dataclass(frozen=True)
+class _Parts:
+    """The rows of tables of curves that one panel shows, all pairs; `name` is the name of a line.
+
+    lines: with low and high, their band; the means over runs where nothing is fitted. ends: of the lines.
+    """
+
+    means: pd.DataFrame
+    points: pd.DataFrame
+    lines: pd.DataFrame
+
+    @classmethod
+    def of(cls, curves: Curves, by: str, shown: pd.Series) -> _Parts:
+        """Select the units (level, name, group) of the rows of Curves.slopes in `shown`; lines are named `by`."""
+        keys = ["group", "level", "name"]
+        units = pd.MultiIndex.from_frame(curves.slopes.loc[shown, keys])
+        tables = []
+        for table in (curves.accuracies, curves.points, curves.lines):
+            rows = table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")]
+            rows = rows[pd.MultiIndex.from_frame(rows[keys]).isin(units)]
+            names = rows["group"] if by == "group" else rows["name"].map(title)
+            tables.append(rows.assign(name=names).drop(columns=[*{"phenomenon", "group", "pairs"} & {*rows}]))
+        means, points, lines = tables
+        unfitted = means[~means["name"].isin(lines["name"])]
+        return cls(means, points, pd.concat([lines, unfitted[lines.columns]]) if len(lines) else unfitted)
+
+    @property
+    def ends(self) -> pd.DataFrame:
+        return self.lines.loc[self.lines.groupby("name", sort=False)["words"].idxmax()]
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """The layers of a panel of curves; `look`: of each name (figures.style.style); `of`: what the names are of."""
+    """The layers of a panel of curves; `look`: of each name (figures.style); `of`: what the names are of."""
 
     look: pd.DataFrame
     x: alt.X
     y: alt.Y
     of: str = "phenomenon"
     legend: alt.Legend | None = None
+    marks: int = 50  # square pixels of the means
 
     def channel(self, channel: Any, look: str) -> Any:
         scale = alt.Scale(domain=list(self.look["name"]), range=list(self.look[look]))
         return channel("name:N", scale=scale, legend=self.legend)
 
     def band(self, rows: pd.DataFrame, opacity: Any) -> Chart:
-        band = _chart(rows).mark_area(clip=True)
+        band = alt.Chart(rows).mark_area(clip=True)
         colour = self.channel(alt.Color, "colour")
         return band.encode(self.x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity)
 
     def line(self, rows: pd.DataFrame, opacity: Any, **mark: Any) -> Chart:
-        line = _chart(rows).mark_line(**{"strokeWidth": 2} | mark)
+        line = alt.Chart(rows).mark_line(**{"strokeWidth": 2, "clip": True} | mark)
         looks = self.channel(alt.Color, "colour"), self.channel(alt.StrokeDash, "dash")
         return line.encode(self.x, self.y, *looks, opacity=opacity)
 
-    def runs(self, rows: pd.DataFrame) -> Chart:
+    def runs(self, rows: pd.DataFrame, opacity: Any) -> Chart:
         tooltip = [alt.Tooltip("run:N"), *self._tooltip, alt.Tooltip("seed:N")]
-        return self._points(rows, 12, 0.5, tooltip)
+        return self._points(rows, 12, opacity, tooltip)
 
-    def means(self, rows: pd.DataFrame) -> Chart:
-        return self._points(rows, 50, 1, [*self._tooltip, *numbers("low", "high"), alt.Tooltip("runs:Q")])
+    def means(self, rows: pd.DataFrame, opacity: Any) -> Chart:
+        return self._points(rows, self.marks, opacity, [*self._tooltip, *numbers("low", "high"), alt.Tooltip("runs:Q")])
 
-    def _points(self, rows: pd.DataFrame, size: int, opacity: float, tooltip: list[alt.Tooltip]) -> Chart:
-        points = _chart(rows).mark_point(size=size, filled=True)
+    def _points(self, rows: pd.DataFrame, size: int, opacity: Any, tooltip: list[alt.Tooltip]) -> Chart:
+        points = alt.Chart(rows).mark_point(size=size, filled=True)
         looks = self.channel(alt.Color, "colour"), self.channel(alt.Shape, "shape")
-        return points.encode(self.x, self.y, *looks, opacity=_faded(opacity), tooltip=tooltip)
+        return points.encode(self.x, self.y, *looks, opacity=opacity, tooltip=tooltip)
 
     @property
     def _tooltip(self) -> list[alt.Tooltip]:
         return [alt.Tooltip("name:N", title=self.of), *numbers("accuracy"), *numbers("words", form=",")]
 
 
-def _chart(rows: pd.DataFrame) -> alt.Chart:
-    return alt.Chart(rows.drop(columns=["phenomenon", "group", "pairs"]))
-
-
-def _accuracy_axis(domain: tuple[float, float]) -> alt.Y:
-    axis = alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6)
+def accuracy_axis(domain: tuple[float, float], small: bool = False) -> alt.Y:
+    """Return the axis of accuracies, with a tick at chance, which it names."""
+    step = 0.1 if domain[1] - domain[0] < (0.45 if small else 0.85) else 0.25 if small else 0.1
+    first = np.ceil(domain[0] / step - 1e-9) * step
+    ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
+    name, label = (None, SMALL_CHANCE) if small else ("Accuracy", CHANCE_LABEL)
+    # Vega drops every other one of more than tickCount values.
+    axis = alt.Axis(title=name, labelExpr=label, values=ticks, tickCount=len(ticks))
     return alt.Y("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
+
+
+def panel_height(width: int | str) -> int:
+    """Return the height of a panel: that of the page, or following the width of a file's."""
+    return HEIGHT if isinstance(width, str) else int(np.clip(0.8 * width, 200, HEIGHT))
 
 
 def _highlighting(layers: Sequence[Chart]) -> Chart:
@@ -184,46 +263,25 @@ def _faded(opacity: float) -> Any:
     return alt.condition("highlight === '' || highlight === datum.name", alt.value(opacity), alt.value(opacity * 0.1))
 
 
-def _rules(people: float | None, low: float) -> list[Any]:
-    """Draw chance, which the axis names, and people's overall accuracy."""
-    levels = [("", 0.5)] if low < 0.5 else []
-    levels += [("people, overall", people)] if people is not None else []
-    table = pd.DataFrame(levels, columns=["level", "accuracy"])
-    at = alt.Chart(table).encode(y=alt.Y("accuracy:Q"))
-    rule = at.mark_rule(strokeDash=[3, 3], color=GREY)
-    under = people is not None and people * 10 % 1 > 0.7  # where a grid line would cross a name above
-    text = at.mark_text(align="left", dx=4, dy=8 if under else -6, fontSize=10, color=TEXT_GREY)
-    text = text.encode(x=alt.value(0), text="level:N")
-    return [rule, text] if levels else []
+_CHANCE = pd.DataFrame({"name": [""], "accuracy": [CHANCE]})  # the axis names it
 
 
-def _end_labels(means: pd.DataFrame, domain: tuple[float, float], height: int, colour: Any) -> list[Any]:
-    """Draw names to the right of the panel, spread so that none overlap, each tied to the end of its line."""
-    last = means[means["words"] == means["words"].max()].copy()
-    last["place"] = places(last["accuracy"], domain, height)
-    opacity = _faded(1)
-    base = _chart(last)
-    edge = alt.value("width")
-    tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=18).encode(
-        x=edge, x2=edge, y=alt.Y("accuracy:Q"), y2=alt.Y2("place:Q"), color=colour, opacity=opacity
-    )
-    # From the last size of this curve to the edge, where other curves have larger ones.
-    way = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(
-        x=alt.X("words:Q"), x2=edge, y=alt.Y("accuracy:Q"), color=colour, opacity=_faded(0.7)
-    )
-    text = base.mark_text(align="left", baseline="middle", fontSize=11, dx=22).encode(
-        x=edge, y=alt.Y("place:Q"), text="name:N", opacity=opacity
-    )
-    return [way, tie, text]
+def _level(name: str, accuracy: float | None) -> pd.DataFrame:
+    rows = [] if accuracy is None else [(name, accuracy)]
+    return pd.DataFrame(rows, columns=["name", "accuracy"]).astype({"accuracy": float})
 
 
-def places(ends: pd.Series, domain: tuple[float, float], height: int) -> npt.NDArray[np.float64]:
-    """Return where the names of lines that end at `ends` stand beside a panel: apart, and within it if they fit."""
-    pixel = (domain[1] - domain[0]) / height
-    positions = np.asarray(spread_apart(list(ends), LABEL_GAP * pixel))
-    positions -= max(0.0, positions.max() - domain[1])
-    positions += max(0.0, domain[0] - positions.min())
-    return positions
+def _rules(levels: pd.DataFrame) -> list[Any]:
+    """Draw level lines, with their names, if any, within the panel."""
+    at = alt.Chart(levels).encode(y=alt.Y("accuracy:Q"))
+    layers = [at.mark_rule(strokeDash=[3, 3], color=GREY)]
+    for row in levels[levels["name"] != ""].to_dict("records"):
+        under = row["accuracy"] * 10 % 1 > 0.65  # where a grid line or the frame would cross a name above
+        text = alt.Chart(pd.DataFrame([row])).mark_text(
+            align="left", dx=4, dy=8 if under else -6, fontSize=10, color=TEXT_GREY
+        )
+        layers.append(text.encode(x=alt.value(0), y=alt.Y("accuracy:Q"), text="name:N"))
+    return layers
 
 
 def slope_chart(slopes: pd.DataFrame, *, width: int | str = 520) -> Chart:

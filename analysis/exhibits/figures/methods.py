@@ -6,8 +6,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.exhibits.figures.curves import places
 from analysis.exhibits.figures.dots import Dots, numbers
+from analysis.exhibits.figures.labels import end_labels
 from analysis.exhibits.figures.style import GREY, Chart, looks
 
 HEIGHT = 260
@@ -31,24 +31,15 @@ def named_lines(
     colour, shape = looks(list(rows["name"].unique()), "name", legend=False)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     y = alt.Y("accuracy:Q", scale=scale, axis=share)
-    last = rows.loc[rows.groupby("name")["at"].idxmax()].copy()
-    last["place"] = places(last["accuracy"], domain, HEIGHT)
-    edge = alt.value("width")
-    base, ends = alt.Chart(rows), alt.Chart(last)
+    ends = rows.loc[rows.groupby("name")["at"].idxmax()].rename(columns={"at": "words"})
+    base = alt.Chart(rows)
     chance = alt.Chart(pd.DataFrame({"accuracy": [0.5]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
     layers = [
         *(beside or ([chance] if domain[0] < 0.5 else [])),
         base.mark_area(opacity=0.12, clip=True).encode(x, alt.Y("low:Q", scale=scale), alt.Y2("high:Q"), colour),
         base.mark_line(strokeWidth=2).encode(x, y, colour),
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
-        # From the end of a line to the edge, which others reach.
-        ends.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(x=alt.X("at:Q"), x2=edge, y=y, color=colour),
-        ends.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=14).encode(
-            x=edge, x2=edge, y=y, y2=alt.Y2("place:Q"), color=colour
-        ),
-        ends.mark_text(align="left", baseline="middle", fontSize=11, dx=18).encode(
-            x=edge, y=alt.Y("place:Q", scale=scale), text="name:N"
-        ),
+        *end_labels(ends, domain, HEIGHT, colour, alt.value(1)),
     ]
     return alt.layer(*layers).properties(height=HEIGHT)
 

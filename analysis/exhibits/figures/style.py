@@ -1,31 +1,41 @@
 """The common look of figures (hues, dashes, shapes, legends, fonts), and their files."""
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 import vl_convert
-from scipy.optimize import isotonic_regression
 
+from analysis.exhibits.tables.text import title
 from pairscale.files import write_bytes, write_text
 
 Chart = Any  # Altair's classes of charts share no useful base
 
-# Okabe and Ito 2008: six hues that people with any colour vision tell apart; beyond six, another dash and shape.
-HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ([1, 0], [6, 3], [2, 2])
+# Six hues, far apart for any colour vision and of enough contrast on a light and a dark page (test_colours.py); beyond
+# six, another dash and shape.
+HUES = ("#0050d4", "#d27d05", "#00a468", "#874972", "#ab2919", "#8f70c7")
+DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
+# The names of known phenomena, whose place here is their look in every study: BLiMP's, those of the toy language
+# among them, then the further ones of CLiMP.
+PHENOMENA = (
+    "anaphor_agreement", "argument_structure", "binding", "control_raising", "determiner_noun_agreement", "ellipsis",
+    "filler_gap_dependency", "irregular_forms", "island_effects", "npi_licensing", "quantifiers",
+    "subject_verb_agreement", "ba", "classifier", "coverb", "head_final", "passive", "verb_complement",
+)  # fmt: skip
 OF_PAIRS = " · "  # between the names of a curve and of its pairs
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 GREY = "#8a8a8a"
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
+LOOK = ["name", "colour", "dash", "shape"]
+LOOKS = len(HUES) * len(DASHES)
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 LEGEND_CHARACTERS = 70  # of a line of the legend above a chart
 MOST_TICKS = 8  # on an axis of sizes
-LABEL_GAP = 13  # pixels between two names at the ends of lines
 CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
+SMALL_CHANCE = "abs(datum.value - 0.5) < 1e-6 ? 'chance' : format(datum.value, '.2~f')"
 SIGNED_LABEL = "datum.value ? format(datum.value, '+.2~f') : '0'"
 # 125000 -> 125k, 2000000 -> 2M
 SIZE_LABEL = (
@@ -35,7 +45,7 @@ SIZE_LABEL = (
 
 
 def style(names: Sequence[str]) -> pd.DataFrame:
-    """Return colour, dash and shape of each name, in order: no two of the first eighteen share all three.
+    """Return colour, dash and shape of each name, in order: no two of the first LOOKS share colour and dash.
 
     Names "curve · pairs" of one curve share colour and shape, those of the same pairs a dash.
     """
@@ -45,9 +55,29 @@ def style(names: Sequence[str]) -> pd.DataFrame:
     for name, part in zip(names, parts, strict=True):
         i = curves.index(part[0])
         dash = i // len(HUES) + (pairs.index(part[-1]) if len(part) > 1 else 0)
-        shape = SHAPES[(i + i // len(HUES)) % len(SHAPES)]
-        rows.append((name, HUES[i % len(HUES)], DASHES[dash % len(DASHES)], shape))
-    return pd.DataFrame(rows, columns=["name", "colour", "dash", "shape"])
+        rows.append((name, *_look(i, dash)))
+    return pd.DataFrame(rows, columns=LOOK)
+
+
+def phenomenon_style(names: Sequence[str]) -> pd.DataFrame:
+    """Return the look of each phenomenon, named as `title` does: the same in every study, whatever else is in it.
+
+    A name that is not in PHENOMENA has the look that its SHA-256 digest chooses or, where another name of `names` has
+    that, the next free one.
+    """
+    unknown = sorted(set(names) - set(PHENOMENA))
+    place = {name: PHENOMENA.index(name) for name in names if name in PHENOMENA}
+    for name in unknown:
+        first = int(sha256(name.encode()).hexdigest(), 16) % LOOKS
+        free = [(first + i) % LOOKS for i in range(LOOKS) if (first + i) % LOOKS not in place.values()]
+        place[name] = free[0] if free else first
+    rows = [(title(name), *_look(place[name], place[name] // len(HUES))) for name in names]
+    return pd.DataFrame(rows, columns=LOOK)
+
+
+def _look(i: int, dash: int) -> tuple[str, list[int], str]:
+    shape = SHAPES[(i + i // len(HUES)) % len(SHAPES)]
+    return HUES[i % len(HUES)], DASHES[dash % len(DASHES)], shape
 
 
 def looks(names: Sequence[str], field: str = "group", legend: bool = True) -> tuple[alt.Color, alt.Shape]:
@@ -59,26 +89,22 @@ def looks(names: Sequence[str], field: str = "group", legend: bool = True) -> tu
     return alt.Color(f"{field}:N", scale=colour, legend=above), alt.Shape(f"{field}:N", scale=shape, legend=above)
 
 
-def spread_apart(positions: Sequence[float], gap: float) -> list[float]:
-    """Return positions in the same order, at least `gap` apart, as close to the given ones as possible (least squares).
-
-    With the gaps taken out, they have only to ascend: an isotonic regression.
-    """
-    order = np.argsort(positions, kind="stable")
-    gaps = gap * np.arange(len(order))
-    result = np.empty(len(order))
-    result[order] = isotonic_regression(np.asarray(positions)[order] - gaps).x + gaps
-    return [float(position) for position in result]
-
-
 def size_axis(
-    field: str, sizes: Iterable[float], unit: str, of: str = "of training text", ticks: Sequence[float] | None = None
+    field: str,
+    sizes: Iterable[float],
+    unit: str,
+    of: str = "of training text",
+    ticks: Sequence[float] | None = None,
+    most: int = MOST_TICKS,
 ) -> alt.X:
-    """Return a logarithmic axis of amounts of text, counted in `unit`; `ticks`: in place of the sizes."""
+    """Return a logarithmic axis of amounts of text, counted in `unit`, without a title if they are `of` "".
+
+    `ticks`: in place of up to `most` sizes.
+    """
     sizes = sorted(set(sizes))
-    ticks = sizes[:: -(-len(sizes) // MOST_TICKS)] if ticks is None else ticks
+    ticks = sizes[:: -(-len(sizes) // most)] if ticks is None else ticks
     scale = alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12])
-    name = f"{unit.capitalize()} {of}"
+    name = f"{unit.capitalize()} {of}" if of else None
     axis = alt.Axis(values=[*map(float, ticks)], labelExpr=SIZE_LABEL, title=name, grid=False)
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
 

@@ -3,6 +3,7 @@
 import colorsys
 import struct
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 
 import hypothesis.strategies as st
@@ -13,10 +14,20 @@ from hypothesis import given
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
-from analysis.exhibits.figures.curves import accuracy_domain, learning_curves, perplexity_chart, slope_chart
+from analysis.exhibits.figures.curves import (
+    Level,
+    accuracy_axis,
+    accuracy_domain,
+    learning_curves,
+    overview_chart,
+    perplexity_chart,
+    slope_chart,
+)
+from analysis.exhibits.figures.labels import spread_apart
 from analysis.exhibits.figures.methods import prefix_chart
-from analysis.exhibits.figures.style import HUES, finished, side_by_side, spread_apart, style, write_figure
+from analysis.exhibits.figures.style import HUES, finished, side_by_side, style, write_figure
 from analysis.exhibits.tables.slopes import with_published
+from analysis.exhibits.tables.text import title
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from tests.support.simulated_study import SimulatedStudy
@@ -66,20 +77,59 @@ def rows_of(specification, layer):
     return specification["datasets"][layer.get("data", specification.get("data"))["name"]]
 
 
-def test_learning_curves_show_means_runs_and_overall_accuracy(curves):
+def test_learning_curves_show_fitted_lines_means_runs_and_overall_accuracy(curves):
     specification = finished(learning_curves(curves, "lstm_tiny", people=0.9))
-    lines = layers_of(specification, "line")
-    assert {row["name"] for row in rows_of(specification, lines[0])} == {"Overall"}
-    assert len({row["name"] for row in rows_of(specification, lines[1])}) == 12
-    points = rows_of(specification, layers_of(specification, "point")[0])
-    assert len(points) == 13 * 8  # a point per run
-    assert len(layers_of(specification, "area")) == 2
-    axis = lines[1]["encoding"]["x"]
+    overall, lines = layers_of(specification, "line")
+    assert {row["name"] for row in rows_of(specification, overall)} == {"Overall"}
+    ends = pd.DataFrame(rows_of(specification, lines)).groupby("name")["accuracy"].agg(["first", "last"])
+    slopes = curves.slopes.query("group == 'lstm_tiny' and level == 'phenomenon'").set_index("name")["slope"]
+    slopes.index = slopes.index.map(title)
+    drawn = (ends["last"] - ends["first"]) / 3  # from 125k to 1M words are three doublings
+    assert drawn.to_dict() == pytest.approx(slopes.to_dict())
+    runs, means = layers_of(specification, "point")
+    assert len(rows_of(specification, runs)) == 13 * 8
+    assert len(rows_of(specification, means)) == 12 * 4
+    assert len(layers_of(specification, "area")) == 1
+    axis = lines["encoding"]["x"]
     assert (axis["scale"]["type"], axis["scale"]["base"]) == ("log", 2)
     assert axis["axis"]["values"] == [125_000, 250_000, 500_000, 1_000_000]
     rules = rows_of(specification, layers_of(specification, "rule")[0])
     assert {row["accuracy"] for row in rules} == {0.5, 0.9}
     assert specification["params"] == [{"name": "highlight", "value": ""}]
+
+
+def test_the_overview_has_all_curves_and_names_every_line(curves):
+    levels = [Level("people", 0.886), Level("GPT-2 (paper)", 0.83)]
+    specification = finished(overview_chart(curves, levels))
+    (lines,), (bands,) = layers_of(specification, "line"), layers_of(specification, "area")
+    assert {row["name"] for row in rows_of(specification, lines)} == {"lstm_tiny", "txl_tiny"}
+    domain = lines["encoding"]["y"]["scale"]["domain"]
+    band = pd.DataFrame(rows_of(specification, bands))
+    assert domain[0] <= band["low"].min() <= band["high"].max() <= domain[1]  # not clipped
+    assert 0.5 in lines["encoding"]["y"]["axis"]["values"]
+    named = {row["name"] for layer in layers_of(specification, "text") for row in rows_of(specification, layer)}
+    assert named == {"lstm_tiny", "txl_tiny", "people", "GPT-2 (paper)"}
+    rules = rows_of(specification, layers_of(specification, "rule")[0])
+    assert {row["accuracy"] for row in rules} == {0.5, 0.83, 0.886}
+
+
+def test_curves_without_lines_join_their_means(curves):
+    unfitted = replace(curves, lines=curves.lines.iloc[:0])
+    specification = finished(overview_chart(unfitted))
+    (lines,) = layers_of(specification, "line")
+    means = curves.accuracies.query("level == 'overall' and pairs == 'all'")["accuracy"]
+    assert [row["accuracy"] for row in rows_of(specification, lines)] == list(means)
+
+
+@pytest.mark.parametrize("accuracies", [(0.0, 1.0), (0.61, 0.99), (0.93, 0.97), (0.2, 0.31)])
+@pytest.mark.parametrize("small", [False, True])
+def test_every_axis_of_accuracies_has_a_tick_at_chance(curves, accuracies, small):
+    points = curves.points.assign(accuracy=np.resize(accuracies, len(curves.points)))
+    domain = accuracy_domain(replace(curves, points=points, lines=curves.lines.iloc[:0]))
+    axis = accuracy_axis(domain, small)["axis"]
+    assert 0.5 in axis["values"]
+    assert axis["tickCount"] >= len(axis["values"])
+    assert domain[0] <= min(accuracies) <= max(accuracies) <= domain[1]
 
 
 def test_panels_share_the_axis_of_accuracies(curves):

@@ -21,7 +21,7 @@ from analysis.exhibits.tables.text import as_it_is
 from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
 from analysis.sections.section import Section
-from analysis.sections.several_studies import together_exhibits
+from analysis.sections.together import common_sizes_exhibit, overview_exhibit, phenomena_exhibit
 from analysis.study.collect import collect
 from analysis.study.combine import combine
 from analysis.study.judgements import judgements
@@ -289,7 +289,8 @@ def test_studies_are_compared_in_one_page(browser, tmp_path):
     curves.slopes = with_published(curves.slopes, judged.runs, "blimp")
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
     section = Section(judged, curves, read_published("blimp"))
-    section.first = [*together_exhibits(judged, curves, section.people, 0.95), *curve_exhibits(tables, 0.95)]
+    together = [overview_exhibit(section, 0.95), phenomena_exhibit(section, 0.95), common_sizes_exhibit(judged, curves)]
+    section.first = [*together, *curve_exhibits(tables, 0.95)]
     section.findings = comparisons(tables["slope-differences"], section.curves.slopes, "words", 0.95)
     (tmp_path / "reports" / "first").mkdir(parents=True)
     (tmp_path / "reports" / "first" / "report.html").write_text("its own")
@@ -300,7 +301,7 @@ def test_studies_are_compared_in_one_page(browser, tmp_path):
         assert open_page.overflow == 0
         charts = json.loads(re.search(r'id="charts">(.*?)</script>', path.read_text(), re.DOTALL)[1])
         assert open_page.charts == len(charts)
-        assert sum(name.startswith("blimp-together-") for name in charts) == 4  # three phenomena and the whole
+        assert sum(name.startswith("blimp-together-") for name in charts) == 3  # three phenomena
     page = open_page.page
     button = page.locator("#blimp-together .legend button", has_text="first")
     button.click()

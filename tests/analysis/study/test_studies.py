@@ -11,7 +11,7 @@ from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import fit_curves
 from analysis.curves.p_values import holm
 from analysis.exhibits.sentences.findings import comparisons
-from analysis.sections.several_studies import common_sizes
+from analysis.sections.together import common_sizes
 from analysis.study.collect import collect
 from analysis.study.combine import combine, common_labels, names_of
 from analysis.study.judgements import judgements
@@ -178,7 +178,13 @@ def test_the_command_compares_studies(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "reports" / "a+b"
     html = (folder / "report.html").read_text(encoding="utf-8").partition("<script")[0]
-    for text in ("Curves together", "Accuracy at common sizes", "Slopes compared", "python -m analysis study=a+b"):
+    for text in (
+        "Overall accuracy",
+        "Phenomena",
+        "Accuracy at common sizes",
+        "Slopes compared",
+        "python -m analysis study=a+b",
+    ):
         assert text in html, text
     assert (folder / "blimp-together.svg").stat().st_size > 0
 
