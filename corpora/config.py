@@ -31,9 +31,9 @@ MAX_VOCABULARY = 10**7
 class SplitConfig:
     """Shares of each source's documents that go to validation and test, drawn by a seeded hash."""
 
-    seed: int = MISSING
-    valid: float = MISSING
-    test: float = MISSING
+    seed: int = MISSING  # of the hash that draws documents
+    valid: float = MISSING  # share of validation
+    test: float = MISSING  # share of test
 
     def __post_init__(self) -> None:
         check_seed("corpus.split.seed", self.seed)
@@ -47,9 +47,9 @@ class SplitConfig:
 class CorpusConfig:
     """A text with train/valid/test splits; `name` is its folder in the store."""
 
-    name: str = MISSING
+    name: str = MISSING  # folder of the prepared text in the store
     reference: str = MISSING  # the tokenizer that defines a word, whatever the model uses: REFERENCES
-    split: SplitConfig = MISSING
+    split: SplitConfig = MISSING  # shares of validation and test
     # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
     filter: str | None = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)
 
@@ -75,7 +75,7 @@ class ToyCorpusConfig(CorpusConfig):
     """The built-in toy English, written by a seeded grammar."""
 
     words: int = MISSING  # reference words to write, over all splits
-    seed: int = MISSING
+    seed: int = MISSING  # of the grammar that writes the text
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,12 +101,12 @@ class LocalCorpusConfig(CorpusConfig):
 class HubCorpusConfig(CorpusConfig):
     """A data set of the Hugging Face Hub, or a local copy of it."""
 
-    dataset: str = MISSING
-    subset: str | None = None
-    revision: str | None = None
-    text_field: str = MISSING
+    dataset: str = MISSING  # OWNER/NAME on the hub
+    subset: str | None = None  # of the data set; null: its default
+    revision: str | None = None  # a branch, tag or commit; null: the main branch
+    text_field: str = MISSING  # the column that holds the text
     rows: str = MISSING  # the content of a row: ROWS
-    split_sentences: bool = MISSING
+    split_sentences: bool = MISSING  # true: running text; false: one sentence per line
     document_sentences: int | None = None  # cut documents into parts of at most this many sentences
     published_splits: bool = MISSING  # true: keep the data set's own train, validation and test splits
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local copy: a folder of save_to_disk
@@ -121,7 +121,7 @@ class HubCorpusConfig(CorpusConfig):
 class GulordavaCorpusConfig(CorpusConfig):
     """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt and test.txt."""
 
-    url: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    url: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # folder of the published files
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a folder with the three files
     document_sentences: int | None = None  # sentences per document: the published text is shuffled and has none
 
@@ -131,9 +131,9 @@ class SampleConfig:
     """A random part of the train split, drawn without replacement and cut to exactly `size`."""
 
     size: str = MISSING  # "125k", "1/8M", ... in units of `count`
-    count: str = MISSING
-    unit: str = MISSING
-    nested: bool = MISSING
+    count: str = MISSING  # unit of `size`: COUNTS
+    unit: str = MISSING  # unit of drawing: UNITS
+    nested: bool = MISSING  # small samples are prefixes of larger ones of the same seed
     seed: int | None = None  # null: derived from the run's seed
 
     def __post_init__(self) -> None:
@@ -152,10 +152,10 @@ class SampleConfig:
 class TokenizerConfig:
     """A tokenizer, and the text that it is fitted on."""
 
-    name: str = MISSING
-    kind: str = MISSING
+    name: str = MISSING  # of the fitted tokenizer in the store
+    kind: str = MISSING  # TOKENIZER_KINDS
     vocab_size: int | None = MISSING  # without <eos> and <unk>, null: no limit; unigram, bpe: with all special pieces
-    fit_on: str = MISSING
+    fit_on: str = MISSING  # the whole train split, or the sample
     fit_sentences: int = MISSING  # SentencePiece is fitted on at most this many, drawn at random
     character_coverage: float = MISSING  # SentencePiece only
 
@@ -179,9 +179,9 @@ class PathsConfig:
     """Folders for input and output. None of them can change a number."""
 
     data: str | None = None  # read-only
-    store: str = MISSING
-    runs: str = MISSING
-    reports: str = MISSING
+    store: str = MISSING  # prepared corpora
+    runs: str = MISSING  # run folders, by study
+    reports: str = MISSING  # reports and generated pairs
 
 
 @dataclass

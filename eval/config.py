@@ -28,7 +28,7 @@ class PretrainedConfig(ModelConfig):
     """A Hugging Face model, by its name on the hub or a local folder. It comes trained: only these fields count."""
 
     kind: str = MISSING  # causal | masked
-    path: str = MISSING
+    path: str = MISSING  # name on the hub, or a local folder
     revision: str | None = None  # a branch, tag or commit of the hub, or a folder within the local one; null: none
     # Several, each a run of its own: names, or patterns such as step*.
     revisions: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)
@@ -96,7 +96,7 @@ class TemplatesConfig:
     answers: list[str] | None = None  # yes_no: for and against; ab_prompt: the first and the second sentence
     cue: str | None = None  # what a base model's prompt ends with
     space: str | None = None  # between the cue and an answer
-    templates: list[TemplateConfig] = field(default_factory=list)
+    templates: list[TemplateConfig] = field(default_factory=list)  # each with a name and a text
 
 
 @dataclass
@@ -129,12 +129,12 @@ class MethodConfig:
 class PolicyConfig:
     """How a string is scored: recorded in each score file; files of different policies are never mixed."""
 
-    context: str = MISSING
+    context: str = MISSING  # before the sentence and its begin symbol: none | eos | text
     context_tokens: int = MISSING  # context=eos: how many <eos> stand before the sentence
     context_text: str | None = None  # context=text: the text
     score_eos: bool | None = None  # null: true for our word models, false elsewhere
     unk: str = MISSING  # score as <unk>, or skip the token
-    precision: str = MISSING
+    precision: str = MISSING  # fp32 | bf16, of the pass over the model
     pll: str | None = None  # masked models: which tokens are hidden with the one that is scored
     pll_shift: int | None = None  # positions before a hidden token at which it is predicted; null: found by a probe
 
@@ -192,7 +192,7 @@ PLAIN = PolicyConfig(context="none", context_tokens=32, unk="score", precision="
 class ScoringConfig:
     """Speed and extent of scoring; none of it changes a score."""
 
-    batch_tokens: int = MISSING
+    batch_tokens: int = MISSING  # tokens per batch
     token_pairs: str = MISSING  # pairs per paradigm whose tokens are written to tokens.parquet: a number or "all"
     seed: int = MISSING  # draws those pairs
     snapshots: bool = False  # score the snapshots of a run too (train/loop/snapshots.py), for its trajectory
@@ -212,6 +212,7 @@ class EvalConfig(RunConfig):
     method: dict[str, MethodConfig] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
     policy: PolicyConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    # A pair with two equal scores counts as wrong | half | right.
     ties: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
     questionnaire: QuestionnaireConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
     people: Any = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers to questionnaires

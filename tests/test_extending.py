@@ -1,4 +1,4 @@
-"""docs/extending.md: its plug-in is installed, trained, scored and reported."""
+"""docs/guides/extending.md: its plug-in is installed, trained, scored and reported."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from pairscale import environment
 from pairscale.errors import RunError
 from tests.support import ROOT
 
-PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
 TINY = [
     "corpus.words=20000", "recipe.validation_words=200", "recipe.budget.epochs=1",
     "trainer.accelerator=cpu", "hydra.launcher.jobs=1",

@@ -27,7 +27,7 @@ MAX_EPOCHS = 1_000_000
 class BudgetConfig:
     """How long to train: exactly one of the two."""
 
-    epochs: float | None = None
+    epochs: float | None = None  # passes over the sample
     words: str | None = None  # words seen, "2M"; with repeats
 
     def __post_init__(self) -> None:
@@ -48,16 +48,16 @@ class RecipeConfig:
     alone, so that nothing is stored, or `rate_after_validation`, which changes the rate of the optimiser.
     """
 
-    name: str = MISSING
-    seed: int | None = None
-    budget: BudgetConfig = MISSING
+    name: str = MISSING  # of the recipe, kept in the run
+    seed: int | None = None  # orders the data; null: derived from the run's seed
+    budget: BudgetConfig = MISSING  # length of the training: epochs, or words seen
     batch: int = MISSING  # columns of the token stream
     bptt: int = MISSING  # tokens a step per column
-    lr: float = MISSING
+    lr: float = MISSING  # learning rate at its highest
     clip: float = MISSING  # L2 norm of the whole gradient
     export: str = MISSING  # weights for scoring: "best" or "last"
     validate_every: str | None = None  # words seen between validations; null: at the end of an epoch
-    validation_words: int = MISSING
+    validation_words: int = MISSING  # words of the validation split, at most, that a validation reads
     checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
 
     moments: ClassVar[int] = 0  # state of the optimiser in numbers per weight
@@ -97,7 +97,7 @@ class RecipeConfig:
 class SgdPlateauConfig(RecipeConfig):
     """Plain SGD; its rate is divided after each validation that is not better (Gulordava et al. 2018)."""
 
-    divide_by: float = MISSING
+    divide_by: float = MISSING  # divisor of the learning rate after a validation that is no improvement
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,7 +119,7 @@ class AdamCosineConfig(RecipeConfig):
     moments: ClassVar[int] = 2
 
     warmup: float = MISSING  # share of the steps
-    min_lr: float = MISSING
+    min_lr: float = MISSING  # learning rate at the end
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -53,7 +53,7 @@ CHUNK = 16_000_000  # numbers held at once while pairs are resampled
 
 
 def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
-    """Choose the interval of a group's slopes, by the fewest runs at a size (tests/bench/README.md); return a note too.
+    """Choose the interval of a group's slopes, by the fewest runs at a size (docs/benchmarks.md); return a note too.
 
     `requested`: auto, bootstrap or t.
     """

@@ -1,4 +1,4 @@
-"""The report, its sections, and the registry of functions that fill them (docs/extending.md)."""
+"""The report, its sections, and the registry of functions that fill them (docs/guides/extending.md)."""
 
 from __future__ import annotations
 

@@ -19,23 +19,23 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 class ColumnsConfig:
     """The columns of a table by what they hold; null: a usual name (eval/benchmarks/forms/pairs.py); "": none."""
 
-    good: str | None = None
-    bad: str | None = None
+    good: str | None = None  # the acceptable sentence
+    bad: str | None = None  # the unacceptable sentence
     sentence: str | None = None  # instead of the two: one sentence a row,
     label: str | None = None  # and whether it is the good or the bad one
     paradigm: Any = None  # a column, or a list of columns whose texts are joined; none: the file's name
     phenomenon: str | None = None  # none: the paradigm
-    field: str | None = None
+    field: str | None = None  # field of grammar: syntax, morphology, ...
     pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
-    lexically_identical: str | None = None
+    lexically_identical: str | None = None  # true where both sentences have the same words in another order
     one_prefix_method: str | None = None  # none: pairs that have the fields of the method
-    two_prefix_method: str | None = None
-    one_prefix_prefix: str | None = None
-    one_prefix_word_good: str | None = None
-    one_prefix_word_bad: str | None = None
-    two_prefix_prefix_good: str | None = None
-    two_prefix_prefix_bad: str | None = None
-    two_prefix_word: str | None = None
+    two_prefix_method: str | None = None  # none: pairs that have the fields of the method
+    one_prefix_prefix: str | None = None  # what the two sentences share before the critical word
+    one_prefix_word_good: str | None = None  # critical word of the good sentence
+    one_prefix_word_bad: str | None = None  # critical word of the bad sentence
+    two_prefix_prefix_good: str | None = None  # what precedes the critical word in the good sentence
+    two_prefix_prefix_bad: str | None = None  # what precedes the critical word in the bad sentence
+    two_prefix_word: str | None = None  # critical word, the same in both
 
     def __post_init__(self) -> None:
         names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm] if self.paradigm else None
@@ -61,7 +61,7 @@ class BenchmarkConfig:
     """A set of minimal pairs."""
 
     has_pairs: ClassVar[bool] = True  # which methods judge; False: items
-    name: str = MISSING
+    name: str = MISSING  # of the folder of scores, and in the report
     form: str | None = None  # one of eval/benchmarks/forms/; null: that of its name, or else pairs
     path: str | None = None  # a local folder, or a file
     dataset: str | None = None  # or a data set of the Hugging Face hub
@@ -72,7 +72,7 @@ class BenchmarkConfig:
     delimiter: str | None = None  # null: a comma in .csv, a tab in .tsv
     header: bool = True  # .csv, .tsv, .txt: the first row names the columns; false: they are named 0, 1, ...
     quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
-    columns: ColumnsConfig = field(default_factory=ColumnsConfig)
+    columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all

@@ -107,7 +107,7 @@ def copy_checkout(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
     """Copy a folder of code with REPLACED applied; return the temporary folder and the copy in it."""
     if not code.is_dir():
         raise SystemExit(
-            f"{code}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (tests/bench/README.md)"
+            f"{code}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (docs/benchmarks.md)"
         )
     temporary = tempfile.TemporaryDirectory(prefix="pairscale-reference-")
     code_copy = Path(temporary.name) / "code"

@@ -38,7 +38,7 @@ def test_the_examples_run(folder):
 
 
 def test_the_examples_of_the_documentation_run(folder):
-    page = ROOT / "docs" / "python.md"
+    page = ROOT / "docs" / "guides" / "python.md"
     results = doctest.testfile(str(page), module_relative=False, globs={"folder": str(folder)}, encoding="utf-8")
     assert results.attempted >= 7
     assert results.failed == 0

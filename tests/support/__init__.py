@@ -3,4 +3,5 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]  # root of the checkout
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]  # pages of the documentation
+# Pages of the documentation that somebody writes; docs/reference.py makes the others.
+PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "reference")]

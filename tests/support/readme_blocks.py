@@ -3,7 +3,7 @@
     python -m tests.support.readme_blocks       rewrites them, between <!-- NAME --> and <!-- end -->
 
 Findings are worded as in the report (analysis/exhibits/sentences/findings.py); speeds come from the tables in
-tests/bench/README.md. Links in a block are relative to docs/.
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def trained() -> str:
 
 
 def bench_row(start: str) -> list[str]:
-    """Return the cells of the one row of a table in tests/bench/README.md with this first cell."""
-    text = (ROOT / "tests" / "bench" / "README.md").read_text(encoding="utf-8")
+    """Return the cells of the one row of a table in docs/benchmarks.md with this first cell."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     (line,) = [line for line in text.splitlines() if line.startswith(f"| {start} |")]
     return [cell.strip() for cell in line.strip("|").split("|")]
 
@@ -114,7 +114,7 @@ def training_speed() -> str:
         f"{factors['LSTM, fp32']} times as fast as its authors' script and the published Transformer-XL "
         f"{factors['Transformer-XL, fp32']} times; in bf16 (`precision=bf16`) {factors['LSTM, bf16']} and "
         f"{factors['Transformer-XL, bf16']} times as fast as the scripts in fp32 (medians of five turns). `make bench` "
-        "measures yours; [tests/bench](../tests/bench/README.md) has the ranges, the machine and the project's goals."
+        "measures yours."
     )
     return wrapped(text)
 
@@ -132,8 +132,7 @@ def scoring_speed() -> str:
         "what they share is read once. A GPT-2 of 124M weights scored six paradigms of BLiMP on two cores "
         f"{ours / minicons:.1f} times as fast as minicons and {ours / harness:.1f} times as fast as "
         f"lm-evaluation-harness, in bf16 {bf16 / minicons:.1f} and {bf16 / harness:.1f} times, and a BERT of 110M "
-        f"{bert[1]} times as fast as minicons; in fp32 the sums of all three agree to {differ} "
-        "([tests/bench](../tests/bench/README.md))."
+        f"{bert[1]} times as fast as minicons; in fp32 the sums of all three agree to {differ}."
     )
     return wrapped(text)
 

@@ -29,8 +29,8 @@ class ModelConfig:
 
     counted: ClassVar[bool] = False  # True if the model is counted in one pass, not trained by gradients
 
-    name: str = MISSING
-    seed: int | None = None
+    name: str = MISSING  # of the model, first part of the names of its runs
+    seed: int | None = None  # initialises the weights; null: derived from the run's seed
 
     @property
     def skips_weights(self) -> bool:
@@ -65,9 +65,9 @@ class ModelConfig:
 class LstmConfig(ModelConfig):
     """An LSTM language model, as in Gulordava et al. 2018."""
 
-    embedding: int = MISSING
-    hidden: int = MISSING
-    layers: int = MISSING
+    embedding: int = MISSING  # width of the embeddings
+    hidden: int = MISSING  # units per layer
+    layers: int = MISSING  # LSTM layers
     dropout: float = MISSING  # on embeddings, between layers and before the softmax
     tied: bool = MISSING  # output weights = input embeddings; needs embedding = hidden
 
@@ -87,17 +87,17 @@ class LstmConfig(ModelConfig):
 class TxlConfig(ModelConfig):
     """A Transformer-XL, as in Dai et al. 2019."""
 
-    layers: int = MISSING
-    d_model: int = MISSING
-    heads: int = MISSING
-    d_head: int = MISSING
-    d_inner: int = MISSING
-    dropout: float = MISSING
-    attention_dropout: float = MISSING
+    layers: int = MISSING  # Transformer layers
+    d_model: int = MISSING  # width of the model
+    heads: int = MISSING  # attention heads per layer
+    d_head: int = MISSING  # width of a head
+    d_inner: int = MISSING  # width of the feed-forward layers
+    dropout: float = MISSING  # on embeddings, and on what attention and feed-forward layers add
+    attention_dropout: float = MISSING  # on attention weights
     memory: int = MISSING  # tokens of the past that each layer keeps
     same_length: bool = MISSING  # every position attends to the same number of positions
     clamp_len: int | None = None  # longer distances are encoded as this one
-    tied: bool = MISSING
+    tied: bool = MISSING  # output weights = input embeddings
     # Of weights, drawn from N(0, sd), and of gains of layer norms, drawn from N(1, sd); 0.02 as published.
     initial_sd: float = MISSING
     pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # normalise inputs of blocks instead of outputs
@@ -155,7 +155,7 @@ class NgramConfig(ModelConfig):
 
     counted: ClassVar[bool] = True
 
-    order: int = MISSING
+    order: int = MISSING  # the longest n-grams: 2 to 7
     vocabulary: str = MISSING  # closed: the tokenizer's; open: every word of the sample
     prune: list[int] = MISSING  # by order: n-grams of this count or less are pruned; the last holds for all above
     discount_fallback: list[float] | None = None  # of n-grams seen once, twice, more, if they cannot be estimated

@@ -32,9 +32,9 @@ ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; e
 class LoggerConfig:
     """Where metrics go besides metrics.csv."""
 
-    name: str = MISSING
-    project: str | None = None
-    entity: str | None = None
+    name: str = MISSING  # of the tracker
+    project: str | None = None  # of Weights & Biases; null: its default
+    entity: str | None = None  # of Weights & Biases: user or team; null: the default of the key
     mode: str | None = None  # wandb: online, offline or disabled; null: online where there is a key and a network
     tags: list[str] = field(default_factory=list)  # wandb
     artifacts: list[str] = field(default_factory=list)  # wandb: which of ARTIFACTS to keep there
