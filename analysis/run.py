@@ -39,6 +39,7 @@ from eval.published import read_published
 from eval.questionnaire.answers import Sheet
 from eval.sweeps import requested_runs, study_commands
 from pairscale.errors import ConfigError
+from pairscale.tables import print_table
 
 
 def analyse(config: AnalysisConfig) -> None:
@@ -137,7 +138,8 @@ class Analysis:
         self.console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
         for about, text in section.findings:
             self.console.print(f"{about}: {text}", markup=False, highlight=False, soft_wrap=True)
-        self.console.print(terminal_table(table, heading, self.config.analysis.confidence))
+        slopes = terminal_table(table, heading, self.config.analysis.confidence)
+        print_table(self.console, slopes, ("rank", "R2"))
         self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))
 
     def _models(self, label: str, section: Section | None) -> TableSection | None:

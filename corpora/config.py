@@ -194,6 +194,7 @@ class CorporaConfig:
     seed: int = MISSING
     paths: PathsConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
         check_seed("seed", self.seed)

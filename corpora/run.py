@@ -11,6 +11,7 @@ from corpora.config import CorporaConfig
 from corpora.filters import filter_folder
 from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
 from corpora.text import SPLITS
+from pairscale.tables import plain_table, print_table
 
 SIZES = ("documents", "sentences", "words", "characters")  # of a split in the text's manifest
 
@@ -28,7 +29,7 @@ def prepare_corpus(config: CorporaConfig) -> None:
     vocabulary = len(corpus.tokenizer)
     filtered = corpus.filter
     seconds = time.monotonic() - started
-    console.print(_table(corpus))
+    print_table(console, _table(corpus), ("characters", "documents"))
     for line in _tokenizer(corpus, vocabulary):
         console.print(line, soft_wrap=True)
     if filtered is not None:
@@ -53,10 +54,10 @@ def _print_state(console: Console, config: CorporaConfig) -> None:
 
 def _table(corpus: Corpus) -> Table:
     manifest = corpus.text.manifest
-    table = Table(title=f"{corpus.config.corpus.name} ({manifest['source']}); words: {manifest['reference']}")
+    table = plain_table(f"{corpus.config.corpus.name} ({manifest['source']}); words: {manifest['reference']}")
     table.add_column("split")
     for name in SIZES:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for split in SPLITS:
         sizes = manifest["splits"][split]
         table.add_row(split, *(f"{sizes[name]:,}" for name in SIZES))

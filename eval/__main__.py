@@ -18,6 +18,7 @@ from eval.config import EvalConfig, PretrainedConfig
 from eval.sweeps import names_a_run
 from pairscale.command.main import main
 from pairscale.errors import InputError, StoreError
+from pairscale.progress import run_shown
 from train.models.config import ImportedConfig, ModelConfig
 from train.plan import Plan
 from train.runs.identity import run_id
@@ -42,7 +43,8 @@ def score_pretrained(config: EvalConfig) -> None:
         if config.dry_run:
             print(f"{run_id(one)}: would be loaded from {model.path} and scored on {config.benchmark.name}")
         else:
-            score_run(*add_pretrained(one))
+            with run_shown(model.path, config.trainer.progress) as alone:
+                score_run(*add_pretrained(one), tables=alone)
 
 
 def score_imported(config: EvalConfig) -> None:
@@ -56,7 +58,8 @@ def score_imported(config: EvalConfig) -> None:
             f"{run_id(config)}: would be imported from {config.model.checkpoint} and scored on {config.benchmark.name}"
         )
     else:
-        score_run(import_run(config), config)
+        with run_shown(config.model.checkpoint, config.trainer.progress) as alone:
+            score_run(import_run(config), config, tables=alone)
 
 
 def score_trained(config: EvalConfig) -> None:
@@ -68,9 +71,13 @@ def score_trained(config: EvalConfig) -> None:
     elif config.dry_run:
         plan(config)
     else:
-        from train.run import train_run
+        from train.run import run_title, say_summary, train_run
 
-        score_run(train_run(config, command=True, check=functools.partial(check_benchmark, config)), config)
+        with run_shown(run_title(config), config.trainer.progress) as alone:
+            folder = train_run(config, command=True, check=functools.partial(check_benchmark, config))
+            if alone:
+                say_summary(folder)
+            score_run(folder, config, tables=alone)
 
 
 _SCORING: dict[type[ModelConfig], Callable[[EvalConfig], None]] = {

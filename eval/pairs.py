@@ -182,6 +182,10 @@ class PairsWork:
             means[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
         return {**(self.moment or {}), **means}
 
+    def headline(self) -> dict[str, float | str]:
+        """Return what a line about the run says: the accuracy by the first method."""
+        return {"accuracy": self.overall()[next(iter(self.config.method))]}
+
     def described(self) -> str:
         """Return a description of the missing scores."""
         pairs = f"{len(self.benchmark.pairs):,} pairs"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, PretrainedConfig, score_label
@@ -20,11 +23,15 @@ from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.run import ClozeWork
 from eval.grid import is_requested
 from eval.pairs import PairsWork
-from eval.scores.table import WIDTH
+from eval.scores.table import EXPENDABLE, WIDTH
 from eval.tracking import track_scores
+from pairscale.command.launchers.board import Board
+from pairscale.command.launchers.jobs import Work
 from pairscale.command.line import search_path
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
+from pairscale.progress import report_result, result_so_far
+from pairscale.tables import print_table
 from train.runs.folder import DONE, RunFolder, study_runs
 from train.runs.identity import config_digest
 from train.runs.provenance import versions
@@ -32,7 +39,7 @@ from train.runs.provenance import versions
 if TYPE_CHECKING:
     from eval.scorers.base import Scorer
 
-console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+MOST_LINES = 50  # of the tables of one run, unless verbose=true
 
 
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
@@ -94,8 +101,8 @@ def check_benchmark(config: EvalConfig) -> None:
     WORK[type(config.benchmark)].check_benchmark(config)
 
 
-def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> None:
-    """Compute the missing scores of a run, and print tables of all that `config` requests.
+def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, tables: bool = True) -> None:
+    """Compute the missing scores of a run, and print tables of all that `config` requests, unless `tables` is False.
 
     scorer: the run's model, if it is loaded already. Raises RunError if the run is not trained, is in use, or has a
     damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
@@ -121,22 +128,37 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) 
         attempt.began = True
         if work.missing:
             work.score()
+            report_result(new=True)
         for snapshot in _snapshot_work(run, config):
             if snapshot.missing:
                 snapshot.score()
+                report_result(new=True)
             trajectory.append(snapshot.overall())
         track_scores(run, config)
     for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
         _say(f"{where}: {note}")
-    for part in work.tables(trajectory, console.width):
-        if isinstance(part, str):
-            _say(part)
-        else:
-            console.print(part)
+    report_result(words=work.scorer.sample_words, **work.headline())
+    if tables:
+        _print_tables(work, trajectory, config.verbose)
+
+
+def _print_tables(work: PairsWork | ClozeWork, trajectory: list[dict[str, Any]], verbose: bool) -> None:
+    """Print the tables of a run; of long ones only the headline, unless `verbose`."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    with console.capture() as printed:
+        for part in work.tables(trajectory, console.width):
+            if isinstance(part, Table):
+                print_table(console, part, EXPENDABLE)
+            else:
+                console.print(Text(str(part)), soft_wrap=True)
+    lines = printed.get().splitlines()
+    if len(lines) > MOST_LINES and not verbose:
+        lines = [f"{lines[0].strip()}: {result_so_far().text()} ({len(lines)} lines of tables: verbose=true)"]
+    _say("\n".join(lines))
 
 
 def _say(text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+    print(text, flush=True)  # by the stream that a view of progress replaces, so that lines stand above it
 
 
 @dataclass
@@ -184,40 +206,50 @@ def score_study(config: EvalConfig) -> None:
 
     Raises RunError if there is no such study, if none of its runs is done, and after all if some could not be scored.
     """
-    done, failed = [], 0
+    done: list[RunFolder] = []
+    failed = 0
     for run in study_runs(config.paths.runs, config.study or ""):
         try:
             manifest = run.read_manifest()
         except RunError as error:
-            console.print(f"not scored: {error}", markup=False, soft_wrap=True)
+            _say(f"not scored: {error}")
             failed += 1
             continue
         if manifest.get("status") == DONE:
             done.append(run)
         else:
             status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
-            console.print(f"not scored: {run.path.name}: {status}", markup=False, soft_wrap=True)
+            _say(f"not scored: {run.path.name}: {status}")
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
     check_benchmark(config)
-    total = len(done) + failed
-    for run in done:
-        try:
-            if config.dry_run:
-                work = _work(run, config)
-                snapshots = Counter(snapshot.described() for snapshot in _snapshot_work(run, config))
-                console.print(f"{run.path.name} · {work.folder.name}: {work.described()}", markup=False, soft_wrap=True)
-                for description, count in snapshots.items():
-                    console.print(
-                        f"  {count} snapshot{'s' if count > 1 else ''}: {description}", markup=False, soft_wrap=True
-                    )
-            else:
-                score_run(run, config)
-        except (RunError, StoreError, InputError) as error:  # in this run's files; the others can be scored
-            console.print(f"not scored: {error}", markup=False, soft_wrap=True)
-            failed += 1
-    if failed:
-        raise RunError(f"study={config.study}: {failed} of {total} runs could not be scored (see above)")
+    attempts = [partial(_attempted, partial(_say_plan if config.dry_run else score_run, run, config)) for run in done]
+    if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
+        failures = [attempt() for attempt in attempts]
+    else:
+        board = Board([run.path.name for run in done], [Work()] * len(done), 1)
+        with board.shown():
+            failures = [board.run_here(n, partial(one, tables=False)) for n, one in enumerate(attempts)]
+    if count := failed + len([failure for failure in failures if failure]):
+        raise RunError(f"study={config.study}: {count} of {len(done) + failed} runs could not be scored (see above)")
+
+
+def _attempted(work: Callable[..., None], **options: bool) -> tuple[str, int] | None:
+    """Print and return the error in a run's files, as the others can be scored; None if there is none."""
+    try:
+        work(**options)
+    except (RunError, StoreError, InputError) as error:
+        _say(f"not scored: {error}")
+        return str(error), error.exit_code
+    return None
+
+
+def _say_plan(run: RunFolder, config: EvalConfig) -> None:
+    work = _work(run, config)
+    _say(f"{run.path.name} · {work.folder.name}: {work.described()}")
+    snapshots = Counter(snapshot.described() for snapshot in _snapshot_work(run, config))
+    for description, count in snapshots.items():
+        _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:

@@ -26,7 +26,9 @@ def main() -> None:
     if words[:1] in ([], ["--help"], ["-h"]):
         if hasattr(signal, "SIGPIPE"):
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that stops early (`| head`) is no error
-        print(USAGE)
+        from pairscale.command.help import laid_out, terminal_width
+
+        print(laid_out(USAGE, terminal_width()))
         sys.exit(0 if words else 2)
     if words[0] not in COMMANDS:
         print(f"pairscale {words[0]}: no such command; available: {', '.join(COMMANDS)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Messages of commands on standard error."""
+"""Messages of commands on standard error, and results on standard output."""
 
 import sys
 
@@ -10,6 +10,8 @@ def say(text: str, label: str = "", style: str = "") -> None:
 
     console = Console(stderr=True, highlight=False)
     with console.capture() as line:
-        console.print(*([Text(label, style)] if label else []), Text(text), soft_wrap=True)
-    # Not printed by `console`: a progress bar replaces sys.stderr, so that lines stand above it.
+        parts = [*([Text(label, style)] if label else []), Text(text)]
+        # A terminal breaks lines between words; words, such as paths, and lines in a file stay whole.
+        console.print(*parts, soft_wrap=not console.is_terminal, overflow="ignore", crop=False)
+    # Not printed by `console`: a view of progress replaces sys.stderr, so that lines stand above it.
     print(line.get(), end="", file=sys.stderr, flush=True)

@@ -46,7 +46,9 @@ def written(value: Any) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Return a duration as "3 h 05 min" or "4 min 10 s"."""
+    """Return a duration as "3 h 05 min", "4 min 10 s" or "9 s"."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    if hours:
+        return f"{hours:,} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

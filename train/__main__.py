@@ -1,6 +1,7 @@
 """`python -m train`: train one run, or with -m a grid of them."""
 
 from pairscale.command.main import main
+from pairscale.progress import run_shown
 from train.config import RunConfig
 from train.plan import Plan, Planned
 
@@ -13,9 +14,12 @@ def run(config: RunConfig) -> None:
 
         planned.add(Planned(config, estimate(config)))
     else:
-        from train.run import train_run
+        from train.run import run_title, say_summary, train_run
 
-        train_run(config, command=True)
+        with run_shown(run_title(config), config.trainer.progress) as alone:
+            folder = train_run(config, command=True)
+        if alone:
+            say_summary(folder)
 
 
 planned = Plan()

@@ -30,7 +30,6 @@ import numpy.typing as npt
 from corpora.config import TokenizerConfig
 from corpora.prepare import HeldOut, SampleTokens, prepare
 from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
-from pairscale.console import say
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import atomic_path, sha256_file, writing
 from pairscale.schema import checked
@@ -141,11 +140,6 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         last=perplexity.metrics(),
         best_nats_per_word=perplexity.nats / perplexity.words,
     )
-    if config.trainer.progress:
-        result = f"{sum(ngrams):,} n-grams, valid perplexity {perplexity.value:,.1f} a word"
-        if substituted:
-            result += f"; model.discount_fallback for orders {', '.join(map(str, substituted))}"
-        say(f"estimated {folder.path.name} in {seconds:.0f} s: {result}")
 
 
 def _tokenizer(model: NgramConfig, tokenizer: TokenizerConfig) -> TokenizerConfig:

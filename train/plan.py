@@ -73,6 +73,7 @@ class Plan:
         from rich.console import Console  # here, so that a command that plans nothing starts sooner
         from rich.text import Text
 
+        from pairscale.tables import print_table
         from train.estimate import estimate_table
 
         console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
@@ -82,11 +83,11 @@ class Plan:
                 estimate_table(run.config, run.estimate, run.scoring_seconds, run.score_bytes, run.scoring_memory)
             )
         elif self.runs:
-            console.print(self.table())
+            print_table(console, self.table(), ("disk\nMiB", "done", "parameters", "memory\nMiB"))
             for line in self.totals():
-                console.print(Text(line), soft_wrap=True)
+                console.print(Text(line), soft_wrap=not console.is_terminal)
         for text in self.notes + (self._labels()[1] if len(self.runs) > 1 else []):
-            console.print(Text(text), soft_wrap=True)
+            console.print(Text(text), soft_wrap=not console.is_terminal)
 
     def _labels(self) -> tuple[dict[str, str], list[str]]:
         return labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})

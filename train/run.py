@@ -9,7 +9,8 @@ from corpora.prepare import corpus_folder
 from corpora.text import text_manifest
 from pairscale.console import say
 from pairscale.errors import RunError
-from pairscale.sizes import written
+from pairscale.progress import report_result, result_so_far
+from pairscale.sizes import clock, written
 from train.config import RunConfig, described
 from train.lightning_import import import_lightning
 from train.runs.attempt import Attempt
@@ -32,9 +33,11 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
     folder = RunFolder.of(config)
     if folder.done:
         _skip(config, folder)
+        _report(config, folder)
         return folder
     with folder.locked():
         if folder.done:
+            _report(config, folder)
             return folder
         if difference := beside_others(config):
             say(f"new run {folder.path.name} {difference}")
@@ -46,8 +49,35 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
             with tracked(config.logger, Job("train", folder.path.name, config.study, folder.path, facts)) as tracker:
                 track_points(tracker, folder)  # a killed process takes the latest ones with it
                 _train(config, folder, tracker, command)
+                report_result(new=True)
                 _track_result(tracker, config, folder)
+    _report(config, folder)
     return folder
+
+
+def _report(config: RunConfig, folder: RunFolder) -> None:
+    validation = exported_validation(folder.metrics, config.recipe.export)
+    report_result(words=folder.read_manifest().get("sample_words"), perplexity=validation["valid_ppl"])
+
+
+def run_title(config: RunConfig) -> str:
+    """Return a run in words, for people who watch it."""
+    size = f"{config.sample.size} {config.sample.count} of {config.corpus.name}"
+    return f"{config.model.name}, {size}, seed {config.seed}" if config.recipe.trains else config.model.name
+
+
+def say_summary(folder: RunFolder) -> None:
+    """Print how the run that this process was at was trained, in a line."""
+    if not result_so_far().new:
+        say(str(folder.path), "done already", "green")
+        return
+    manifest = folder.read_manifest()
+    parts = [f"{manifest['words_per_s']:,} words/s"] if manifest.get("words_per_s") else []
+    parts += [f"{sum(manifest['ngrams']):,} n-grams"] if manifest.get("ngrams") else []
+    parts += [f"valid perplexity {manifest['last']['valid_ppl']:,.1f} a word"]
+    if substituted := manifest.get("fallback_discounts"):
+        parts.append(f"model.discount_fallback for orders {', '.join(map(str, substituted))}")
+    say(f"trained {folder.path.name} in {clock(manifest['wall_s'])}: {', '.join(parts)}")
 
 
 def track_points(tracker: Tracker, folder: RunFolder) -> None:
@@ -87,12 +117,11 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool
 
 
 def _skip(config: RunConfig, folder: RunFolder) -> None:
-    """Print that a run is done, and remove checkpoints that a kill at its end left. Raises as `_check_text`."""
+    """Remove checkpoints that a kill at a run's end left. Raises as `_check_text`."""
     _check_text(config, folder)
     if folder.checkpoint_folder.exists():
         with folder.locked():
             folder.remove_checkpoints()
-    say(str(folder.path), "done already", "green")
     if config.trainer.snapshots is not None and not folder.snapshots and not config.model.counted:
         say(
             f"{folder.path.name}: has no snapshots, which are written while a run trains: remove its folder, or give "

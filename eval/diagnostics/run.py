@@ -13,9 +13,11 @@ import pandas as pd
 from eval.config import EvalConfig, recorded_policy, score_label
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import TOPK, cloze_metadata, read_cloze, read_topk, write_cloze
+from eval.diagnostics.measures import measures
 from eval.diagnostics.questions import Questions, load_questions
 from eval.diagnostics.table import cloze_tables
 from eval.pairs import same_scores
+from eval.scores.table import percent
 from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
 
@@ -96,6 +98,11 @@ class ClozeWork:
         questions = self.questions.rows
         contexts = f"{questions['context'].nunique():,} contexts of {questions['item'].nunique()} items"
         return f"would score {contexts}" if self.missing else "scored already"
+
+    def headline(self) -> dict[str, float | str]:
+        """Return what a line about the run says: the first of the diagnostic's measures."""
+        first = measures(self.questions.name, read_cloze(self.folder)[0]).iloc[0]
+        return {"note": f"{first['level']} {str(first['name']).replace('_', ' ')} {percent(first['accuracy'])}%"}
 
     def score(self) -> None:
         """Ask all different contexts in one pass, and write both files."""

@@ -9,6 +9,7 @@ from rich.text import Text
 from eval.diagnostics.measures import inexpressible, measures
 from eval.published import COLUMNS, read_published
 from eval.scores.table import WIDTH, percent
+from pairscale.tables import plain_table
 
 BESIDE = ("BERT base", "BERT large")  # of Ettinger 2020, uncased; for terminals that have room
 CHANGED = ("truncated", "generic_object", "generic_subject", "generic_both")  # conditions whose words stay unprinted
@@ -37,10 +38,7 @@ def _measures_table(title: str, benchmark: str, cloze: pd.DataFrame, width: int)
         "per cent; ±: deviation of trials; 95% intervals: for new items of this kind; a tie is wrong, and a word "
         "that the model cannot express; known: without such items"
     )
-    table = Table(
-        title=Text(title), caption=Text(caption), title_justify="left", caption_justify="left",
-        box=None, padding=(0, 2, 0, 0),
-    )  # fmt: skip
+    table = plain_table(title, Text(caption))
     table.add_column("measure", no_wrap=True)
     table.add_column("contexts", no_wrap=True)
     for heading in ("items", "share", "95%", "ties", "known", "items", *beside):

@@ -11,7 +11,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from eval.scores.accuracy import wilson
-from eval.scores.table import percent, plain_table
+from eval.scores.table import percent
+from pairscale.tables import plain_table
 
 COLUMNS = [
     "level", "name", "paradigms", "pairs", "raters", "judgements", "agreement", "low", "high", "error", "majority",

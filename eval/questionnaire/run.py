@@ -19,6 +19,7 @@ from eval.questionnaire.page import write_page
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import write_json
 from pairscale.schema import read_json
+from pairscale.tables import print_table
 
 FORMS_VERSION = 1
 
@@ -59,7 +60,8 @@ def print_agreement(config: EvalConfig) -> None:
     settings, benchmark = _settings_and_benchmark(config)
     answers = counted(read_sheets(config.people), benchmark.name, benchmark.digest, benchmark.pairs, settings)
     title = f"{benchmark.name} · {answers.raters} rater{'' if answers.raters == 1 else 's'}"
-    Console().print(agreement_table(title, agreement(answers.judgements), settings.threshold))
+    console, table = Console(), agreement_table(title, agreement(answers.judgements), settings.threshold)
+    print_table(console, table, ("seconds", "ties", "judged", "people"))
     for note in answers.notes:
         Console(stderr=True, highlight=False).print("[yellow]note[/]", escape(note), soft_wrap=True)
 

@@ -141,7 +141,7 @@ class Scorer(ABC):
         if not self.progress:
             return batches
         counted = ((len(batch), batch) for batch in batches)
-        return with_progress(counted, title or f"scoring {self.name}", total, unit)
+        return with_progress(counted, title or "scoring", total, unit)
 
 
 def length_batches(lengths: Ids, batch_tokens: int) -> Iterator[list[int]]:

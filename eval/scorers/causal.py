@@ -117,7 +117,7 @@ class CausalScorer(PromptedScorer, HubScorer):
         in_trees = self.reads_trees and longest <= min(TREE_TOKENS, self.window or TREE_TOKENS)
         capacity = min(TREE_TOKENS, batch_tokens) if in_trees else 0
         batches = forests(whole, np.asarray(first, dtype=np.int64) + len(before), capacity, batch_tokens)
-        title = f"scoring {self.name}" if in_trees else f"scoring {self.name}, each text alone"
+        title = "scoring" if in_trees else "scoring, each text alone"
         results = [np.empty(0)] * len(texts)
         with without_gradients(self.device, policy.precision == "bf16"):
             for forest in self.with_progress(batches, len(whole), title=title):

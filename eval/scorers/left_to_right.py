@@ -118,7 +118,7 @@ class PromptedScorer(LeftToRightScorer):
         texts: dict[Text, Ids] = {}
         keys: list[Text] = []
         parts = [prompts[start : start + ENCODED] for start in range(0, len(prompts), ENCODED)]
-        for part in self.with_progress(parts, len(prompts), "prompts", f"encoding for {self.name}"):
+        for part in self.with_progress(parts, len(prompts), "prompts", "encoding prompts"):
             alone = self._ids(part)
             whole = self._ids([prompt + answer for prompt in part for answer in answers])
             for number, prompt in enumerate(alone):

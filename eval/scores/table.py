@@ -10,6 +10,7 @@ from rich.text import Text
 from eval.published import read_published
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
 from eval.scores.files import with_phenomena
+from pairscale.tables import plain_table
 
 WIDTH = 120  # characters, of output that is no terminal; a narrower terminal gets only our numbers
 
@@ -24,6 +25,9 @@ BESIDE = {
         "Chinese BERT": "BERT",
     },
 }
+
+# Columns that a terminal too narrow for them lacks, first to go first.
+EXPENDABLE = ("pairs", "items", "contexts", "ties", "no <unk>", "known")
 
 
 def accuracy_table(
@@ -74,15 +78,8 @@ def accuracy_table(
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
     """Return each method's overall accuracy, its deviation and best template, as Ide et al. 2024, tables 3, 9, 10."""
-    caption = f"per cent, means over paradigms; ±: standard deviation over templates or trials; a tie is {ties}"
-    table = plain_table(title, Text(caption))
-    table.add_column("method", no_wrap=True)
-    for heading in ("accuracy", "±", "best"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("over", no_wrap=True)
-    ordered = any(rows["order"].notna().any() for rows in scores.values())
-    for heading in ("ties", *(["share of A"] if ordered else [])):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("accuracy", "±", "best", "over", "ties", "share of A")
+    lines = []
     for method, rows in scores.items():
         rows = with_phenomena(rows, items)
         whole = accuracies(rows, ties).iloc[-1]
@@ -92,8 +89,16 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         cells = [percent(whole["accuracy"]), percent(float(overall.std(ddof=1)))]
         over = repeats_text(rows) + (f", best: {best}" if best else "")
         cells += [percent(float(overall[best])) if best else "", over]
-        cells += [f"{whole['ties']:,}", *([percent(share_of_a(rows))] if ordered else [])]
-        table.add_row(Text(method), *map(Text, cells))
+        cells += [f"{whole['ties']:,}", percent(share_of_a(rows)) if rows["order"].notna().any() else ""]
+        lines.append([method, *cells])
+    columns = [column for column in zip(["method", *headings], *lines, strict=True) if any(column[1:])]
+    several = any(heading == "±" for heading, *_ in columns)
+    spread = " ±: standard deviation over templates or trials;" if several else ""
+    table = plain_table(title, Text(f"per cent, means over paradigms;{spread} a tie is {ties}"))
+    for heading, *_ in columns:
+        table.add_column(heading, justify="left" if heading in ("method", "over") else "right", no_wrap=True)
+    for row in zip(*(column[1:] for column in columns), strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -106,14 +111,6 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         table.add_row(f"{row['words_seen']:,}", *(percent(row[method]) for method in methods))
     return table
-
-
-def plain_table(title: str, caption: Text | None = None) -> Table:
-    """Return a table without lines, its title and caption to the left."""
-    return Table(
-        title=Text(title), caption=caption, title_justify="left", caption_justify="left",
-        box=None, padding=(0, 2, 0, 0), min_width=len(title),
-    )  # fmt: skip
 
 
 def percent(share: float | None) -> str:

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from pairscale.command.errors import FOLDER, check_keys
-from pairscale.command.launchers import local, slurm  # noqa: F401 (they register themselves)
+from pairscale.command.launchers import local, one_process, slurm  # noqa: F401 (they register themselves)
 from pairscale.command.line import own_folders
 from pairscale.command.rooms import register
 from pairscale.errors import ConfigError, PairscaleError

@@ -20,6 +20,7 @@ from pairscale import ROOT, as_typed
 from pairscale.command.line import own_folders
 from pairscale.errors import ConfigError, NoCorpus, PairscaleError
 from pairscale.files import REFUSED
+from pairscale.live import close_views
 
 FOLDER = ROOT / "conf"
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
@@ -99,6 +100,8 @@ def one_line_errors(command: str) -> Iterator[None]:
         line, code = outcome(error)
         print(f"{command}: {line}", file=sys.stderr)
         sys.exit(code)
+    finally:
+        close_views()
 
 
 def one_line(text: str) -> str:

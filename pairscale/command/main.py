@@ -23,6 +23,7 @@ from pairscale.command.help import asks_for_help, show_help
 from pairscale.command.line import is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from pairscale.command.rooms import register, runs
 from pairscale.errors import PairscaleError
+from pairscale.live import close_views
 
 NEED_ARGUMENTS = ("corpora", "train", "eval", "analysis")  # without any they print their help
 
@@ -56,6 +57,8 @@ def main(command: str, run: Callable[[Any], None], finish: Callable[[], None] = 
         sys.exit(130)
     except Exception as error:
         session.report(error)
+    finally:
+        close_views()
     gc.freeze()  # Python looks for garbage at its end, too: among so many objects for a second
     sys.exit(min(session.exit_codes, default=0))
 
@@ -84,29 +87,35 @@ class _Session:
             runs().record_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
 
         @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=self.command)
-        def task(node: DictConfig) -> None:
-            self.attempt(partial(to_config, node))
+        def task(node: DictConfig) -> tuple[str, int] | None:
+            return self.attempt(partial(to_config, node))
 
         task()
 
-    def attempt(self, config: Callable[[], Any]) -> None:
-        """Run one configuration; report an error instead of raising it, except in a job of its own."""
+    def attempt(self, config: Callable[[], Any]) -> tuple[str, int] | None:
+        """Run one configuration; report an error, and return it, instead of raising it, except in a job of its own."""
         try:
             self.run(config())
         except Exception as error:
             if not self.only_plans:
                 _remove_empty(Path(HydraConfig.get().runtime.output_dir))
-            self.report(error)
+            reported = self.report(error)
             if "SUBMITIT_EXECUTOR" in os.environ:  # SLURM reports a job as failed only if it raises
                 raise
+            return reported
+        return None
 
-    def report(self, error: Exception) -> None:
-        """Print the one line of an error; the runs of a dry sweep often share a fault, which is printed once."""
+    def report(self, error: Exception) -> tuple[str, int]:
+        """Print and return the one line of an error, and return its exit code.
+
+        The runs of a dry sweep often share a fault, which is printed once.
+        """
         line, code = outcome(error)
         self.exit_codes.append(code)
         if not self.only_plans or line not in self.reported:
             print(f"pairscale {self.command}: {line}", file=sys.stderr)
         self.reported.add(line)
+        return line, code
 
 
 def _remove_empty(folder: Path) -> None:

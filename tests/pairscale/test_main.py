@@ -55,7 +55,9 @@ def test_developers_see_the_traceback_as_well(end, monkeypatch):
 def test_a_fault_in_one_run_does_not_stop_the_others(end):
     code, printed = end(RecursionError("deep"), "-m", "hydra/launcher=basic", "seed=1,2")
     assert code == 1
-    assert [line.partition(": unexpected ")[2][:20] for line in printed.splitlines()] == ["RecursionError: deep"] * 2
+    reasons = [line.partition(": unexpected ")[2][:20] for line in printed.splitlines() if "unexpected" in line]
+    assert reasons == ["RecursionError: deep"] * 2
+    assert re.findall(r"^\[(\d/2)\] FAILED seed (\d) in ", printed, re.MULTILINE) == [("1/2", "1"), ("2/2", "2")]
 
 
 def test_an_error_that_quotes_text_of_several_lines_is_one_line(end):

@@ -6,7 +6,6 @@ waits for ordinary commands, `python -m eval ...`, which stop, resume, or skip w
 
 import os
 import queue
-import shlex
 import signal
 import subprocess
 import threading
@@ -14,28 +13,28 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hydra.core.utils import JobReturn, JobStatus, configure_log, filter_overrides
+from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import MISSING, DictConfig
 
 from pairscale import environment, started_by
 from pairscale.command.launchers import check_all, register_launcher
+from pairscale.command.launchers.board import Board, Ended, run_names, shows_board
 from pairscale.command.launchers.jobs import Job
-from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.line import search_path
 from pairscale.command.rooms import runs
 from pairscale.command.schemas import store_schemas
 from pairscale.console import say
 from pairscale.errors import START_AGAIN, ConfigError, check_between
 from pairscale.machine import available_cores, fit_memory, granted_threads
-from pairscale.sizes import clock
+from pairscale.progress import PROGRESS_FILE, read_progress
 
 STOP_SECONDS = 120  # for an interrupted run to end: a step and its files
 MAX_JOBS = 4096  # runs or threads at a time
@@ -100,41 +99,33 @@ class LocalLauncher(Launcher):
         # A folder for each sweep, so that two sweeps at once do not overwrite each other's files.
         logs = self.logs / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
         logs.mkdir(parents=True)
-        total, failed, unfinished, done = len(jobs), 0, 0, 0
-        count = f"{total} run{'s' if total > 1 else ''}"
-        alike = set.intersection(*map(set, job_overrides)) if total > 1 else set()
+        count = f"{len(jobs)} run{'s' if len(jobs) > 1 else ''}"
         where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
         threads = f"at most {slots.threads} thread{'s' if slots.threads > 1 else ''} each"
-        say(f"{count}, {slots.count} at a time{where}, {threads}; logs in {logs}")
-        self._remaining = Remaining([job.work for job in jobs], slots.count)
-        with ThreadPoolExecutor(slots.count) as pool, self._stopped_by_signals():
+        say(f"{count}, {slots.count} at a time{where}, {threads}")
+        say(f"logs in {logs}")
+        self._board = Board(run_names(jobs), [job.work for job in jobs], slots.count)
+        show = self._board.shown() if shows_board(self.config) else nullcontext()
+        with show, ThreadPoolExecutor(slots.count) as pool, self._stopped_by_signals():
 
-            def begin(waiting: deque[Job]) -> tuple[Future[tuple[int, Path, float]], tuple[Job, deque[Job]]]:
-                job = waiting.popleft()
-                return pool.submit(self._run, job, slots, free, logs), (job, waiting)
+            def begin(waiting: deque[Job]) -> tuple[Future[Ended], deque[Job]]:
+                return pool.submit(self._run, waiting.popleft(), slots, free, logs), waiting
 
             pending = dict(map(begin, queues))
             while pending:
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    job, waiting = pending.pop(future)
+                    waiting = pending.pop(future)
                     pending |= [begin(waiting)] if waiting else []
-                    code, log, seconds = future.result()
-                    done += 1
-                    if self._stopping.is_set():
-                        continue
-                    point = shlex.join([one for one in filter_overrides(job.overrides) if one not in alike])
-                    self._remaining.ends(job.index, None if code else seconds)
-                    left = self._remaining.left()
-                    state = {0: "done", START_AGAIN: "UNFINISHED"}.get(code, "FAILED")
-                    line = f"[{done}/{total}] {state} {point} in {clock(seconds)}"
-                    say(line + (f"; about {clock(left)} left" if left is not None else ""))
-                    if code:
-                        failed += code != START_AGAIN
-                        unfinished += code == START_AGAIN
-                        say(f"    {_last_line(log)} ({log})")
-        if self._stopping.is_set():
-            raise KeyboardInterrupt
-        check_all(total, failed, unfinished)
+                    ended = future.result()
+                    if not self._stopping.is_set():
+                        self._board.end(ended)
+                        if ended.code:
+                            say(f"    {ended.reason}")
+            if self._stopping.is_set():
+                raise KeyboardInterrupt
+        codes = [one.code for one in self._board.ended]
+        unfinished = codes.count(START_AGAIN)
+        check_all(len(jobs), len(codes) - codes.count(0) - unfinished, unfinished)
         return [
             JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED, _return_value=None)
             for overrides in job_overrides
@@ -165,24 +156,24 @@ class LocalLauncher(Launcher):
         shared = max(1, cores // count // (1 if gpus else devices))
         return Slots(count, self.threads or min(shared, granted or shared), gpus)
 
-    def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> tuple[int, Path, float]:
-        """Wait for one run: its exit code, log and seconds."""
-        log = logs / f"{job.index}.log"
+    def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> Ended:
+        """Wait for one run to end."""
+        log, progress = logs / f"{job.index}.log", logs / f"{job.index}.json"
         searched = search_path(self.config.hydra.overrides.hydra)
         slot = free.get()
-        self._remaining.begins(job.index)
+        self._board.begin(job.index, lambda: read_progress(progress)[0])
         started = time.monotonic()
         try:
             with log.open("wb") as file:
                 with self._guard:  # between the two a signal would miss the process
                     if self._stopping.is_set():
-                        return signal.SIGINT, log, 0.0
+                        return Ended(job.index, signal.SIGINT, 0.0)
                     process = subprocess.Popen(
                         started_by("pairscale", self.config.hydra.job.name, *searched, *job.overrides),
                         stdout=file,
                         stderr=subprocess.STDOUT,
                         stdin=subprocess.DEVNULL,
-                        env=slots.environment(slot),
+                        env=slots.environment(slot) | {PROGRESS_FILE: str(progress.absolute())},
                         start_new_session=True,  # Ctrl-C reaches it through us, once
                     )
                     self._running.add(process)
@@ -191,7 +182,9 @@ class LocalLauncher(Launcher):
                     self._running.discard(process)
         finally:
             free.put(slot)
-        return code, log, time.monotonic() - started
+        seconds, result = time.monotonic() - started, read_progress(progress)[1]
+        progress.unlink(missing_ok=True)
+        return Ended(job.index, code, seconds, result, f"{_last_line(log)} ({log})" if code else "")
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:

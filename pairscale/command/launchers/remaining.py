@@ -10,14 +10,16 @@ from pairscale.command.launchers.jobs import Work
 class Remaining:
     """Remaining time of a sweep, `jobs` runs at a time, from the runs that have ended.
 
-    A run is expected to start and score as fast as others of its kind, and to train at their words per second. A kind
-    without a finished run is taken to be like the others.
+    A run is expected to start and score as fast as others of its kind, and to train at their words per second, or at
+    its own once it trains. A kind without a finished run is taken to be like the others; before any run has ended, all
+    are taken to be like those that train.
     """
 
     def __init__(self, runs: Sequence[Work], jobs: int):
         self.runs, self.jobs = runs, jobs
         self._begun: dict[int, float] = {}
         self._ended: dict[int, tuple[float, float] | None] = {}  # seconds of training, and of all else
+        self._at_work: dict[int, tuple[float, float]] = {}  # the same of runs at work, as expected
 
     def begins(self, run: int) -> None:
         self._begun[run] = time.monotonic()
@@ -33,22 +35,32 @@ class Remaining:
             training = min(training or 0.0, seconds)
             self._ended[run] = training, seconds - training
 
+    def observes(self, run: int, trained: float, left: float) -> None:
+        """Record that a run at work has trained for `trained` seconds, and needs `left` more for its training."""
+        others = time.monotonic() - self._begun[run] - trained
+        self._at_work[run] = trained + left, max(0.0, others)
+
     def left(self) -> float | None:
-        """Return the seconds until all runs have ended; None before the first has."""
+        """Return the seconds until all runs have ended; None before the first has, or trains."""
         now = time.monotonic()
         rest = [
             max(0.0, expected - (now - self._begun.get(run, now)))
             for run in range(len(self.runs))
-            if run not in self._ended and (expected := self._expected(self.runs[run])) is not None
+            if run not in self._ended and (expected := self._expected(run)) is not None
         ]
         return max(max(rest), sum(rest) / self.jobs) if rest else None
 
-    def _expected(self, work: Work) -> float | None:
+    def _expected(self, run: int) -> float | None:
+        work = self.runs[run]
         ended = [(self.runs[run], took) for run, took in self._ended.items() if took is not None]
+        ended = ended or [(self.runs[run], took) for run, took in self._at_work.items()]
         alike = [one for one in ended if one[0].kind == work.kind]
         if not ended:
             return None
+        others = fmean(took[1] for _, took in alike or ended)
+        if run in self._at_work:
+            return self._at_work[run][0] + others
         trained = [one for one in alike if one[0].words] or [one for one in ended if one[0].words]
         words = sum(of.words for of, _ in trained)
         per_word = sum(took[0] for _, took in trained) / words if words else 0.0
-        return fmean(took[1] for _, took in alike or ended) + work.words * per_word
+        return others + work.words * per_word

@@ -1,0 +1,67 @@
+"""Tables for the terminal: plain ones, which fit its width without cutting a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Column, Table
+    from rich.text import Text
+
+LEAST_NAME = 8  # characters of a row's name
+
+
+def plain_table(title: str, caption: Text | None = None) -> Table:
+    """Return a table without lines, its title and caption to the left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    return Table(
+        title=Text(title), caption=caption, title_justify="left", caption_justify="left",
+        box=None, padding=(0, 2, 0, 0), pad_edge=False,
+    )  # fmt: skip
+
+
+def print_table(console: Console, table: Table, expendable: Sequence[str] = ()) -> None:
+    """Print `table` without as many `expendable` columns (headings, first to go first) as the console lacks room for.
+
+    A line below it names them. If that is not enough, the first column, of names, is shortened. Title and caption take
+    the width of the console, however narrow the table is.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    space, columns = table.padding[1], table.columns
+    removed: list[str] = []
+    for heading in expendable:
+        if _needed(columns, space) > console.width and any(column.header == heading for column in columns):
+            columns = [column for column in columns if column.header != heading]
+            removed.append(" ".join(heading.split()))
+    if (too_wide := _needed(columns, space) - console.width) > 0:
+        name = columns[0]
+        name.no_wrap, name.overflow = True, "ellipsis"
+        name.max_width = max(LEAST_NAME, _width(name) - too_wide)
+    fitting = Table(
+        *columns, box=table.box, padding=table.padding, pad_edge=table.pad_edge, header_style=table.header_style
+    )
+    fitting.rows = table.rows
+    left_out = Text(f"not shown at {console.width} characters: {', '.join(removed)}") if removed else None
+    for part in (table.title, fitting, table.caption, left_out):
+        if part:
+            console.print(part)
+
+
+def _needed(columns: Sequence[Column], space: int) -> int:
+    """Return the characters that a row of `columns` needs, with `space` behind each."""
+    return sum(_width(column) + space for column in columns)
+
+
+def _width(column: Column) -> int:
+    """Return the characters that a column's heading and cells need."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(width=10_000)
+    return max(Measurement.get(console, console.options, cell).maximum for cell in (column.header, *column.cells))

@@ -1,0 +1,242 @@
+"""Progress: rates and times left, lines that fit, tables that keep numbers whole, help as wide as the terminal."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+import pairscale.progress
+from pairscale import environment
+from pairscale.command.help import help_text, laid_out
+from pairscale.command.launchers.board import Board, Ended, run_names
+from pairscale.command.launchers.jobs import Job, Work
+from pairscale.console import say
+from pairscale.live import shown
+from pairscale.progress import (
+    PROGRESS_FILE,
+    Activity,
+    ProcessView,
+    Result,
+    Share,
+    State,
+    read_progress,
+    report_result,
+    run_shown,
+    with_progress,
+)
+from pairscale.sizes import clock
+from pairscale.tables import plain_table, print_table
+
+
+def terminal(width):
+    return Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
+
+
+def drawn(view, width):
+    console = terminal(width)
+    console.print(view.drawing(width))
+    return console.file.getvalue().splitlines()
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """A clock that stands still until it is set."""
+    moment = [100.0]
+    monkeypatch.setattr("pairscale.progress.time.monotonic", lambda: moment[0])
+    return moment
+
+
+def test_rate_share_and_time_left_leave_out_what_was_done_before(now):
+    activity = Activity("training", 1000, "words", completed=400)
+    now[0] += 20
+    assert activity.state == State("training", 0.4, 400, "words")  # resumed, nothing done since: no rate yet
+    activity.completed = 600
+    assert activity.state == State("training", 0.6, 600, "words", rate=10, left=40)
+    assert activity.state.parts() == ["60%", "10 words/s", "40 s left"]
+
+
+def test_a_total_that_is_unknown_follows_from_the_share_of_the_input_read(now):
+    share = Share()
+    activity = Activity("reading", share, "sentences")
+    activity.completed = 50
+    now[0] += 5
+    assert activity.state.parts() == ["50 sentences", "10 sentences/s"]
+    share(0.25)
+    assert activity.state.parts() == ["25%", "10 sentences/s", "15 s left"]
+
+
+def test_steps_are_counted_once_they_are_done():
+    states = []
+    for _ in with_progress([(2, "a"), (3, "b")], "scoring", 5, "pairs"):
+        states.append(pairscale.progress.state_now())
+    assert [(state.what, state.completed, state.share) for state in states] == [("scoring", 0, 0), ("scoring", 2, 0.4)]
+    assert pairscale.progress.state_now().what != "scoring"
+
+
+@pytest.mark.parametrize("seconds", [0, 59.4, 59.6, 61, 3599, 3601, 360_000])
+def test_durations(seconds):
+    hours, minutes, rest = (int(part or 0) for part in re.fullmatch(
+        r"(?:([\d,]+) h )?(?:(\d+) min)? ?(?:(\d+) s)?", clock(seconds).replace(",", "")
+    ).groups())  # fmt: skip
+    assert hours * 3600 + minutes * 60 + rest == pytest.approx(seconds, abs=60 if hours else 0.5)
+
+
+def test_a_launcher_follows_the_progress_file_of_a_run(tmp_path, monkeypatch):
+    path = tmp_path / "0.json"
+    assert read_progress(path) == (State("starting"), Result())
+    monkeypatch.setenv(PROGRESS_FILE, str(path))
+    monkeypatch.setattr(pairscale.progress, "FILE_SECONDS", 0.01)
+    monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
+    with run_shown("a run", show=False) as alone, Activity("training", 10, "words") as activity:
+        assert alone
+        assert PROGRESS_FILE not in os.environ, "processes of this one would write to the file"
+        activity.completed = 5
+        while read_progress(path)[0].completed != 5:
+            pass
+        report_result(accuracy=0.5, words=1000, new=True)
+    assert read_progress(path)[1] == Result(words=1000, accuracy=0.5, new=True)
+
+
+def test_a_full_disk_does_not_stop_a_run(tmp_path, monkeypatch):
+    monkeypatch.setenv(PROGRESS_FILE, str(tmp_path / "missing" / "0.json"))
+    with run_shown("a run", show=False):
+        pass
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("width", [40, 60, 78, 200])
+def test_what_a_run_does_fits_the_terminal(width, monkeypatch):
+    monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
+    with Activity("training", 2_000_000, "words", 1_000_000) as activity:
+        activity.detail = "loss 4.123 nats/token (61.7), valid perplexity 191.9 a word"
+        lines = drawn(ProcessView("lstm_tiny, 1/8M words of wikipedia_en, seed 1"), width)
+    assert len(lines) == 3
+    assert all(len(line) <= width for line in lines)
+    assert "50%" in lines[1]
+
+
+def board(names):
+    return Board(names, [Work()] * len(names), 2)
+
+
+@pytest.mark.parametrize("width", [40, 60, 78, 200])
+def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width):
+    sweep = board(["lstm_tiny, 4k words, seed 1", "txl_tiny, an axis of a very long name=1e-12, seed 2", "c"])
+    sweep.begin(0, lambda: State("training", 0.62, 6200, "words", 1_234_567.0, 3599.0))
+    sweep.begin(1, lambda: State("starting"))
+    sweep.end(Ended(2, 1, 3.0, reason="no"))
+    summary, heading, *rows = drawn(sweep, width)
+    assert all(len(line) <= width for line in (summary, heading, *rows))
+    assert "0 of 3 runs done · 1 failed" in summary
+    assert [row[:6] for row in rows] == ["1 of 3", "2 of 3"]
+    assert "62%" in rows[0]
+    assert ("1,234,567 words/s" in rows[0]) == (width >= 70)
+    assert ("59 min 59 s" in rows[0]) == (width >= 54)
+
+
+def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
+    sweep = board(["a", "b", "c", "d"])
+    with sweep.shown():
+        sweep.end(Ended(0, 0, 60.0, Result(1000, 0.5, 99.95, new=True)))
+        sweep.end(Ended(1, 2, 1.0, reason="no such model (runs/s/1.log)"))
+        sweep.end(Ended(2, 0, 61.0, Result(2000, 0.75, 1234.56, new=True)))
+        sweep.end(Ended(3, 0, 2.0, Result(3000, None, 12.0)))
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[0].startswith("[1/4] done a in 1 min 00 s: accuracy 50.0%, perplexity 100.0; about")
+    assert printed.err.splitlines()[3] == "[4/4] done already d: perplexity 12.0"
+    assert [line.split() for line in printed.out.splitlines()] == [
+        ["run", "words", "accuracy", "perplexity", "time"],
+        ["c", "2,000", "75.0%", "1,234.6", "1", "min", "01", "s"],
+        ["a", "1,000", "50.0%", "100.0", "1", "min", "00", "s"],
+        ["d", "3,000", "12.0"],
+        ["FAILED:", "b:", "no", "such", "model", "(runs/s/1.log)"],
+    ]
+
+
+def test_runs_are_named_by_what_differs():
+    points = [["model=lstm", f"sample.size={size}", f"+recipe.budget.epochs={n}", "seed=1"] for size in ("1k", "2k")
+              for n in (1, 2)]  # fmt: skip
+    names = run_names([Job(place, words) for place, words in enumerate(points)])
+    assert names == ["1k words, epochs=1", "1k words, epochs=2", "2k words, epochs=1", "2k words, epochs=2"]
+    assert run_names([Job(0, points[0])]) == ["lstm, 1k words, seed 1"]
+    assert run_names([Job(0, ["a=1"]), Job(1, ["a=1"])]) == ["run 1", "run 2"]
+
+
+def test_a_view_is_a_line_a_minute_where_the_output_is_no_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("pairscale.live.LINE_SECONDS", 0.01)
+    lines = []
+    with shown(ProcessView("a run")), Activity("training", 2, "words"):
+        while not lines:
+            lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("a run: ")
+    assert "\x1b" not in lines[0]
+
+
+def test_lines_stand_above_what_is_shown(monkeypatch):
+    output = io.StringIO()
+    output.isatty = lambda: True
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stderr", output)
+    with shown(ProcessView("a run")):
+        say("saved")
+    assert sys.stderr is output
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.getvalue())
+    assert re.search(r"^(.*\r)?saved$", plain, re.MULTILINE)
+    assert output.getvalue().rstrip().endswith("\x1b[2K"), "nothing of it is left"
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 50, 60, 80])
+def test_tables_keep_numbers_whole_and_name_what_they_leave_out(width):
+    table = plain_table("a title that is longer than the table", Text("a caption"))
+    table.add_column("phenomenon")
+    for heading in ("pairs", "accuracy", "95%", "pairs", "no\n<unk>"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    numbers = [["15", "53.3", "30.4–75.0", "14", "1,234.5"], ["1,000", "100.0", "56.6–100.0", "999", "0.1"]]
+    for name, row in zip(("anaphor_agreement", "determiner_noun_agreement"), numbers, strict=True):
+        table.add_row(name, *row)
+    console = terminal(width)
+    print_table(console, table, ("pairs", "absent", "no\n<unk>"))
+    text = console.file.getvalue()
+    assert all(len(line) <= width for line in text.splitlines())
+    left_out = " ".join(text.split()).partition(f"not shown at {width} characters: ")[2]
+    kept = [heading for heading in ("pairs", "no <unk>") if heading not in left_out]
+    assert ("pairs" in kept, "no <unk>" in kept) == {80: (True, True), 60: (False, True)}.get(width, (False, False))
+    places = [place for place, heading in enumerate(["pairs", "", "", "pairs", "no <unk>"]) if heading in ["", *kept]]
+    if width >= 30:
+        for row in numbers:
+            assert re.search(r"\s+".join(re.escape(row[place]) for place in places) + r"\s*$", text, re.MULTILINE), text
+
+
+COMMANDS = ["corpora", "train", "eval", "analysis", "generate", "questionnaire", "status", "import_checkpoint"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_help_is_no_wider_than_the_terminal_and_loses_nothing(command, width):
+    text = help_text(command)
+    lines = laid_out(text, width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert [word for line in lines for word in line.removesuffix(" \\").split()] == text.split()
+
+
+def test_help_wraps_to_the_terminal():
+    for columns, most in ((70, 70), (100, 100), (500, 120)):
+        done = subprocess.run(
+            [sys.executable, "-m", "pairscale", "status", "--help"], env=environment() | {"COLUMNS": str(columns)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert most - 25 < max(map(len, done.stdout.splitlines())) <= most
+
+
+def test_the_progress_file_is_json(tmp_path, monkeypatch):
+    monkeypatch.setenv(PROGRESS_FILE, str(tmp_path / "0.json"))
+    with run_shown("a run", show=False):
+        pass
+    assert set(json.loads((tmp_path / "0.json").read_text())) == {"state", "result"}
