@@ -14,6 +14,7 @@ from eval.scores.files import read_items, read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support import ROOT
+from tests.support.committed_results import DEMO, RESULTS
 from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
 
 METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_mix_p3"]
@@ -42,10 +43,21 @@ def test_the_examples_of_the_documentation_run(folder):
     results = doctest.testfile(str(page), module_relative=False, globs={"folder": str(folder)}, encoding="utf-8")
     assert results.attempted >= 7
     assert results.failed == 0
+
+
+def test_the_example_of_the_front_page_runs(folder, tmp_path, monkeypatch, capsys):
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
-    names: dict[str, object] = {}
-    exec(example.replace('"gpt2"', repr(str(folder))), names)
-    assert set(names["rows"]["method"]) == {"lp", "yes_no"}
+    (pattern,) = re.findall(r'glob\("([^"]*)"\)', example)
+    run = tmp_path / "runs" / "demo" / pattern.replace("*", "x")
+    run.parent.mkdir(parents=True)
+    run.symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert "outcome" in capsys.readouterr().out
+    shown = pd.read_csv(RESULTS / DEMO / "minimal-pair.csv")
+    assert {sentence for side in ("good", "bad") for sentence in shown[f"{side}_sentence"]} == {
+        sentence for pair in re.findall(r'\("([^"]+\.)", "([^"]+\.)"\)', example) for sentence in pair
+    }
 
 
 def test_the_default_policy_of_the_library_is_that_of_the_command():

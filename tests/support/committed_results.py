@@ -1,6 +1,7 @@
 """Studies in analysis/results/, analysed as far as the accuracies of their runs allow.
 
     python -m tests.support.committed_results   rewrites slopes.csv, slope-differences.csv and curves.png of blimp_cpu
+    python -m tests.support.committed_results demo      copies the tables of the demo, after `make demo`
 
 The tables of blimp_small are those that `python -m analysis` made of its score files. Its points.csv gives the same
 slopes and intervals; judgements of single pairs give intervals over new pairs and a part of the lack-of-fit test, and
@@ -8,6 +9,9 @@ manifests show which runs share a sample, which pairs the runs of two models whe
 """
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,13 +26,15 @@ from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements
 from eval.published import read_published
+from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
 from tests.support import ROOT
 
 RESULTS = ROOT / "analysis" / "results"
 STUDY = "blimp_cpu"
 SMALL = "blimp_small"
-DEMO = "demo"  # has only points.csv and runs.csv, the source of the output of `make demo`
+DEMO = "demo"  # has only the source of the output of `make demo`: points.csv, runs.csv and minimal-pair.csv
+PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair.csv
 
 
 def config() -> CurvesConfig:
@@ -87,5 +93,25 @@ def write() -> None:
     (folder / "curves.svg").unlink()
 
 
+def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo")) -> None:
+    """Copy the accuracies of a demo, and write the scores of the first pair of a paradigm by one model at each size."""
+    folder = RESULTS / DEMO
+    for name in ("points", "runs"):
+        (source,) = report.glob(f"*-{name}.csv")
+        table = pd.read_csv(source)
+        write_csv(folder / f"{name}.csv", table[table["level"] != "paradigm"] if name == "points" else table)
+    table = pd.read_csv(folder / "runs.csv", index_col="run")
+    table = table[(table["model"] == "lstm_tiny") & (table["seed"] == 1)].sort_values("sample_words")
+    rows = []
+    for run, size in table["size"].items():
+        (path,) = (runs / str(run) / "scores").glob("*/lp.parquet")
+        scores, pairs = read_scores(path)[0], read_items(path.parent)[0]
+        score = scores[scores["paradigm"] == PARADIGM].iloc[0]
+        pair = pairs.set_index(["paradigm", "pair_id"]).loc[(PARADIGM, score["pair_id"])]
+        sentences = {f"{side}_sentence": pair[side] for side in ("good", "bad")}
+        rows.append({"run": run, "size": size, "paradigm": PARADIGM, **sentences, **score[["good", "bad"]]})
+    write_csv(folder / "minimal-pair.csv", pd.DataFrame(rows))
+
+
 if __name__ == "__main__":
-    write()
+    copy_demo() if sys.argv[1:] == [DEMO] else write()

@@ -23,7 +23,7 @@ from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
 from tests.support import PAGES, ROOT
-from tests.support.committed_results import DEMO, STUDY, analysed, config, judgements_of
+from tests.support.committed_results import DEMO, RESULTS, STUDY, analysed, config, judgements_of
 from tests.support.expected_runs import expected_runs
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -46,6 +46,23 @@ def quotations() -> list[str]:
     level = config().confidence
     sentences = [*findings(curves, "words", level), *comparisons(differences, curves.slopes, "words", level)]
     return [wrapped(f"**{about}**: {text}", "> ") for about, text in sentences]
+
+
+def first_finding() -> str:
+    """Return the first sentences of the first finding of the committed study: how overall accuracy grows."""
+    about, text = findings(analysed()[0], "words", config().confidence)[0]
+    return wrapped(f"**{about}**: {text.partition(' Accuracy rises')[0]}", "> ")
+
+
+def minimal_pair() -> str:
+    """Return a table of the log-probabilities that models of the demo give to the sentences of a pair."""
+    scores = pd.read_csv(RESULTS / DEMO / "minimal-pair.csv")
+    sizes = [f"after {size} words" for size in scores["size"]]
+    lines = [f"| {' | '.join(sizes)} | |", "| ---: " * len(sizes) + "| --- |"]
+    for side, star in ("good", ""), ("bad", "\\*"):
+        cells = [f"{value:.1f}".replace("-", "\u2212") for value in scores[side]]
+        lines.append(f"| {' | '.join(cells)} | {star}{scores[f'{side}_sentence'].iloc[0]} |")
+    return "\n".join(lines)
 
 
 def demo_output() -> str:
@@ -152,7 +169,8 @@ def reproduced() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
-    "first finding of blimp_cpu": lambda: quotations()[0],
+    "first finding of blimp_cpu": first_finding,
+    "minimal pair of the demo": minimal_pair,
     "findings of blimp_cpu": lambda: "\n>\n".join(quotations()),
     "slopes of blimp_cpu": beside_published,
     "training of blimp_cpu": trained,
