@@ -18,7 +18,7 @@ from rich.markup import escape
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.exhibits.sentences.curves import extent, warnings
-from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
 from analysis.papers.papers import reproduce
@@ -122,8 +122,9 @@ class Analysis:
         with self.quiet.status(f"{escape(label)}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
         section = Section(judged, curves, published, tables, people)
+        section.findings = findings(curves, judged.unit, config.confidence)
         differences = comparisons(tables["slope-differences"], curves.slopes, judged.unit, config.confidence)
-        section.findings = [*findings(curves, judged.unit, config.confidence), *differences]
+        section.relations = [*correlation(curves.slopes, config.confidence), *differences]
         self._print_curves(section)
         return section
 
@@ -136,8 +137,8 @@ class Analysis:
         self._print_notes([*warnings(judged, self.config.ties), *notes])
         title = f"{heading} · {extent(judged.runs)}"
         self.console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
-        for about, text in section.findings:
-            self.console.print(f"{about}: {text}", markup=False, highlight=False, soft_wrap=True)
+        for finding in [*section.findings, *section.relations]:
+            self.console.print(f"{finding.subject}: {finding.full}", markup=False, highlight=False, soft_wrap=True)
         slopes = terminal_table(table, heading, self.config.analysis.confidence)
         print_table(self.console, slopes, ("rank", "R2"))
         self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))

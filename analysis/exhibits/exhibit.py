@@ -1,7 +1,10 @@
 """An exhibit: a table, a figure or both under a heading, for files, the terminal and a page."""
 
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ from rich.text import Text
 
 from analysis.exhibits.figures.style import Chart, finished, side_by_side, style, write_figure
 from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table, write_csv
-from analysis.exhibits.tables.text import accuracy_text, as_it_is, count, p_text, title
+from analysis.exhibits.tables.text import DASH, accuracy_text, as_it_is, count, p_text, table_digits, title
 from pairscale.files import write_text
 
 Cell = Callable[[Any], str]
@@ -21,7 +24,22 @@ _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(("judgements", "pairs", "paradigms", "runs"), count),
     **dict.fromkeys(("p", "p (Holm)", "p (equivalence)"), p_text),
 }
+TOP = 6  # rows of a long table that the page shows before it is asked for all (report.css)
+LONG = 40  # characters of a cell that may break
 FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stand in a row; pages use their own width
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as readers see it: texts, and the numbers to sort them by; None of a column of text."""
+
+    name: str
+    texts: Sequence[str]
+    values: Sequence[Any] | None = None
+
+    @property
+    def numeric(self) -> bool:
+        return self.values is not None
 
 
 @dataclass
@@ -30,10 +48,13 @@ class Exhibit:
 
     name: of its files and its anchor on the page; letters, digits, _ and -. table: its columns named as readers see
     them; the CSV file holds its values unrounded. cells: formatters of columns that are neither text nor accuracies.
-    charts: by name, functions of `width` (pixels or "container"); panels of one figure. columns: panels in a row of
-    the figure's file. legend: names in a legend above the panels of the page; choosing one fades the others. folded:
-    the page hides the table until it is opened. filtered: the page's table can be searched, and limited to a
-    phenomenon or paradigm.
+    texts: columns that are formatted already. heads: headings that are not the column's name. intervals: heading -> estimate, low, high: columns of the table, of which
+    readers see the limits in one column, and all with the digits that the interval supports (the first one of an
+    estimate); None: of the column before "low" and "high", if there are such. confidence: of that. charts: by name,
+    functions of `width` (pixels or "container"); panels of one figure. columns: panels in a row of the figure's file.
+    legend: names in a legend above the panels of the page; choosing one fades the others. takeaways: (subject, sentence), what it shows, the
+    subject maybe "". definitions: term -> what it means, on the page behind a button. filtered: the page's table can
+    be searched, and limited to a phenomenon or paradigm. optional: headings of columns that the page shows on demand.
     """
 
     name: str
@@ -41,20 +62,60 @@ class Exhibit:
     about: str
     table: pd.DataFrame | None = None
     cells: Mapping[str, Cell] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    heads: Mapping[str, str] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[str, str, str]] | None = None
+    confidence: float = 0.95
     charts: Mapping[str, Callable[..., Chart]] = field(default_factory=dict)
     columns: int = 2
     legend: Sequence[str] = ()
-    folded: bool = False
+    takeaways: Sequence[tuple[str, str]] = ()
+    definitions: Mapping[str, str] = field(default_factory=dict)
     filtered: bool = False
+    optional: Sequence[str] = ()
 
-    @property
-    def head(self) -> list[str]:
-        return [] if self.table is None else [str(column) for column in self.table.columns]
+    @cached_property
+    def shown(self) -> list[Column]:
+        """The columns of the table as readers see them."""
+        if self.table is None:
+            return []
+        table, intervals = self.table, self._intervals()
+        digits: dict[str, int] = {}
+        for of, low, high in intervals.values():
+            digits.setdefault(of, table_digits(table[low], table[high]))
+        heading_of = {low: heading for heading, (_, low, _) in intervals.items()}
+        highest = {high for _, _, high in intervals.values()}
+        columns: list[Column] = []
+        for name in map(str, table.columns):
+            if name in heading_of:
+                of, low, high = intervals[heading_of[name]]
+                cell = partial(self._cell(of), digits=digits[of])
+                pairs = zip(table[low], table[high], strict=True)
+                texts = [DASH if math.isnan(a) or math.isnan(b) else f"[{cell(a)}, {cell(b)}]" for a, b in pairs]
+                columns.append(Column(heading_of[name], texts, table[low].tolist()))
+            elif name not in highest:
+                columns.append(self._column(name, digits.get(name)))
+        return columns
 
-    @property
-    def numeric(self) -> list[bool]:
-        """True for each column of numbers."""
-        return [] if self.table is None else [pd.api.types.is_numeric_dtype(dtype) for dtype in self.table.dtypes]
+    def _intervals(self) -> Mapping[str, tuple[str, str, str]]:
+        if self.intervals is not None or self.table is None:
+            return self.intervals or {}
+        names = [str(name) for name in self.table.columns]
+        at = names.index("low") if "low" in names else 0
+        return {f"{self.confidence:.0%} interval": (names[at - 1], "low", "high")} if at else {}
+
+    def _column(self, name: str, digits: int | None) -> Column:
+        assert self.table is not None
+        values = self.table[name].tolist()
+        cell = self._cell(name) if digits is None else partial(self._cell(name), digits=digits)
+        texts = self.texts[name] if name in self.texts else [cell(value) for value in values]
+        return Column(self.heads.get(name, name), texts, values if self._is_numeric(name) else None)
+
+    def _cell(self, name: str) -> Callable[..., str]:
+        return self.cells.get(name, _formatter(name, self._is_numeric(name)))
+
+    def _is_numeric(self, name: str) -> bool:
+        return self.table is not None and pd.api.types.is_numeric_dtype(self.table[name].dtype)
 
     @property
     def overall(self) -> list[int]:
@@ -65,32 +126,38 @@ class Exhibit:
 
     def rows(self) -> list[list[str]]:
         """Return the table as text; an unknown number is a dash."""
-        if self.table is None:
-            return []
-        columns = [
-            self.table.iloc[:, i].map(self.cells.get(name, _formatter(name, numeric)))
-            for i, (name, numeric) in enumerate(zip(self.head, self.numeric, strict=True))
-        ]
-        return [list(row) for row in zip(*columns, strict=True)]
+        return [list(row) for row in zip(*(column.texts for column in self.shown), strict=True)]
 
     def for_page(self, prefix: str = "") -> dict[str, Any]:
         """Return the values of exhibits.html; numbers carry their value, for sorting. `prefix`: of file names."""
-        values = [] if self.table is None else self.table.to_numpy().tolist()
-        rows = [
-            [
-                {"text": text.replace("-", "\N{MINUS SIGN}", 1) if right and text[:1] == "-" else text,
-                 "value": value if right else None, "numeric": right}
-                for text, value, right in zip(texts, of_row, self.numeric, strict=True)
-            ]
-            for texts, of_row in zip(self.rows(), values, strict=True)
+        shown = sorted(self.shown, key=_is_long)  # sentences last, so that numbers stay in sight
+        columns = [
+            {"name": column.name, "numeric": column.numeric, "choice": column.name in _NAMES,
+             "optional": column.name in self.optional, "long": _is_long(column)}
+            for column in shown
         ]  # fmt: skip
+        cells = [
+            [
+                {"text": _minus(text) if column.numeric else text, "value": value, "numeric": column.numeric}
+                for text, value in zip(column.texts, column.values or column.texts, strict=True)
+            ]
+            for column in shown
+        ]
+        rows = [list(row) for row in zip(*cells, strict=True)]
         return {
-            "name": self.name, "file": prefix + self.name, "heading": self.heading, "about": self.about,
-            "head": list(zip(self.head, self.numeric, strict=True)), "rows": rows, "overall": self.overall,
-            "charts": [f"{prefix}{self.name}-{chart}" for chart in self.charts], "folded": self.folded,
-            "filtered": self.filtered, "choices": [name for name in self.head if name in _NAMES],
+            "name": self.name, "anchor": prefix + self.name, "heading": self.heading, "about": self.about,
+            "takeaways": list(self.takeaways), "definitions": dict(self.definitions), "columns": columns,
+            "rows": rows, "overall": self.overall, "clipped": len(rows) > TOP + 2,
+            "charts": [f"{prefix}{self.name}-{chart}" for chart in self.charts], "filtered": self.filtered,
             "small": self.columns > 2, "legend": style(self.legend).to_dict("records"),
+            "files": self.files(prefix),
         }  # fmt: skip
+
+    def files(self, prefix: str = "") -> dict[str, str]:
+        """Return the files that `write` writes, by their kind."""
+        kinds = {"SVG": "svg", "PNG": "png"} if self.charts else {}
+        kinds |= {"CSV": "csv", "LaTeX": "tex"} if self.table is not None and len(self.table) else {}
+        return {kind: f"{prefix}{self.name}.{suffix}" for kind, suffix in kinds.items()}
 
     def specifications(self, prefix: str = "") -> dict[str, dict[str, Any]]:
         """Return the charts of the page, by their names in `for_page`."""
@@ -100,7 +167,7 @@ class Exhibit:
         """Write <prefix><name>.csv and .tex, .svg and .png; `made_by`: further columns of the CSV file."""
         path = folder / f"{prefix}{self.name}"
         if self.table is not None:
-            assert made_by.keys().isdisjoint(self.head), (self.name, self.head)
+            assert made_by.keys().isdisjoint(self.table.columns), (self.name, list(self.table.columns))
             write_csv(path.with_name(f"{path.name}.csv"), self.table.assign(**made_by))
             write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}"))
         if self.charts:
@@ -110,39 +177,50 @@ class Exhibit:
 
     def latex(self, label: str) -> str:
         """Return the table for a paper."""
-        rows = [
-            [latex_number(text) if right else latex_escape(text) for text, right in zip(row, self.numeric, strict=True)]
-            for row in self.rows()
+        columns = [
+            [(latex_number if column.numeric else latex_escape)(text) for text in column.texts] for column in self.shown
         ]
-        head = [latex_escape(name) for name in self.head]
-        return latex_table(head, [("", rows)], f"{self.heading}. {self.about}", label, self.numeric)
+        head = [latex_escape(column.name) for column in self.shown]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        defined = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
+        caption = f"{self.heading}. {self.about} {defined}".rstrip()
+        return latex_table(head, [("", rows)], caption, label, [column.numeric for column in self.shown])
 
     def terminal(self, width: int) -> list[Text | Table]:
         """Return heading and table for a terminal of `width` characters; columns that do not fit follow below."""
-        rows = self.rows()
+        shown = self.shown
         # Headings and texts may break at spaces, numbers may not.
         need = [
-            max([*map(len, name.split()), *(len(row[i]) if self.numeric[i] or i == 0 else 0 for row in rows)])
-            for i, name in enumerate(self.head)
+            max([*map(len, column.name.split()), *(map(len, column.texts) if column.numeric or i == 0 else ())])
+            for i, column in enumerate(shown)
         ]
         parts: list[list[int]] = [[]]
-        for i in range(1, len(self.head)):
+        for i in range(1, len(shown)):
             taken = need[0] + sum(need[j] + 2 for j in [*parts[-1], i])
             if taken > width and parts[-1]:
                 parts.append([])
             parts[-1].append(i)
-        return [Text(self.heading, "bold"), *(self._columns([0, *part], rows) for part in parts if rows)]
+        tables = [self._table([shown[i] for i in [0, *part]]) for part in parts if shown]
+        return [Text(self.heading, "bold"), *tables]
 
-    def _columns(self, columns: list[int], rows: list[list[str]]) -> Table:
-        shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-        for i in columns:
-            number = self.numeric[i]
-            head = Text(self.head[i].replace(" ", "\n") if number else self.head[i])
-            shown.add_column(head, justify="right" if number else "left", no_wrap=number or i == 0)
-        overall = self.overall
-        for i, row in enumerate(rows):
-            shown.add_row(*(Text(row[column]) for column in columns), style="bold" if i in overall else None)
-        return shown
+    def _table(self, columns: Sequence[Column]) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        for i, column in enumerate(columns):
+            head = Text(column.name.replace(" ", "\n") if column.numeric else column.name)
+            fixed = column.numeric or i == 0
+            table.add_column(head, justify="right" if column.numeric else "left", no_wrap=fixed)
+        for i, row in enumerate(zip(*(column.texts for column in columns), strict=True)):
+            table.add_row(*map(Text, row), style="bold" if i in self.overall else None)
+        return table
+
+
+def _is_long(column: Column) -> bool:
+    return not column.numeric and any(len(text) > LONG for text in column.texts)
+
+
+def _minus(text: str) -> str:
+    """Write minus signs for the hyphens before numbers."""
+    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def _formatter(column: str, numeric: bool) -> Cell:

@@ -1,12 +1,12 @@
 """Pages that open without a network: the templates' environment, and what stands in every page."""
 
 import gzip
-import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,9 +16,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.exhibits.figures.style import schema_version
-from analysis.exhibits.tables.text import accuracy_text, interval_text, p_text, slope_text, title
 from pairscale.files import write_text
-from pairscale.sizes import format_size, readable_size
 
 
 def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]], context: Mapping[str, Any]) -> None:
@@ -41,14 +39,19 @@ def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters.update(
-        accuracy=accuracy_text, slope=_minus(slope_text), interval=_minus(interval_text), p=p_text
-    )
-    environment.filters.update(minus=_signed, title=title, number=_number, duration=_duration, size=_size)
+    environment.filters.update(minus=_signed, number=_number, duration=_duration)
     environment.globals.update(file=file, packed=packed)
     css = _asset("theme.css", "eval") + _asset("report.css")
     assets = {"charts": charts, "css": css, "js": _asset("report.js"), "vega": _vega()}
     write_text(path, environment.get_template(template).render({**context, **assets}))
+
+
+def numbered(items: Iterable[dict[str, Any]]) -> None:
+    """Number the figures and the tables of a page, in place: `figure` and `number` (of its table), or None."""
+    figures, tables = count(1), count(1)
+    for item in items:
+        item["figure"] = next(figures) if item["charts"] else None
+        item["number"] = next(tables) if item["rows"] else None
 
 
 @cache
@@ -62,19 +65,9 @@ def _asset(name: str, package: str = "analysis.page") -> str:
     return (files(package) / name).read_text(encoding="utf-8")
 
 
-def _minus(write: Callable[..., str]) -> Callable[..., str]:
-    """Wrap a formatter so that it writes minus signs for hyphens."""
-    return lambda *values, **more: write(*values, **more).replace("-", "\N{MINUS SIGN}")
-
-
 def _signed(text: str) -> str:
     """Replace the hyphens before negative numbers in a sentence by minus signs."""
     return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
-
-
-def _size(words: float) -> str:
-    """Format words: 125k; a dash for an unknown number."""
-    return "\N{EN DASH}" if math.isnan(words) else readable_size(format_size(round(words)))
 
 
 def _number(value: Any, form: str = ",.0f") -> str:

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the charts in the page's colours, lets the legend highlight a phenomenon, sorts and filters tables, hands out files.
+// Draws the charts in the page's colours, lets legends highlight a line, opens, sorts and filters tables, hands out files.
 const charts = JSON.parse(document.getElementById("charts").textContent);
 const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
@@ -8,12 +8,13 @@ const TEXT_GREY = "#666666"; // of figures.py
 const LEGEND_LINES = "length(datum.label) < 33 ? datum.label : indexof(datum.label, ' \u2212 ') > 0 ? split(replace(datum.label, ' \u2212 ', '\\n\u2212 '), '\\n') : split(datum.label, ', ')";
 const views = new Map();
 
+// Colours are those of the theme, whichever it is at the moment: they are variables of the page.
 function themed(specification) {
-  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  const [ink, quiet, line] = [colour("--ink"), colour("--quiet"), colour("--line")];
+  const [ink, quiet, line] = ["var(--ink)", "var(--quiet)", "var(--line)"];
   const spec = JSON.parse(JSON.stringify(specification).replaceAll(TEXT_GREY, quiet)); // too dark on a dark page
   const config = spec.config;
   spec.background = config.background = null;
+  config.aria = false; // the chart's element says what it is
   config.font = getComputedStyle(document.body).fontFamily;
   Object.assign((config.axis ??= {}), { labelColor: quiet, titleColor: quiet, domainColor: line, tickColor: line, gridColor: line, gridOpacity: 1 });
   Object.assign((config.title ??= {}), { color: ink, subtitleColor: quiet });
@@ -41,8 +42,7 @@ async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
   spec.autosize = { type: "fit-x", contains: "padding" };
   if (element.clientWidth < NARROW) narrow(spec, isHighlighting(element));
-  const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
-  views.get(element)?.finalize();
+  const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
   views.set(element, view);
   if (isHighlighting(element)) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(legendOf(element), item.datum.name));
 }
@@ -51,9 +51,9 @@ function isHighlighting(element) {
   return charts[element.dataset.chart].params?.some((parameter) => parameter.name === "highlight");
 }
 
-// That of its own section or, where that has none, the article's first: of phenomena.
+// That of its own section or, where that has none, of the article's learning curves: of phenomena.
 function legendOf(element) {
-  return element.closest("section").querySelector(".legend") ?? element.closest("article").querySelector(".legend:not(.exhibit .legend)");
+  return element.closest("section").querySelector(".legend") ?? element.closest("article").querySelector("section[id$='-curves'] .legend");
 }
 
 function highlight(legend, name) {
@@ -120,7 +120,7 @@ function filterable(table) {
     return label;
   };
   bar.append(labelled("Find", text), ...choices.map((choice) => labelled(choice.header.dataset.choice, choice)), told);
-  table.closest(".scroll").before(bar);
+  table.closest(".tabular").before(bar);
   show();
 }
 
@@ -158,12 +158,61 @@ async function save(event) {
 
 function setTheme(theme) {
   root.dataset.theme = theme;
-  return Promise.all([...document.querySelectorAll(".chart")].map(draw));
 }
+
+function isOn(button, attribute, on) {
+  button.setAttribute(attribute, String(on));
+  return on;
+}
+
+// The contents: a menu on narrow screens; on wide ones, where the reader is.
+const menu = document.getElementById("menu");
+const contents = document.getElementById("contents");
+const toggleMenu = (open) => contents.classList.toggle("open", isOn(menu, "aria-expanded", open));
+menu.addEventListener("click", () => toggleMenu(menu.getAttribute("aria-expanded") !== "true"));
+contents.addEventListener("click", ({ target }) => target.closest("a") && toggleMenu(false));
+document.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape" || menu.getAttribute("aria-expanded") !== "true") return;
+  toggleMenu(false);
+  menu.focus();
+});
+const links = new Map([...contents.querySelectorAll("a")].map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+const seen = new IntersectionObserver((entries) => {
+  for (const { target } of entries.filter(({ isIntersecting }) => isIntersecting)) {
+    for (const [id, link] of links) link.toggleAttribute("aria-current", id === target.id);
+  }
+}, { rootMargin: "-10% 0px -80% 0px" });
+for (const id of links.keys()) if (document.getElementById(id)) seen.observe(document.getElementById(id));
+
+// Paper has no buttons: all is open there, and light.
+let closed = [];
+let theme = "light";
+addEventListener("beforeprint", () => {
+  closed = [...document.querySelectorAll("details:not([open])")];
+  for (const details of closed) details.open = true;
+  theme = root.dataset.theme;
+  setTheme("light");
+});
+addEventListener("afterprint", () => {
+  for (const details of closed) details.open = false;
+  setTheme(theme);
+});
 
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 for (const button of document.querySelectorAll(".legend button")) button.addEventListener("click", () => highlight(button.closest(".legend"), button.dataset.name));
+for (const button of document.querySelectorAll(".more")) {
+  const all = button.textContent;
+  button.addEventListener("click", () => {
+    const open = isOn(button, "aria-expanded", button.getAttribute("aria-expanded") !== "true");
+    button.closest(".tabular").classList.toggle("all-rows", open);
+    button.textContent = open ? "First rows" : all;
+  });
+}
+for (const button of document.querySelectorAll(".further")) {
+  button.addEventListener("click", () => button.closest(".tabular").classList.toggle("all-columns", isOn(button, "aria-pressed", button.getAttribute("aria-pressed") !== "true")));
+}
 document.querySelectorAll("table.filtered").forEach(filterable);
 document.querySelectorAll(".sortable thead th").forEach(sortable);
 for (const link of document.querySelectorAll(".files a[download]")) link.addEventListener("click", save);
-setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+Promise.all([...document.querySelectorAll(".chart")].map(draw)).then(() => { root.dataset.drawn = "true"; });

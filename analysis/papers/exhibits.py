@@ -26,7 +26,7 @@ from analysis.measures.accuracies import (
 def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame, known: pd.DataFrame) -> Exhibit:
     """Return BLiMP's table 4; `known`: the published list of paradigms (accuracies.paradigm_table)."""
     table = paradigm_table(accuracies, known)
-    return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes}, folded=True)
+    return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes})
 
 
 def people_exhibit(accuracies: pd.DataFrame) -> Exhibit:
@@ -53,9 +53,9 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
     draw = partial(matrix_chart, rows, "model", "other", "r", domain=domain, legend="Pearson's r")
     about = f"{about} Limits: 95%, by Fisher's transformation, over paradigms like these."
     cells = {"model": as_it_is, "other": as_it_is, "paradigms": count}
-    cells |= dict.fromkeys(("r", "low", "high"), signed_text)
+    cells["r"] = signed_text
     charts = {"matrix": lambda width: draw(width=width)}
-    return Exhibit(name, heading, about, table, cells=cells, charts=charts, folded=True)
+    return Exhibit(name, heading, about, table, cells=cells, charts=charts)
 
 
 def conditions_exhibit(

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.latex import write_csv
-from analysis.page import write_page
+from analysis.page import numbered, write_page
 from analysis.papers.papers import Paper
 
 FOLDER = "published"  # of the report
@@ -37,6 +37,7 @@ def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
         }
         for paper in papers
     ]
+    numbered(item for paper in entries for item in paper["exhibits"])
     differing = [
         row | {"place": f"{paper['short']}, {row['place']}"}
         for paper in entries

@@ -2,123 +2,86 @@
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from analysis.curves.fit import ALL_PAIRS
-from analysis.exhibits.figures.curves import OVERALL as OVERALL_LINE
-from analysis.exhibits.figures.style import TEXT_GREY, phenomenon_style
 from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.methods import methods
-from analysis.exhibits.tables.slopes import slope_name, slope_table
-from analysis.exhibits.tables.text import rank_text, table_digits
-from analysis.measures.accuracies import OVERALL, PEOPLE
+from analysis.page import numbered
+from analysis.report.curves import curve_items
 from analysis.report.provenance import provenance
+from analysis.sections.curves import COMPARISONS
 from analysis.sections.people import options
-from analysis.sections.section import CURVES, Report, Section, TableSection
+from analysis.sections.section import CURVES, DIAGNOSTICS, MODELS, Report, Section, TableSection
 from analysis.study.combine import SEPARATOR
-from analysis.study.judgements import sized
-from eval.scores.table import BESIDE
+from eval.scores.names import benchmark_names
 from pairscale.sizes import written
+
+OVERVIEW = "overview"  # name of the exhibit on the first screen
+_QUESTIONS = {
+    CURVES: "How does knowledge of grammar grow with text?",
+    MODELS: "How well do these models know grammar?",
+    DIAGNOSTICS: "What do these models expect?",
+}
 
 
 def page_context(report: Report, folder: Path) -> dict[str, Any]:
     """Return all values of the page; `folder`: of the report, beside those of other studies."""
-    kinds = dict.fromkeys(section.kind for section in report.tables)
+    names = benchmark_names([*report.sections, *(section.label for section in report.tables)])
+    parts = [_section(section, report, names) for section in report.sections.values()]
+    parts += [_tables(section, names) for section in report.tables]
+    kinds = list(dict.fromkeys(part["kind"] for part in parts))
+    numbered(item for part in parts for item in [*filter(None, [part["overview"]]), *part["items"]])
     return {
         "study": report.study.name.replace(SEPARATOR, f" {SEPARATOR} "),
+        "question": _QUESTIONS[kinds[0]],
         "studies": _studies(report, folder),
-        "sections": [_section(section, report) for section in report.sections.values()],
-        "tables": [_tables(section) for section in report.tables],
-        "kinds": [*([CURVES] if report.sections else []), *kinds],
+        "parts": parts,
+        "kinds": kinds,
         "commands": [*report.commands, analysis_command(report)],
     }
 
 
-def groups_of(section: Section) -> list[str]:
-    """Return the names of a section's curves, in order."""
-    return list(section.curves.slopes["group"].unique())
-
-
-def _section(section: Section, report: Report) -> dict[str, Any]:
-    judged, curves, config, ties = section.judged, section.curves, report.config.analysis, report.config.ties
-    table = slope_table(curves)
-    paradigms = slope_table(curves, level="paradigm")
-    phenomena = curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique()
-    look = phenomenon_style([*phenomena])
-    of_paradigms = paradigms[paradigms["level"] == "paradigm"]
-    file = report.file_label(section)
+def _section(section: Section, report: Report, names: Mapping[str, str]) -> dict[str, Any]:
+    judged, config, ties, file = section.judged, report.config.analysis, report.config.ties, report.file_label(section)
+    before, after = ([exhibit.for_page(f"{file}-") for exhibit in of] for of in (section.first, section.exhibits))
+    overview = next((item for item in before if item["name"] == OVERVIEW), None)
+    items = [*(item for item in before if item is not overview), *curve_items(section, report), *after]
+    for item in items:
+        if item["name"] == COMPARISONS:
+            item["takeaways"] = [(finding.subject, finding.full) for finding in section.relations]
     respondents = [section.respondents.methods_text()] if section.respondents else []
     return {
         "label": section.label,
         "file": file,
-        "unit": judged.unit,
-        "extent": sentences.extent(judged.runs),
-        "people": section.respondents.label if section.respondents else "",
-        "pairs": judged.n_pairs,
-        "findings": section.findings,
+        "name": names[section.label],
+        "kind": CURVES,
+        "lead": sentences.lead(judged),
+        "extent": sentences.extent(judged.runs) + ".",
+        "findings": [*section.findings, *(section.relations if report.several else [])],
         "warnings": sentences.warnings(judged, ties),
-        "methods": [*methods(judged, curves, config, ties), *respondents],
-        "confidence": f"{config.confidence:.0%}",
-        "groups": groups_of(section),
-        "legend": [*look.to_dict("records"), {"name": OVERALL_LINE, "colour": TEXT_GREY, "dash": [1, 0], "stroke": 5}],
-        "sizes": [str(column).removeprefix("accuracy ") for column in table if str(column).startswith("accuracy ")],
-        "slopes": table.assign(rank_text=table.apply(rank_text, axis=1)).to_dict("records"),
-        "paradigms": of_paradigms.assign(rank_text="").to_dict("records"),
-        "paradigm_count": f"All {sentences.plural(of_paradigms['name'].nunique(), 'paradigm')}",
-        "slope_name": slope_name(table),
-        "digits": table_digits(table["low"], table["high"]),
-        "ranked": bool(table["r2"].notna().any()),
-        "fit_tested": "lack_of_fit" in table,
-        "published_slopes": "published_slope" in table and bool(table["published_slope"].notna().any()),
-        "has_slopes": bool(table["slope"].notna().any()),
-        "notes": sorted({f"{row['group']}: {row['note']}" for row in table.to_dict("records") if row["note"]}),
-        "levels": _levels(section),
-        "first": [exhibit.for_page(f"{file}-") for exhibit in section.first],
-        "exhibits": [exhibit.for_page(f"{file}-") for exhibit in section.exhibits],
+        "overview": overview,
+        "items": items,
+        "methods": [*methods(judged, section.curves, config, ties), *respondents],
+        "where": "in the curves",
         **provenance(judged.runs, judged.problems, judged.digest),
     }
 
 
-def _tables(section: TableSection) -> dict[str, Any]:
-    names = ("label", "file", "kind", "extent", "warnings", "methods", "findings")
+def _tables(section: TableSection, names: Mapping[str, str]) -> dict[str, Any]:
+    fields = ("label", "file", "kind", "warnings", "methods", "findings")
     return {
-        **{name: getattr(section, name) for name in names},
-        "exhibits": [exhibit.for_page(f"{section.file}-") for exhibit in section.exhibits],
+        **{name: getattr(section, name) for name in fields},
+        "name": f"{names[section.label]}: {section.kind.lower()}" if section.kind == MODELS else names[section.label],
+        "lead": section.extent,
+        "extent": "",
+        "overview": None,
+        "items": [exhibit.for_page(f"{section.file}-") for exhibit in section.exhibits],
+        "where": "here",
         **provenance(section.runs, section.problems, section.digest),
-    }
-
-
-def _levels(section: Section) -> dict[str, Any]:
-    """Return accuracy at each group's largest size, beside the published models and people: columns and rows."""
-    at = section.curves.accuracies
-    at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] != "paradigm")]
-    largest = at[at["words"] == at.groupby("group")["words"].transform("max")]
-    ours = largest.pivot(index=["level", "name"], columns="group", values="accuracy")[groups_of(section)]
-    sizes = largest.drop_duplicates("group").set_index("group")["size"]
-    theirs = section.published.pivot(index=["level", "name"], columns="model", values="accuracy")
-    beside = BESIDE.get(section.label.partition("+")[0], {}) | ({PEOPLE: PEOPLE} if section.respondents else {})
-    columns = sorted((model for model in beside if model in theirs), key=lambda model: model == PEOPLE)
-    both = ours.join(theirs[columns])
-    order = both[ours.columns].mean(axis=1).sort_values(ascending=False).index
-    rows = [
-        {"level": level, "name": name, "values": [float(value) for value in both.loc[(level, name)]]}
-        for level, name in sorted(order, key=lambda key: key[0] != OVERALL)
-    ]
-    people = section.respondents.label if section.respondents else "published"
-    unit = section.judged.unit
-    return {
-        "columns": [
-            *({"name": group, "ours": True, "detail": f"at {sized(sizes[group], unit)}"} for group in ours.columns),
-            *(
-                {"name": beside[name], "ours": False, "detail": people if name == PEOPLE else "published"}
-                for name in columns
-            ),
-        ],
-        "rows": rows,
-        "beside": sentences.beside(columns, section.respondents is not None),
     }
 
 
@@ -146,5 +109,7 @@ def analysis_command(report: Report) -> str:
     config = report.config
     source = [] if report.from_files else [f"source={config.source}", f"project={config.project}"]
     chosen = [f"analysis.{name}={written(value)}" for name, value in dataclasses.asdict(config.analysis).items()]
-    words = [f"study={report.study.name}", *source, *options(config), *chosen, f"ties={config.ties}"]
+    paths = [f"paths.{name}={getattr(config.paths, name)}" for name in ("runs", "reports")]
+    paths = [path for path in paths if path not in ("paths.runs=runs", "paths.reports=reports")]
+    words = [f"study={report.study.name}", *source, *options(config), *chosen, f"ties={config.ties}", *paths]
     return shlex.join(["python", "-m", "analysis", *words])

@@ -11,7 +11,8 @@ from analysis.exhibits.sentences.curves import joined
 from analysis.exhibits.tables.latex import write_csv
 from analysis.exhibits.tables.slopes import slope_table, write_latex
 from analysis.page import write_page
-from analysis.report.context import groups_of, page_context
+from analysis.report.context import page_context
+from analysis.report.curves import groups_of
 from analysis.sections.section import Report, Section
 from pairscale.errors import RunError
 from pairscale.files import only_process

@@ -12,8 +12,9 @@ from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import SIGNED_LABEL, Chart
-from analysis.exhibits.tables.text import decimal_text, per_cent_text, signed_text, slope_text, table_digits, title
+from analysis.exhibits.tables.text import decimal_text, per_cent_text, signed_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
+from eval.scores.names import benchmark_name
 
 COMPARISONS = "comparisons"
 
@@ -34,7 +35,11 @@ def _curves(section: Section, report: Report) -> list[Exhibit]:
 
 @contributes(100)
 def context(section: Section, report: Report) -> list[Exhibit]:
-    return context_exhibits(section.tables["context"], section.label) if "context" in section.tables else []
+    return (
+        context_exhibits(section.tables["context"], section.label, report.confidence)
+        if "context" in section.tables
+        else []
+    )
 
 
 @contributes(110)
@@ -51,9 +56,9 @@ def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people
     intervals = f"{confidence:.0%} intervals"
     makers: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
         "words-to-people": partial(_people, intervals=intervals, people=people),
-        "slope-differences": partial(_differences, intervals=intervals),
+        "slope-differences": partial(_differences, confidence=confidence),
         "shapes": _shapes,
-        "mixed-model": partial(_logits, intervals=intervals),
+        "mixed-model": partial(_logits, confidence=confidence),
     }
     return existing(make(tables[name]) for name, make in makers.items() if name in tables and len(tables[name]))
 
@@ -67,42 +72,54 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
     if rows.empty:
         return None
     words = rows["text"] + rows["note"].map(lambda note: f" ({note})" if note else "")
+    whole = rows["level"] == "overall"
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "curve": rows["group"], "people": rows["people"],
          "at the largest size": rows["last_accuracy"], "fit": rows["fit"], "words": words}
     )  # fmt: skip
     about = (
         "The amount of text at which accuracy would reach that of people if the fitted curve continued; nothing here "
-        f"shows that it does. {intervals} are by Fieller's theorem (for shapes other than a line, by profile "
-        "likelihood) and include the sampling error of people's accuracy, whose judgements of one pair are correlated; "
-        "they are unbounded where the interval of the slope contains 0. Only shapes that can reach people are used; "
-        '"never" means that no curve within the limits reaches them. For shapes other than a line, which AICc chose, '
-        "the limits take the shape as known, and so are too narrow." + (f" People: {people}." if people else "")
+        "shows that it does." + (f" People: {people}." if people else "")
     )
-    return Exhibit("people", "Words to reach people", about, table)
+    definitions = {
+        intervals: "By Fieller's theorem (for shapes other than a line, by profile likelihood), with the sampling "
+        "error of people's accuracy, whose judgements of one pair are correlated. They are unbounded where the "
+        "interval of the slope contains 0.",
+        "Fit": "Only shapes that can reach people are used. For shapes other than a line, which AICc chose, the limits "
+        "take the shape as known, and so are too narrow.",
+        "Never": "No curve within the limits reaches people.",
+    }
+    takeaways = [*zip(rows.loc[whole, "group"], words[whole] + ".", strict=True)]
+    return Exhibit("people", "Words to reach people", about, table, takeaways=takeaways, definitions=definitions)
 
 
-def _differences(rows: pd.DataFrame, intervals: str) -> Exhibit | None:
+def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
     rows = rows[rows["difference"].notna() & (rows["level"] != "paradigm")]
     if rows.empty:
         return None
     pair = rows["group"] + " − " + rows["other"]
-    number = partial(slope_text, digits=table_digits(rows["low"], rows["high"]))
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "slope of": pair, "over": rows["from_size"] + " to " + rows["to_size"],
          "difference": rows["difference"], "low": rows["low"], "high": rows["high"], "p": rows["p"],
          "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"]}
     )  # fmt: skip
-    cells = dict.fromkeys(("difference", "low", "high"), number)
     charts = {"slopes": partial(difference_chart, rows.assign(pair=pair))}
     about = (
-        "Differences between the slopes (accuracy per doubling) of every two curves or, where studies are compared, of "
-        f"every two curves of different studies, over the sizes that both have, with {intervals} for these pairs. p "
-        "(Holm): corrected for all comparisons of phenomena, or of the whole, on this benchmark; filled marks: below "
-        f"{ALPHA}. p (equivalence): that the slopes differ by at most {rows['margin'].iloc[0]:g} per doubling, "
-        "corrected alike."
+        "Differences between the slopes (accuracy per doubling of the text) of every two curves or, where studies are "
+        "compared, of every two curves of different studies, over the sizes that both have."
     )
-    return Exhibit(COMPARISONS, "Slopes compared", about, table, cells=cells, charts=charts, folded=True)
+    alpha = f"{ALPHA:g}".removeprefix("0")
+    definitions = {
+        f"{confidence:.0%} interval": "For new samples of text and new initialisations, on these pairs.",
+        "p (Holm)": "Corrected for all comparisons of phenomena, or of the whole, on this benchmark; filled marks: "
+        f"below {alpha}.",
+        "p (equivalence)": f"Of the test that the slopes differ by at most {rows['margin'].iloc[0]:g} per doubling, "
+        "corrected alike; small where they do.",
+    }
+    return Exhibit(
+        COMPARISONS, "Slopes compared", about, table, cells={"difference": slope_text}, charts=charts,
+        confidence=confidence, definitions=definitions,
+    )  # fmt: skip
 
 
 def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
@@ -133,55 +150,68 @@ def _shapes(rows: pd.DataFrame) -> Exhibit | None:
     shapes = [shape for shape in dict.fromkeys(rows["shape"]) if shape in wide]
     table = pd.DataFrame({"phenomenon": _named(wide), "curve": wide["group"], **{s: wide[s] for s in shapes}})
     table["preferred"] = best.reindex(pd.MultiIndex.from_frame(wide[keys])).to_numpy()
-    about = (
-        "AICc of each shape, above that of the best: a difference of up to 2 is negligible, one of 10 or more all but "
-        "rules the shape out (Burnham and Anderson 2002, section 2.6). Sizes weigh equally, however many runs each "
-        "has. Chance and ceiling of a sigmoid are free, or fixed at .5 and at 1 or people's accuracy. A dash: the fit "
-        "did not converge."
+    whole = table[wide["level"] == "overall"]
+    takeaways = [(group, f"AICc prefers {shape} overall.") for group, shape in whole[["curve", "preferred"]].to_numpy()]
+    return Exhibit(
+        "shapes",
+        "Lines and other shapes",
+        "AICc of each shape, above that of the best.",
+        table,
+        cells=dict.fromkeys(shapes, decimal_text),
+        takeaways=takeaways,
+        definitions={
+            "AICc": "A difference of up to 2 is negligible, one of 10 or more all but rules the shape out (Burnham and "
+            "Anderson 2002, section 2.6). Sizes weigh equally, however many runs each has.",
+            "Sigmoid": "Its chance and its ceiling are free, or fixed at .5 and at 1 or people's accuracy.",
+            "–": "The fit did not converge.",
+        },
     )
-    return Exhibit("shapes", "Lines and other shapes", about, table, cells=dict.fromkeys(shapes, decimal_text))
 
 
-def _logits(rows: pd.DataFrame, intervals: str) -> Exhibit:
+def _logits(rows: pd.DataFrame, confidence: float) -> Exhibit:
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "curve": rows["group"], "log-odds per doubling": rows["slope"],
          "low": rows["low"], "high": rows["high"], "paradigms": rows["paradigms"], "interval over": rows["over"],
          "note": rows["note"]}
     )  # fmt: skip
-    cells: dict[str, Cell] = dict.fromkeys(("log-odds per doubling", "low", "high"), signed_text)
-    cells["interval over"] = _or_dash
+    cells: dict[str, Cell] = {"log-odds per doubling": signed_text, "interval over": _or_dash}
     about = (
-        "Logistic regression of the correct pairs of each run and paradigm on log2 of the words, with an intercept per "
-        "paradigm (statsmodels). Unlike accuracy, log-odds have room near the ceiling. Runs weigh equally, so that, "
-        f"unlike in the curves, a size with more runs weighs more. {intervals} are by leaving out runs and paradigms "
-        "in turn. Paradigms are random here: the intervals are for new paradigms of the same phenomenon, and so wider "
-        "than those of the curves, whose paradigms are fixed."
+        "Logistic regression of the correct pairs of each run and paradigm on log2 of the words, with an intercept for "
+        "each paradigm (statsmodels). Unlike accuracy, log-odds have room near the ceiling."
     )
-    return Exhibit("logits", "Slopes in log-odds", about, table, cells=cells, folded=True)
+    definitions = {
+        f"{confidence:.0%} interval": "By leaving out runs and paradigms in turn. Paradigms are random here: the "
+        "intervals are for new paradigms of the same phenomenon, and so wider than those of the curves, whose "
+        "paradigms are fixed.",
+        "Weights": "Runs weigh equally, so that, unlike in the curves, a size with more runs weighs more.",
+    }
+    return Exhibit(
+        "logits", "Slopes in log-odds", about, table, cells=cells, confidence=confidence, definitions=definitions
+    )
 
 
 def _or_dash(value: object) -> str:
     return value if isinstance(value, str) else "–"
 
 
-def context_exhibits(rows: pd.DataFrame, label: str) -> list[Exhibit]:
+def context_exhibits(rows: pd.DataFrame, label: str, confidence: float) -> list[Exhibit]:
     """Show the effect of a context before each sentence, by phenomenon and by size; `rows`: of context_changes."""
     rows = rows[rows["level"] != "paradigm"]
     of_all, by_size = rows[rows["size"] == "all"], rows[rows["size"] != "all"]
-    about = f"Accuracy of the same runs without a context and with that of {label}, paired"
-    cells = dict.fromkeys(("difference", "low", "high"), slope_text)
+    about = f"Accuracy of the same runs without a context and on {benchmark_name(label)}, paired"
+    cells = {"difference": slope_text}
     of_phenomena = (
         f"{about}. Without one, a model with a memory starts from an empty memory, a state that is rare in training. "
         "Runs of all sizes together."
     )
     table = _changes(of_all, {"phenomenon": _named(of_all), "curve": of_all["group"]})
-    together = Exhibit("context", "Context before a sentence", of_phenomena, table, cells=cells)
+    together = Exhibit("context", "Context before a sentence", of_phenomena, table, cells=cells, confidence=confidence)
     if by_size["size"].nunique() < 2:
         return [together]
     at_sizes = f"{about}: the whole benchmark at each size. Intervals are over the runs of a size; one run has none."
     table = _changes(by_size, {"curve": by_size["group"], "size": by_size["size"], "runs": by_size["runs"]})
     heading = "Context before a sentence, by size"
-    return [together, Exhibit("context-by-size", heading, at_sizes, table, cells=cells)]
+    return [together, Exhibit("context-by-size", heading, at_sizes, table, cells=cells, confidence=confidence)]
 
 
 def _changes(rows: pd.DataFrame, named: Mapping[str, pd.Series]) -> pd.DataFrame:
@@ -205,10 +235,23 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
     error = float(rows["standard_error"].max())
     table = rows[["design", "quantity", "question", "interval", "covered"]]
     about = (
-        f"Share of {rows['studies'].min():,} simulated studies per design (standard error at most {error:.1%}) whose "
-        "95% interval contained the truth, overall, for designs with as many runs at each size, and the same interval, "
-        "as here. A design is named by the spread between runs over sizes, and by whether accuracies lie on a line; on "
-        "a bent curve, limits by HC2 and HC3 are too wide, as they include the distance from a line. Lack of fit: "
-        "share of lines not rejected; onset: share of onsets no smaller than the true one."
+        f"Share of {rows['studies'].min():,} simulated studies for each design (standard error at most {error:.1%}) "
+        "whose 95% interval contained the truth, overall, for designs with as many runs at each size, and the same "
+        "interval, as here."
     )
-    return Exhibit("coverage", "Coverage of the intervals", about, table, cells={"covered": per_cent_text}, folded=True)
+    slopes = rows.loc[(rows["quantity"] == "slope") & (rows["question"] == "these pairs"), "covered"]
+    covered = f"{slopes.min():.1%} to {slopes.max():.1%}"
+    return Exhibit(
+        "coverage",
+        "Coverage of the intervals",
+        about,
+        table,
+        cells={"covered": per_cent_text},
+        takeaways=[("", f"In simulated studies like this one, {covered} of the slopes' 95% intervals held the truth.")],
+        definitions={
+            "Design": "The spread between runs over sizes, and whether accuracies lie on a line. On a bent curve, "
+            "limits by HC2 and HC3 are too wide, as they include the distance from a line.",
+            "Lack of fit": "Share of lines not rejected.",
+            "Onset": "Share of onsets no smaller than the true one.",
+        },
+    )

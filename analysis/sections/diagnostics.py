@@ -113,7 +113,7 @@ def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
     ours = at_largest(means).rename(columns={"group": "model"})
     theirs = _published(answers.benchmark, ours)
     if answers.benchmark not in _PAPER:
-        return [_everything(means, theirs, folded=False), _probabilities(answers), _all_words(answers)]
+        return [_everything(means, theirs, confidence), _probabilities(answers), _all_words(answers)]
     return existing([
         _prediction(answers, ours, theirs),
         _by_cloze(answers, ours, theirs),
@@ -123,7 +123,7 @@ def diagnostic_exhibits(answers: Diagnosed, confidence: float) -> list[Exhibit]:
         _sizes(answers, means, theirs, confidence),
         _top_words(answers),
         _all_words(answers),
-        _everything(means, theirs),
+        _everything(means, theirs, confidence),
     ])  # fmt: skip
 
 
@@ -162,9 +162,10 @@ def _prediction(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) ->
     table = pd.DataFrame([_within(k, columns, rows, model) for model in _models(ours, theirs) for k in AT])
     about = (
         "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
-        f"{paper.prediction}). {paper.conditions_text} {_AT}."
+        f"{paper.prediction}). {_AT}."
     )
-    return Exhibit("prediction", "Word prediction", about, table, cells={"first": count})
+    definitions = {"Conditions": paper.conditions_text}
+    return Exhibit("prediction", "Word prediction", about, table, cells={"first": count}, definitions=definitions)
 
 
 def _by_cloze(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit | None:
@@ -209,10 +210,11 @@ def _sensitivity(answers: Diagnosed, ours: pd.DataFrame, theirs: pd.DataFrame) -
     charts = {"models": partial(beside_chart, shown)}
     about = (
         f"{paper.sensitivity_text}, and by a probability of more than {THRESHOLD} (Ettinger 2020, "
-        f"{paper.sensitivity}); a tie is no preference. {_AT}.{text} Lines: Wilson's 95% intervals over new items of "
-        "this kind."
+        f"{paper.sensitivity}). {_AT}.{text}"
     )
-    return Exhibit("sensitivity", "Sensitivity", about, pd.DataFrame(table), charts=charts)
+    definitions = {"Lines": "Wilson's 95% intervals for new items of this kind.", "Tie": "No preference."}
+    shares = pd.DataFrame(table)
+    return Exhibit("sensitivity", "Sensitivity", about, shares, charts=charts, definitions=definitions)
 
 
 def _by_constraint(answers: Diagnosed, ours: pd.DataFrame) -> Exhibit | None:
@@ -291,11 +293,16 @@ def _sizes(answers: Diagnosed, means: pd.DataFrame, theirs: pd.DataFrame, confid
     table = pd.concat(tables)[["measure", "group", "size", "runs", "accuracy", "low", "high"]]
     table = table.rename(columns={"group": "curve", "accuracy": "share"})
     about = (
-        f"Means over the runs of a size; bands: {confidence:.0%} Wilson limits of the spread over runs, for these "
-        "items (with two runs at a size, the spread of all sizes, or its own where that is larger). No line is fitted: "
-        "there are too few items. Level lines: chance, and the paper's models."
+        "Means over the runs of a size. No line is fitted, as there are too few items. Level lines: chance, and the "
+        "paper's models."
     )
-    return Exhibit("sizes", "By training text", about, table, charts=charts, folded=True)
+    definitions = {
+        "Bands": f"{confidence:.0%} intervals for new runs on these items, Wilson's, from the spread between runs; "
+        "with two runs at a size, from the spread of all sizes, or its own where that is larger."
+    }
+    return Exhibit(
+        "sizes", "By training text", about, table, charts=charts, confidence=confidence, definitions=definitions
+    )
 
 
 def _words_table(answers: Diagnosed) -> pd.DataFrame:
@@ -334,10 +341,10 @@ def _all_words(answers: Diagnosed) -> Exhibit:
         condition=table["condition"].str.replace("_", " "), context=table["context"].str.rstrip() + " ____"
     )
     about = "The most probable whole words in every context that is not drawn at random, from one run of each curve."
-    return Exhibit("words", "All contexts", about, table, folded=True)
+    return Exhibit("words", "All contexts", about, table)
 
 
-def _everything(means: pd.DataFrame, theirs: pd.DataFrame, folded: bool = True) -> Exhibit:
+def _everything(means: pd.DataFrame, theirs: pd.DataFrame, confidence: float) -> Exhibit:
     wide = theirs.pivot(index=KEYS, columns="model", values="accuracy").rename_axis(None, axis=1).reset_index()
     rows = means.merge(wide, on=KEYS, how="left")
     rows["name"] = rows["name"].map(_spelled)
@@ -349,9 +356,21 @@ def _everything(means: pd.DataFrame, theirs: pd.DataFrame, folded: bool = True) 
     }  # fmt: skip
     table = rows[list(columns)].rename(columns=columns)
     cells = dict.fromkeys(("runs", "items", "ties", "not expressible"), mean_count_text)
-    about = (
-        "Means over the runs of a size. low, high: over new runs, for these items, at least as wide as Wilson's of as "
-        "many independent answers; (items): Wilson's 95% intervals over new items, at the mean over runs. Not "
-        "expressible: items with a word that the model cannot express, which counts as wrong."
+    over_runs, over_items = f"{confidence:.0%} interval", "95% interval over items"
+    return Exhibit(
+        "measures",
+        "All measures",
+        "Means over the runs of a size.",
+        table,
+        cells=cells,
+        intervals={
+            over_runs: ("share", "low", "high"),
+            over_items: ("share", "low (items)", "high (items)"),
+        },
+        definitions={
+            over_runs: "For new runs on these items, at least as wide as Wilson's of as many independent answers.",
+            over_items: "Wilson's, for new items, at the mean over runs.",
+            "Not expressible": "Items with a word that the model cannot express, which counts as wrong.",
+        },
+        optional=[over_items],
     )
-    return Exhibit("measures", "All measures", about, table, cells=cells, folded=folded)

@@ -46,10 +46,10 @@ def _disagreement(judged: Judgements) -> Exhibit | None:
     wide = wide.reindex(columns=sizes).reset_index()
     table = pd.DataFrame({"phenomenon": wide["name"], "curve": wide["group"], **{s: wide[s] for s in sizes}})
     about = (
-        "Share of pairs that two runs of a size, which differ only in the seed, judge differently; two that guess "
-        "disagree on half of them."
+        "Share of pairs that two runs of a size, which differ only in the seed, judge differently; two runs that "
+        "guess disagree on half of them."
     )
-    return Exhibit("disagreement", "Disagreement between seeds", about, table, folded=True)
+    return Exhibit("disagreement", "Disagreement between seeds", about, table)
 
 
 def _learned(judged: Judgements) -> Exhibit | None:
@@ -65,7 +65,7 @@ def _learned(judged: Judgements) -> Exhibit | None:
         "Share of a paradigm's pairs that most runs judge wrongly at the smallest size and correctly at the largest, "
         f"and the reverse, in the {MOST} paradigms of each curve in which most pairs change."
     )
-    return Exhibit("learned", "Pairs learned and lost", about, most[list(columns)].rename(columns=columns), folded=True)
+    return Exhibit("learned", "Pairs learned and lost", about, most[list(columns)].rename(columns=columns))
 
 
 def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
@@ -83,14 +83,17 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
          "phenomenon": flips["phenomenon"]}
     )  # fmt: skip
     about = (
-        "For each paradigm and curve, the pair whose judgement changes most often from one size to the next (flips: of "
-        "the majority of runs, where there is one) and, of these, that on which the runs of a size disagree most "
-        "(split: 0 where they agree, 1 where they are halved, mean over sizes). At a size: share of its runs that "
-        "judge the pair correctly."
+        "For each paradigm and curve, the pair whose judgement changes most often from one size to the next and, of "
+        "these, that on which the runs of a size disagree most."
     )
-    return Exhibit(
-        "flips", "Pairs that flip", about, table, cells={"pair": str, "flips": count}, folded=True, filtered=True
-    )
+    definitions = {
+        "Flips": "How often the judgement of the majority of runs, where there is one, changes from one size to the "
+        "next.",
+        "At a size": "Share of its runs that judge the pair correctly.",
+        "Split": "0 where the runs of a size agree, 1 where they are halved; mean over sizes.",
+    }
+    cells: dict[str, Cell] = {"pair": str, "flips": count}
+    return Exhibit("flips", "Pairs that flip", about, table, cells=cells, definitions=definitions, filtered=True)
 
 
 def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
@@ -102,9 +105,13 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
     cells: dict[str, Cell] = {"pair": str, "margin": signed_text}
     about = (
         "The pairs of each paradigm that the runs at the largest sizes get wrong most often and, of these, by the "
-        "widest margin (difference of scores in standard deviations of a run's differences, mean over runs)."
+        "widest margin."
     )
-    return Exhibit("hardest", "The hardest pairs", about, table, cells=cells, folded=True, filtered=True)
+    definitions = {
+        "Margin": "Score of the good sentence minus that of the bad one, in standard deviations of a run's "
+        "differences; mean over runs."
+    }
+    return Exhibit("hardest", "The hardest pairs", about, table, cells=cells, definitions=definitions, filtered=True)
 
 
 def _one_run(files: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +137,7 @@ def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
         "of each curve. What follows can overturn the judgement on the critical words (Warstadt et al. 2020, section "
         "6.4)."
     )
-    return Exhibit("where", "Where in the sentence", about, table, cells=cells, folded=True)
+    return Exhibit("where", "Where in the sentence", about, table, cells=cells)
 
 
 def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
@@ -151,7 +158,7 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
         f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn at random from a fixed seed, one run of each "
         "curve, with the log-probability of each token (nats) behind it; [ ] marks the words that differ."
     )
-    return Exhibit("errors", "A sample of errors", about, table, cells={"pair": str}, folded=True, filtered=True)
+    return Exhibit("errors", "A sample of errors", about, table, cells={"pair": str}, filtered=True)
 
 
 def _tokens(tokens: list[dict[str, Any]]) -> str:

@@ -28,6 +28,7 @@ from analysis.sections.section import Report, Section, contributes
 from analysis.sections.together import curves_exhibit
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from eval.scores.names import benchmark_name
 from pairscale.sizes import format_size, readable_size
 
 
@@ -53,12 +54,13 @@ def _exhibits(matched: Matched, config: CurvesConfig) -> list[Exhibit]:
     compared = matched.paradigms[matched.paradigms["matched"] > 0]
     left_out = matched.paradigms[matched.paradigms["matched"] == 0]["paradigm"].tolist()
     about = (
-        f"{first} and {second}, judged by the same runs: {plural(len(compared), 'paradigm')} that both have, with as "
-        f"many pairs of each length in words ({compared['matched'].sum():,} pairs of each set)"
+        f"{benchmark_name(first)} and {benchmark_name(second)}, judged by the same runs: "
+        f"{plural(len(compared), 'paradigm')} that both have, with as many pairs of each length in words "
+        f"({compared['matched'].sum():,} pairs of each set)"
     )
     if left_out:
         about += f"; left out for fewer than {MIN_PAIRS} such pairs: {', '.join(left_out)}"
-    about += f". Lines: means over runs; bands: {config.confidence:.0%} intervals over runs; small marks: runs."
+    about += "."
     curves = _labelled(matched, config)
     draw = partial(curves_together, curves, unit=matched.first.unit)
     slopes = slopes_of_both(matched, config)
@@ -72,7 +74,7 @@ def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
     """Return curves of both sets, each group under its own name and that of the set."""
     parts = []
     for judged in (matched.first, matched.second):
-        runs = judged.runs.assign(group=judged.runs["group"].astype(str) + OF_PAIRS + judged.label)
+        runs = judged.runs.assign(group=judged.runs["group"].astype(str) + OF_PAIRS + benchmark_name(judged.label))
         parts.append(fit_curves(replace(judged, runs=runs, unk=np.zeros_like(judged.unk)), config))
     return concatenated(parts)
 
@@ -88,13 +90,28 @@ def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: st
          "difference": rows["difference"], interval: list(map(limits, rows["low"], rows["high"])),
          "new pairs too": list(map(limits, rows["low_new_pairs"], rows["high_new_pairs"]))}
     )  # fmt: skip
+    heads = {
+        f"{measure}, {label}": f"{measure}, {benchmark_name(label)}"
+        for measure in ("accuracy", "slope")
+        for label in (first, second)
+    }
     signed = (f"slope, {first}", f"slope, {second}", "difference")
     cells = dict.fromkeys(signed, partial(slope_text, digits=digits))
-    about = (
-        "Accuracy: mean over all runs; slope: accuracy per doubling of the text; difference: the second slope minus "
-        "the first, with its interval paired by run, and with both sets of pairs drawn anew."
+    return Exhibit(
+        f"{name}-slopes",
+        "Slopes on both sets",
+        "Accuracy, and accuracy gained per doubling of the text, on both sets of pairs.",
+        table,
+        cells=cells,
+        heads=heads,
+        definitions={
+            "Accuracy": "Mean over all runs.",
+            "Difference": "The second slope minus the first.",
+            interval.capitalize(): "Paired by run, for new samples and initialisations on these pairs.",
+            "New pairs too": "The same with both sets of pairs drawn anew.",
+        },
+        optional=["new pairs too"],
     )
-    return Exhibit(f"{name}-slopes", "Slopes on both sets", about, table, cells=cells)
 
 
 def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
@@ -112,10 +129,16 @@ def _share(name: str, rows: pd.DataFrame, interval: str) -> Exhibit:
     signed = ("slope, any words", "slope, known words")
     cells: dict[str, Cell] = dict.fromkeys(signed, slope_text)
     cells["share of vocabulary"] = partial(per_cent_text, digits=0)
-    about = (
+    return Exhibit(
+        f"{name}-share",
+        "Share of vocabulary in the early slope",
         "Over the smaller half of the sizes: the share of the slope on pairs of any words that disappears on pairs of "
-        "words that every sample holds (one minus the ratio of the slopes; below 0 where known words give the steeper "
-        "slope). Intervals: Fieller's theorem, paired by run; no share where the slope on any words is not "
-        "distinguishable from 0."
+        "words that every sample holds.",
+        table,
+        cells=cells,
+        definitions={
+            "Share of vocabulary": "One minus the ratio of the slopes; below 0 where known words give the steeper "
+            "slope. A dash where the slope on any words is not distinguishable from 0.",
+            interval.capitalize(): "By Fieller's theorem, paired by run.",
+        },
     )
-    return Exhibit(f"{name}-share", "Share of vocabulary in the early slope", about, table, cells=cells)

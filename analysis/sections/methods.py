@@ -6,7 +6,8 @@ from functools import partial
 import pandas as pd
 
 from analysis.curves.designs import design_of
-from analysis.exhibits.exhibit import Cell, Exhibit, existing
+from analysis.curves.p_values import ALPHA
+from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart
 from analysis.exhibits.figures.methods import (
     difference_chart,
@@ -114,16 +115,26 @@ def _methods(
     table = rows[list(columns)].rename(columns=columns).dropna(axis="columns", how="all")
     if (accuracies["repeats"] == 1).all():
         table = table.drop(columns=["best", "template"], errors="ignore")
-    cells: dict[str, Cell] = {"tied": per_cent_text, **dict.fromkeys(("r with length", "r low", "r high"), signed_text)}
-    charts = {"accuracy": partial(method_chart, rows)}
-    about = (
-        "Overall accuracy by method, means over runs, with 95% intervals for new runs and new pairs of the same "
-        "paradigms (of a single run, over pairs; none where runs share their text). ±: standard deviation over "
-        "templates or trials; best: the template with the highest accuracy (Ide et al. 2024, tables 3, 9 and 10). r "
-        "with length: point-biserial correlation between a correct judgement and the tokens of the good sentence minus "
-        "those of the bad one (table 4), with its 95% interval over pairs."
+    intervals = {"95% interval": ("accuracy", "low", "high"), "95% interval of r": ("r with length", "r low", "r high")}
+    definitions = {
+        "95% interval": "For new runs and new pairs of the same paradigms (of a single run, for new pairs; none where "
+        "runs share their text).",
+        "±": "Standard deviation over templates or trials (Ide et al. 2024, tables 3, 9 and 10).",
+        "Best, template": "The template with the highest accuracy.",
+        "r with length": "Point-biserial correlation between a correct judgement and the tokens of the good sentence "
+        "minus those of the bad one (table 4), with its 95% interval for new pairs.",
+    }
+    return Exhibit(
+        "methods",
+        "Judgement methods",
+        "Overall accuracy by method, means over runs at each curve's largest size.",
+        table,
+        cells={"tied": per_cent_text, "r with length": signed_text},
+        intervals={heading: of for heading, of in intervals.items() if set(of) <= set(table)},
+        charts={"accuracy": partial(method_chart, rows)},
+        definitions=definitions,
+        optional=["95% interval of r"],
     )
-    return Exhibit("methods", "Judgement methods", about, table, cells=cells, charts=charts)
 
 
 def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) -> Exhibit | None:
@@ -135,13 +146,21 @@ def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) ->
                "difference": "difference", "low": "low", "high": "high", "p": "p", "p_holm": "p (Holm)",
                "over": "interval over"}  # fmt: skip
     table = named[list(columns)].rename(columns=columns)
-    cells = dict.fromkeys(("difference", "low", "high"), signed_text)
+    differ = int((rows["p_holm"] < ALPHA).sum())
+    takeaway = f"{differ} of {plural(len(rows), 'comparison')} of methods differ (p < .05, corrected by Holm)."
     about = (
         "Overall accuracy by one method minus that by another, on the paradigms that both judge, paired by pair and "
-        "run, with 95% intervals and Student's t for new runs and new pairs of the same paradigms (of a single run, "
-        f"over pairs). p (Holm): corrected for all {len(rows)} comparisons of methods here."
+        "run."
     )
-    return Exhibit("methods-compared", "Methods compared", about, table, cells=cells, folded=True)
+    definitions = {
+        "95% interval": "With Student's t, for new runs and new pairs of the same paradigms (of a single run, for new "
+        "pairs).",
+        "p (Holm)": f"Corrected for all {plural(len(rows), 'comparison')} of methods here.",
+    }
+    return Exhibit(
+        "methods-compared", "Methods compared", about, table, cells={"difference": signed_text},
+        takeaways=[("", takeaway)], definitions=definitions,
+    )  # fmt: skip
 
 
 def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
@@ -154,7 +173,7 @@ def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
     wide = wide.reindex(columns=sizes).reset_index()
     table = pd.DataFrame({"method": wide["method"], "curve": wide["group"], **{size: wide[size] for size in sizes}})
     about = "Overall accuracy by method and size, means over runs."
-    return Exhibit("methods-by-size", "Methods by size", about, table, folded=True)
+    return Exhibit("methods-by-size", "Methods by size", about, table)
 
 
 def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -170,10 +189,10 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     cells = {"difference": difference_text}
     charts = {f"curve-{i}": partial(length_chart, parts[group], heading=group) for i, group in enumerate(parts)}
     about = (
-        "Accuracy by the tokens of the good sentence minus those of the bad one: a level line is a method without bias "
-        "towards longer or shorter sentences (Ide et al. 2024, figure 2). Bands: 95% intervals over pairs."
+        "Accuracy by the tokens of the good sentence minus those of the bad one, with 95% intervals for new pairs: a "
+        "level line is a method without bias towards longer or shorter sentences (Ide et al. 2024, figure 2)."
     )
-    return Exhibit("lengths", "Unequal lengths", about, table, cells=cells, charts=charts, folded=True)
+    return Exhibit("lengths", "Unequal lengths", about, table, cells=cells, charts=charts)
 
 
 def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -192,7 +211,7 @@ def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None
     if not rows:
         return None
     drawn = pd.concat(points, ignore_index=True)
-    cells = dict.fromkeys(("r", "low", "high"), signed_text)
+    cells = {"r": signed_text}
     charts = {str(name): partial(difference_chart, drawn, str(name)) for name in drawn["method"].unique()}
     about = (
         "Accuracy of a method minus that of in_template_lp, against the tokens of the good sentences minus those of "
@@ -258,7 +277,7 @@ def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
         "Accuracy when only the critical words are judged, after one prefix or two, beside that of full sentences on "
         "the same paradigms (Warstadt et al. 2020, section 6.4 and figure 6)."
     )
-    return Exhibit("prefixes", "Full sentences and prefixes", about, table, charts=charts, folded=True)
+    return Exhibit("prefixes", "Full sentences and prefixes", about, table, charts=charts)
 
 
 def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
@@ -267,22 +286,29 @@ def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
         return None
     about = (
         "Accuracy by the length, perplexity and log-probability of the good sentence and by the model's confidence "
-        "(Warstadt et al. 2020, section 5.2 and figure 2, whose bins pool paradigms), in ten quantile bins within each "
-        "paradigm: the difference of a bin from its paradigms' own accuracies is added to the mean of all, so that no "
-        "line rises because easy paradigms have long sentences. Bands: 95% intervals over pairs."
+        "(Warstadt et al. 2020, section 5.2 and figure 2, whose bins pool paradigms), in ten bins, with 95% intervals "
+        "for new pairs."
     )
-    return binned_exhibit("predictors", "Shallow predictors", about, rows, PREDICTORS, log={"perplexity"})
+    bins = (
+        "Quantiles within each paradigm: the difference of a bin from its paradigms' own accuracies is added to the "
+        "mean of all, so that no line rises because easy paradigms have long sentences."
+    )
+    return binned_exhibit("predictors", "Shallow predictors", about, bins, rows, PREDICTORS, log={"perplexity"})
 
 
 def binned_exhibit(
-    name: str, heading: str, about: str, rows: pd.DataFrame, labels: Mapping[str, str], log: Container[str]
+    name: str, heading: str, about: str, bins: str, rows: pd.DataFrame, labels: Mapping[str, str], log: Container[str]
 ) -> Exhibit:
-    """Return accuracy over bins of predictors, a panel for each; `labels`: of their axes; `log`: logarithmic ones."""
+    """Return accuracy over bins of predictors, a panel for each.
+
+    bins: what they are. labels: of the predictors' axes. log: logarithmic ones.
+    """
     columns = {"group": "curve", "predictor": "predictor", "x": "median"}
     names = [predictor for predictor in labels if predictor in set(rows["predictor"])]
     table = rows[[*columns, "judgements", "accuracy", "low", "high"]].rename(columns=columns)
     charts = {of: partial(predictor_chart, rows, of, labels[of], log=of in log) for of in names}
-    return Exhibit(name, heading, about, table, cells={"median": short_text}, charts=charts, folded=True)
+    cells, definitions = {"median": short_text}, {"Bins": bins}
+    return Exhibit(name, heading, about, table, cells=cells, charts=charts, definitions=definitions)
 
 
 @contributes(70, from_files=True)

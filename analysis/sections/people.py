@@ -80,18 +80,27 @@ class People:
         below = paradigms["majority"] < self.threshold
         passes = f"{(~below).sum()} of {plural(len(paradigms), 'paradigm')}"
         majorities = f"In {passes} a majority agrees with at least {self.threshold:.0%} of the pairs."
-        about = (
-            "People who chose one sentence of each pair (Warstadt et al. 2020, section 3.4). Individual: share of "
-            f"single judgements that agree with the labels, with {self.confidence:.0%} intervals for new people and "
-            "new pairs of the same paradigms; a dash with one person, or one pair of a paradigm. Majority: share of "
-            "pairs on which more than half of the judgements agree; ties, counted beside it, are no majority. Means "
-            f"of phenomena and overall are over the paradigms asked. {majorities}"
-        )
+        about = "People who chose one sentence of each pair (Warstadt et al. 2020, section 3.4)."
         about = " ".join([about, *self.counted.notes])
-        asked = Exhibit("asked", "People asked", about, self._shown(units, "phenomenon"), cells=_CELLS)
-        heading, about = "People asked, by paradigm", f"The same by paradigm. {majorities}"
+        takeaways = [("", majorities)]
+        definitions = {
+            "Individual": "Share of single judgements that agree with the labels.",
+            f"{self.confidence:.0%} interval": "For new people and new pairs of the same paradigms; a dash with one "
+            "person, or one pair of a paradigm.",
+            "Majority": "Share of pairs on which more than half of the judgements agree; ties, counted beside it, are "
+            "no majority.",
+            "Overall": "Means of phenomena and overall are over the paradigms asked.",
+        }
+        asked = Exhibit(
+            "asked", "People asked", about, self._shown(units, "phenomenon"), cells=_CELLS,
+            confidence=self.confidence, takeaways=takeaways, definitions=definitions,
+        )  # fmt: skip
         table = self._shown(paradigms, "paradigm").assign(passes=np.where(below, "no", "yes"))
-        return [asked, Exhibit("asked-paradigms", heading, about, table, cells=_CELLS, folded=True)]
+        by_paradigm = Exhibit(
+            "asked-paradigms", "People asked, by paradigm", "The same by paradigm.", table, cells=_CELLS,
+            confidence=self.confidence,
+        )  # fmt: skip
+        return [asked, by_paradigm]
 
     def _shown(self, rows: pd.DataFrame, of: str) -> pd.DataFrame:
         return pd.DataFrame(

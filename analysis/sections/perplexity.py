@@ -7,6 +7,7 @@ import pandas as pd
 
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import perplexity_chart
+from analysis.exhibits.tables.text import supported_digits
 from analysis.measures.perplexity import perplexity_curves
 from analysis.published import published_file
 from analysis.sections.section import Report, Section, contributes
@@ -30,7 +31,6 @@ def perplexity_exhibits(section: Section, confidence: float) -> list[Exhibit]:
         else "none of its words is unknown to any model."
     )
     about = [
-        *(_factor(fit) for _, fit in fits[fits["factor"].notna()].iterrows()),
         f"Validation text of the corpus, total nats per reference word, ends of sentences included; {unknown}",
     ]
     if section.label == "blimp":
@@ -39,9 +39,13 @@ def perplexity_exhibits(section: Section, confidence: float) -> list[Exhibit]:
         source = published["source"].iloc[-1]
         about.append(f"Published averages on another text and vocabulary, for orientation only: {averages} ({source}).")
     charts = {"runs": partial(perplexity_chart, runs, unit=unit)}
-    return [Exhibit("perplexity", "Perplexity", " ".join(about), charts=charts)]
+    takeaways = [_factor(fit, confidence) for _, fit in fits[fits["factor"].notna()].iterrows()]
+    return [Exhibit("perplexity", "Perplexity", " ".join(about), charts=charts, takeaways=takeaways)]
 
 
-def _factor(fit: pd.Series) -> str:
-    limits = "" if math.isnan(fit["low"]) else f" [{fit['low']:.3f}, {fit['high']:.3f}]"
-    return f"{fit['group']}: each doubling of the text multiplies perplexity by {fit['factor']:.3f}{limits}."
+def _factor(fit: pd.Series, confidence: float) -> tuple[str, str]:
+    digits, limits = 2, ""
+    if not math.isnan(fit["low"]):
+        digits = supported_digits(fit["low"], fit["high"])
+        limits = f" ({confidence:.0%} interval [{fit['low']:.{digits}f}, {fit['high']:.{digits}f}])"
+    return str(fit["group"]), f"Each doubling of the text multiplies perplexity by {fit['factor']:.{digits}f}{limits}."

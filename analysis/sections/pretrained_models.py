@@ -16,6 +16,7 @@ from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import model_chart
 from analysis.exhibits.sentences.curves import in_text, joined, left_out, plural, unknown_words
+from analysis.exhibits.sentences.findings import Finding
 from analysis.exhibits.sentences.methods import judging
 from analysis.exhibits.tables.text import accuracy_text, per_cent_text
 from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
@@ -24,6 +25,7 @@ from analysis.sections.section import MODELS, TableSection
 from analysis.study.collect import UNSCORED, Study, with_problems
 from analysis.study.judgements import Judgements, methods_of, one_digest
 from eval.scores.accuracy import stratified_trials, wilson
+from eval.scores.names import benchmark_name
 from eval.scores.table import BESIDE
 
 # analysis.study.judgements.judgements, or its counterpart for W&B
@@ -58,7 +60,8 @@ def models_section(
         file=f"{label}-models",
         kind=MODELS,
         extent=f"{plural(len(models.runs), 'pretrained model')}, trained on text of unknown size and on no learning "
-        f"curve; {label}, {plural(shown.n_pairs, 'pair')} in {plural(len(_phenomena(shown)), 'paradigm')}.",
+        f"curve; {benchmark_name(label)}, {plural(shown.n_pairs, 'pair')} in "
+        f"{plural(len(_phenomena(shown)), 'paradigm')}.",
         warnings=[*left_out(models.problems, "tables"), *notes],
         exhibits=[*_exhibits(table, others, phenomena, confidence), *map(_of_models, more)],
         methods=methods(by_method, table, ties, confidence),
@@ -188,9 +191,12 @@ def _exhibits(
         Exhibit(
             "accuracies",
             "Accuracy by phenomenon",
-            f"Means over paradigms{theirs}. Lines in the figure: {confidence:.0%} intervals over new pairs of the same "
-            "paradigms; they include nothing of what another training of a model would change.",
+            f"Means over paradigms{theirs}.",
             phenomenon_table(both),
+            definitions={
+                "Lines": f"{confidence:.0%} intervals for new pairs of the same paradigms, with nothing of what "
+                "another training of a model would change.",
+            },
             charts={
                 str(method): partial(model_chart, rows, people, heading=str(method) if several else "")
                 for method, rows in drawn.groupby("method", sort=False)
@@ -201,17 +207,19 @@ def _exhibits(
             "Accuracy by paradigm",
             f"Accuracy on {plural(len(every), 'paradigm')}{theirs}.",
             every,
-            folded=True,
         ),
         Exhibit(
             "intervals",
             "All accuracies",
-            f"Accuracies of the whole, of phenomena and of paradigms with {confidence:.0%} intervals over new pairs, "
-            "those on the pairs without <unk> in any model judged by the method, and the shares of pairs that are tied "
-            "and that hold <unk>.",
+            "Accuracies of the whole, of phenomena and of paradigms, and the shares of pairs that are tied and that "
+            "hold <unk>.",
             numbers,
             cells=dict.fromkeys(_SHARES, per_cent_text),
-            folded=True,
+            confidence=confidence,
+            definitions={
+                f"{confidence:.0%} interval": "For new pairs of the same paradigms.",
+                "Without <unk>": "Accuracy on the pairs without <unk> in any model judged by the method.",
+            },
             filtered=True,
         ),
     ]
@@ -225,7 +233,7 @@ def _of_models(exhibit: Exhibit) -> Exhibit:
     return replace(exhibit, table=exhibit.table.rename(columns={"curve": "model"}), cells=cells)
 
 
-def findings(accuracies: pd.DataFrame, others: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
+def findings(accuracies: pd.DataFrame, others: pd.DataFrame, confidence: float) -> list[Finding]:
     """Describe each model and method: overall accuracy with its interval, people's beside it, and the extremes."""
     people = others[(others["model"] == PEOPLE) & (others["level"] == OVERALL)]["accuracy"]
     sentences = []
@@ -237,7 +245,7 @@ def findings(accuracies: pd.DataFrame, others: pd.DataFrame, confidence: float) 
         phenomena = rows[rows["level"] == "phenomenon"].sort_values("accuracy", ascending=False, kind="stable")
         if len(phenomena) >= 4:
             text += f". Highest: {_named(phenomena.iloc[:2])}; lowest: {_named(phenomena.iloc[:-3:-1])}"
-        sentences.append((str(entry), f"{text}."))
+        sentences.append(Finding(str(entry), f"{text}."))
     return sentences
 
 

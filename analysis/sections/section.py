@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.curves.fit import Curves
 from analysis.exhibits.exhibit import Exhibit, existing
+from analysis.exhibits.sentences.findings import Finding
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.people import People
 from analysis.study.collect import Study
@@ -27,8 +28,8 @@ class Section:
 
     curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
     (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
-    questionnaire, and are the people of `published`. findings: (subject, sentence). first, exhibits: before and after
-    the curves.
+    questionnaire, and are the people of `published`. findings: of each curve. relations: of several. first, exhibits:
+    before and after the curves.
     """
 
     judged: Judgements
@@ -36,7 +37,8 @@ class Section:
     published: pd.DataFrame
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     respondents: People | None = None
-    findings: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    relations: list[Finding] = field(default_factory=list)
     first: list[Exhibit] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
 
@@ -125,5 +127,5 @@ class TableSection:
     problems: pd.DataFrame
     runs: pd.DataFrame
     digest: str
-    findings: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     made_by: dict[str, str] = field(default_factory=dict)

@@ -129,18 +129,25 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
     )
     about = (
         f"Accuracy of {plural(runs, 'run')} against the {judged.unit} seen at moments of their training, repeats "
-        "included, a panel for each size. These are not learning curves: the points of a curve are runs trained to "
-        "their end, each on its own text, whereas those of a trajectory are the same runs at several moments, on the "
-        "same text and from the same start. They depend on each other, so no slope is given. Bands are "
-        f"{confidence:.0%} intervals over new runs at each moment (Wilson's limits with Student's quantile), wide "
-        "where runs are few; those of a phenomenon show when it is chosen. The last point is after the last step; the "
-        f"model that other sections score may be an earlier one (recipe.export=best).{without if missing else ''}"
+        "included, a panel for each size. These are not learning curves: their points are the same runs at several "
+        f"moments, which depend on each other, so no slope is given.{without if missing else ''}"
     )
+    definitions = {
+        "Learning curves and trajectories": "The points of a curve are runs trained to their end, each on its own "
+        "text; those of a trajectory are the same runs at several moments, on the same text and from the same start.",
+        "Bands": f"{confidence:.0%} intervals for new runs at each moment (Wilson's limits with Student's quantile), "
+        "wide where runs are few; those of a phenomenon show when it is chosen.",
+        "Last point": "After the last step; the model that other sections score may be an earlier one "
+        "(recipe.export=best).",
+    }
     seen = f"{judged.unit} seen"
     table = table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen})
     charts = {f"panel-{i}": partial(_panel, rows, points, cell, judged.unit) for i, cell in enumerate(cells)}
     heading = "Trajectories over training"
-    return Exhibit("trajectories", heading, about, table, cells={seen: count}, charts=charts, folded=True)
+    return Exhibit(
+        "trajectories", heading, about, table, cells={seen: count}, charts=charts, confidence=confidence,
+        definitions=definitions,
+    )  # fmt: skip
 
 
 def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:

@@ -15,12 +15,13 @@ from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import MARGIN, SLOPE_AXIS
 from analysis.exhibits.figures.dots import Dots, reference
 from analysis.exhibits.figures.style import Chart, looks, size_axis
-from analysis.exhibits.sentences.curves import unknown_words
-from analysis.exhibits.tables.text import per_cent_text, slope_text, title
+from analysis.exhibits.sentences.curves import plural, unknown_words
+from analysis.exhibits.tables.text import direction, per_cent_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from eval.scores.files import read_unavailable
+from eval.scores.names import benchmark_name
 
 SHARES = {"unk": "pairs with <unk>", "unequal_unk": "pairs with unequal <unk>", "ties": "tied pairs"}
 
@@ -58,28 +59,37 @@ def slopes_without_unk(curves: Curves) -> pd.DataFrame:
     return everything.merge(free, on=keys, how="left", suffixes=("", "_free"))
 
 
-def vocabulary_exhibits(judged: Judgements, curves: Curves) -> list[Exhibit]:
+def vocabulary_exhibits(judged: Judgements, curves: Curves, confidence: float) -> list[Exhibit]:
     """Return ties and unknown words by size and, where only some pairs hold `<unk>`, slopes without them."""
     effects = vocabulary_effects(judged)
     slopes = slopes_without_unk(curves)
-    return [_shares(judged, effects), *([_slopes(slopes)] if len(slopes) else [])]
+    return [_shares(judged, effects), *([_slopes(slopes, confidence)] if len(slopes) else [])]
 
 
 def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
     unknown = bool((effects["unk"] > 0).any())
     known = [name for name in SHARES if effects[name].notna().any() and (unknown or name == "ties")]
-    about = f"Shares of pairs, means over the runs of a size. {unknown_words(judged)}"
+    definitions = {}
     if "unequal_unk" in known:
-        about += (
-            " Where one sentence of a pair holds more <unk> than the other, the likelihood of unknown words decides, "
+        definitions["Unequal <unk>"] = (
+            "One sentence of a pair holds more <unk> than the other, so that the likelihood of unknown words decides, "
             "not grammar; where both sentences become the same string, the scores tie. With a vocabulary fitted on the "
             "sample, both shares fall as the text grows, which alone makes a slope."
         )
     drawn = unknown and effects.groupby("group")["words"].nunique().max() > 1
     table = effects[["group", "size", "runs", *known]].rename(columns={"group": "curve", **SHARES})
-    cells = dict.fromkeys(SHARES.values(), partial(per_cent_text, digits=2))
+    cells = dict.fromkeys(SHARES.values(), per_cent_text)
     charts = {name: partial(share_chart, effects, name, judged.unit) for name in known} if drawn else {}
-    return Exhibit("vocabulary", "Unknown words and ties", about, table, cells=cells, charts=charts)
+    return Exhibit(
+        "vocabulary",
+        "Unknown words and ties",
+        "Shares of pairs, means over the runs of a size.",
+        table,
+        cells=cells,
+        charts=charts,
+        takeaways=[("", unknown_words(judged))],
+        definitions=definitions,
+    )
 
 
 def share_chart(effects: pd.DataFrame, name: str, unit: str, *, width: int | str) -> Chart:
@@ -98,20 +108,32 @@ def share_chart(effects: pd.DataFrame, name: str, unit: str, *, width: int | str
     return alt.layer(*layers).properties(width=width, height=200)
 
 
-def _slopes(rows: pd.DataFrame) -> Exhibit:
+def _slopes(rows: pd.DataFrame, confidence: float) -> Exhibit:
     left = rows["n_pairs_free"].map(lambda number: "" if np.isnan(number) else f"{number:,.0f}")
     table = pd.DataFrame(
         {"phenomenon": rows["name"], "curve": rows["group"], "slope": rows["slope"], "low": rows["low"],
          "high": rows["high"], "without <unk>": rows["slope_free"], "from": rows["low_free"], "to": rows["high_free"],
          "pairs left": left + " of " + rows["n_pairs"].map("{:,.0f}".format)}
     )  # fmt: skip
-    cells = dict.fromkeys(("slope", "low", "high", "without <unk>", "from", "to"), slope_text)
-    charts = {"slopes": partial(slopes_chart, rows)}
-    about = (
-        "Accuracy gained per doubling of the text, with intervals: on all pairs (filled marks), and on those without "
-        "<unk> in any of the runs compared (hollow marks)."
+    interval = f"{confidence:.0%} interval"
+    known = rows[rows["low"].notna() & rows["low_free"].notna()]
+    same = [direction(a, b) == direction(c, d) for a, b, c, d in
+            known[["low", "high", "low_free", "high_free"]].to_numpy()]  # fmt: skip
+    takeaway = (
+        f"Without unknown words, {sum(same)} of {plural(len(same), 'slope')} lead to the same conclusion (rises, falls "
+        "or no change shown) as on all pairs."
     )
-    return Exhibit("without-unk", "Slopes without unknown words", about, table, cells=cells, charts=charts, folded=True)
+    return Exhibit(
+        "without-unk",
+        "Slopes without unknown words",
+        "Accuracy gained per doubling of the text: on all pairs (filled marks), and on those without <unk> in any of "
+        "the runs compared (hollow marks).",
+        table,
+        cells=dict.fromkeys(("slope", "without <unk>"), slope_text),
+        intervals={interval: ("slope", "low", "high"), f"{interval}, without": ("without <unk>", "from", "to")},
+        charts={"slopes": partial(slopes_chart, rows)},
+        takeaways=[("", takeaway)] if same else [],
+    )
 
 
 def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
@@ -128,7 +150,7 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
 
 @contributes(30)
 def words_unknown(section: Section, report: Report) -> list[Exhibit]:
-    return vocabulary_exhibits(section.judged, section.curves)
+    return vocabulary_exhibits(section.judged, section.curves, report.confidence)
 
 
 @contributes(90, from_files=True)
@@ -148,7 +170,7 @@ def unavailable_exhibits(study: Study, judged: Judgements) -> list[Exhibit]:
     rows = [(paradigm, len(texts), texts[0]) for paradigm, texts in sorted(reasons.items())]
     table = pd.DataFrame(rows, columns=["paradigm", "runs", "reason"])
     about = (
-        f"Paradigms of {judged.label} for which the words that samples hold often enough make fewer than 200 different "
-        f"pairs, so that none is scored: how many of the {len(judged.runs)} runs lack them."
+        f"Paradigms of {benchmark_name(judged.label)} for which the words that samples hold often enough make fewer "
+        f"than 200 different pairs, so that none is scored: how many of the {len(judged.runs)} runs lack them."
     )
     return [Exhibit("unavailable", "Paradigms without pairs", about, table)]

@@ -68,18 +68,20 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
     of_sizes = judged.runs.drop_duplicates("size").sort_values("sample_words")["size"]
     by_size = {str(size): counted[samples[str(run)]] for run, size in of_sizes.items()}
     accuracies = accuracy_by_frequency(at_largest, by_run)
-    by_frequency = binned_exhibit("frequency-accuracy", _BY_FREQUENCY, _BINS, accuracies, PREDICTORS, log=PREDICTORS)
+    by_frequency = binned_exhibit(
+        "frequency-accuracy", _BY_FREQUENCY, _OF_WORDS, _BINS, accuracies, PREDICTORS, log=PREDICTORS
+    )
     return [_vocabulary(vocabulary, by_size), by_frequency]
 
 
 _HEADING = "Word frequency"
 _BY_FREQUENCY = "Accuracy by word frequency"
-_BINS = (
+_OF_WORDS = (
     "Accuracy at each curve's largest size by the frequency of words in each run's own training text: of the rarest "
     "word of the good sentence, of the rarest word that the bad one lacks, and the ratio of that to the frequency of "
-    "the bad sentence's own rarest. Ten quantile bins within each paradigm; bands: 95% intervals over pairs. Pairs "
-    "that differ in order alone are in the first panel only. The paper has no such figure."
+    "the bad sentence's own rarest, with 95% intervals for new pairs. The paper has no such figure."
 )
+_BINS = "Ten quantiles within each paradigm. Pairs that differ in order alone are in the first panel only."
 
 
 def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
@@ -100,7 +102,7 @@ def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
     )
     cells, charts = {"most frequent": count, "words": count}, {"ranks": partial(rank_chart, rows, theirs)}
     table = rows.rename(columns={"rank": "most frequent"})
-    return Exhibit("frequency", _HEADING, about, table, cells=cells, charts=charts, folded=True)
+    return Exhibit("frequency", _HEADING, about, table, cells=cells, charts=charts)
 
 
 def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str = 420) -> Chart:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.sentences.curves import extent, in_text
-from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
@@ -44,8 +44,9 @@ def quotations() -> list[str]:
     """Return the findings of the committed study, each as a quotation."""
     curves, differences = analysed()
     level = config().confidence
-    sentences = [*findings(curves, "words", level), *comparisons(differences, curves.slopes, "words", level)]
-    return [wrapped(f"**{about}**: {text}", "> ") for about, text in sentences]
+    relations = [*correlation(curves.slopes, level), *comparisons(differences, curves.slopes, "words", level)]
+    sentences = [*findings(curves, "words", level), *relations]
+    return [wrapped(f"**{finding.subject}**: {finding.full}", "> ") for finding in sentences]
 
 
 def first_finding() -> str:
@@ -68,13 +69,13 @@ def minimal_pair() -> str:
 def demo_output() -> str:
     """Return the start of what the analysis of the demo prints: a finding's first sentence, and a model's slopes."""
     curves, _ = analysed(DEMO)
-    about, text = findings(curves, "words", config().confidence)[0]
+    finding = findings(curves, "words", config().confidence)[0]
     table = slope_table(curves, ALL_PAIRS)
     terminal = Console(file=io.StringIO(), width=80)
     with terminal.capture() as capture:
-        terminal.print(terminal_table(table[table["group"] == about], DEMO, config().confidence))
+        terminal.print(terminal_table(table[table["group"] == finding.subject], DEMO, config().confidence))
     lines = [line.rstrip() for line in capture.get().splitlines()]
-    return "\n".join(["```", wrapped(f"{about}: {text.partition(' Accuracy rises')[0]} ..."), "", *lines, "```"])
+    return "\n".join(["```", wrapped(f"{finding.subject}: {finding.text} ..."), "", *lines, "```"])
 
 
 def beside_published() -> str:

@@ -34,7 +34,10 @@ def section_of(runs: Path, benchmark: str = "blimp", **simulated: Any) -> Sectio
     curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
     published = read_published(benchmark)
     section = Section(judged, curves, published, findings=findings(curves, judged.unit, CONFIG.confidence))
-    section.exhibits = [*study_exhibits(judged, curves, published), *vocabulary_exhibits(judged, curves)]
+    section.exhibits = [
+        *study_exhibits(judged, curves, published),
+        *vocabulary_exhibits(judged, curves, CONFIG.confidence),
+    ]
     section.exhibits += perplexity_exhibits(section, CONFIG.confidence)
     return section
 

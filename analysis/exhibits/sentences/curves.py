@@ -8,14 +8,17 @@ import pandas as pd
 
 from analysis.curves.designs import design_of
 from analysis.curves.intervals import OVERLAP_LIMIT, SAME_TEXT
+from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.judgements import Judgements, sized, unit_of
+from eval.scores.names import benchmark_name, pairs_text
 from pairscale.sizes import readable_size
 
 # Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are about .01
 # per doubling, as large as that of a share of ties that falls by .01; <unk> changes accuracies by a part of its share.
 UNK_LIMIT = 0.05
 TIE_LIMIT = 0.01
+MOST_NAMED = 4  # curves that the lead of a page names
 TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
 
 
@@ -50,6 +53,30 @@ def extent(runs: pd.DataFrame) -> str:
         span = f"one size, {sized(sizes[0], unit)}"
     seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
     return f"{plural(len(runs), 'run')}: {groups}, {span}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
+
+
+def lead(judged: Judgements) -> str:
+    """Say what was trained, on what, and what it was scored on."""
+    models = judged.runs.drop_duplicates("group")[["group", "model"]].to_numpy()
+    kinds = {str(group): architecture(str(model)) for group, model in models}
+    named = [group + (f" ({kind})" if kind else "") for group, kind in kinds.items()]
+    subject = joined(named) if len(named) <= MOST_NAMED else plural(len(named), "curve")
+    named_corpora = {(manifest.get("corpus") or {}).get("name") for manifest in judged.runs["manifest"]}
+    corpora = sorted(str(name) for name in named_corpora if name)
+    if judged.unit == "tokens":
+        how = "at checkpoints of their training"
+    elif corpora:
+        how = f"trained on samples of {joined(corpora)}"
+    else:
+        how = "trained on samples of text"
+    return f"{subject}, {how}, scored on {benchmark_name(judged.label)}, {pairs_text(paradigm_sizes(judged))}."
+
+
+def paradigm_sizes(judged: Judgements) -> list[int]:
+    """Return the number of pairs of each paradigm."""
+    if judged.of_paradigms:
+        return [int(number) for number in judged.pairs["n_pairs"]]
+    return [int(number) for number in judged.pairs["paradigm"].value_counts()]
 
 
 def in_text(name: str) -> str:

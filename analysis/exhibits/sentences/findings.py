@@ -6,6 +6,7 @@ and "do not differ" an equivalence test.
 """
 
 import math
+from typing import NamedTuple
 
 import pandas as pd
 from scipy.stats import pearsonr
@@ -22,11 +23,25 @@ LISTED = 6  # phenomena that a sentence names, unless they fall: those are all n
 STEEPEST = 3  # phenomena that may be steepest together
 LEAST_NAMES = 4  # phenomena from which slopes are ranked and correlated
 COMPARED = 6  # differences between curves that sentences tell; the table has all
-Finding = tuple[str, str]  # about which curve or curves, and what
+
+
+class Finding(NamedTuple):
+    """What may be said about a curve, or about several.
+
+    text: of the whole benchmark. details: of its phenomena.
+    """
+
+    subject: str
+    text: str
+    details: str = ""
+
+    @property
+    def full(self) -> str:
+        return " ".join(filter(None, (self.text, self.details)))
 
 
 def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
-    """Return the main results on all pairs, by curve, then how the slopes of two curves correlate.
+    """Return the main results on all pairs, by curve.
 
     `unit`: what sizes count ("words"). `confidence`: of the intervals in `curves`.
     """
@@ -35,38 +50,36 @@ def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
     at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
     interval = f"{confidence:.0%} interval"
     free = curves.slopes[(curves.slopes["pairs"] == UNK_FREE) & (curves.slopes["level"] == "overall")]
-    of_curves = [
-        (str(group), _curve(rows, at[at["group"] == group], free[free["group"] == group], unit, interval))
+    return [
+        Finding(str(group), *_curve(rows, at[at["group"] == group], free[free["group"] == group], unit, interval))
         for group, rows in slopes.groupby("group", sort=False)
     ]
-    return [*of_curves, *_correlation(slopes, confidence)]
 
 
-def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, interval: str) -> str:
-    """Describe one curve: `rows` of Curves.slopes, `free` without <unk>, `at` of Curves.accuracies."""
+def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, interval: str) -> tuple[str, str]:
+    """Describe one curve, and its phenomena.
+
+    `rows` of Curves.slopes, `free` without <unk>, `at` of Curves.accuracies.
+    """
     whole = rows[rows["level"] == "overall"].iloc[0]
     phenomena = rows[rows["level"] == "phenomenon"]
     first, last = at.iloc[0], at.iloc[-1]
     small, large = (sized(end["size"], unit) for end in (first, last))
     before, after = f"{accuracy_text(first['accuracy'])} at {small}", f"{accuracy_text(last['accuracy'])} at {large}"
     if math.isnan(whole["slope"]):
-        return f"overall accuracy {before}; {whole['note']}."
+        return f"overall accuracy {before}; {whole['note']}.", ""
     span = f"{readable_size(first['size'])} to {large}"
     if whole["sizes"] == 2:
         doublings = math.log2(last["words"] / first["words"])
         overall = _difference(whole, doublings, f"{before}, {after}", interval)
         up, down = f"is higher at {large}", f"is lower at {large}"
         without = _without_unk(free, doublings, "", ("is higher by", "is lower by"), interval)
-        return " ".join([overall, *without, *_by_direction(phenomena, up, down, interval)])
-    return " ".join(
-        [
-            _slope(whole, span, f"{before}, {after}", interval),
-            *_without_unk(free, 1, " per doubling", ("rises by", "falls by"), interval),
-            *_by_direction(phenomena, "rises", "falls", interval),
-            *_steepest(phenomena, interval),
-            *_rejected(phenomena, span),
-        ]
-    )
+        return " ".join([overall, *without]), " ".join(_by_direction(phenomena, up, down, interval))
+    overall = _slope(whole, span, f"{before}, {after}", interval)
+    without = _without_unk(free, 1, " per doubling", ("rises by", "falls by"), interval)
+    details = _by_direction(phenomena, "rises", "falls", interval)
+    details += [*_steepest(phenomena, interval), *_rejected(phenomena, span)]
+    return " ".join([overall, *without]), " ".join(details)
 
 
 def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
@@ -196,9 +209,13 @@ def _rejected(phenomena: pd.DataFrame, span: str) -> list[str]:
     ]
 
 
-def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
-    """Describe how the slopes of two curves correlate over phenomena, given two curves of three sizes or more."""
-    phenomena = slopes[(slopes["level"] == "phenomenon") & (slopes["sizes"] > 2) & slopes["low"].notna()]
+def correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
+    """Describe how the slopes of two curves correlate over phenomena, given two curves of three sizes or more.
+
+    `slopes`: Curves.slopes.
+    """
+    slopes = slopes[(slopes["pairs"] == ALL_PAIRS) & (slopes["level"] == "phenomenon")]
+    phenomena = slopes[(slopes["sizes"] > 2) & slopes["low"].notna()]
     wide = phenomena.pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] != 2 or len(wide) < LEAST_NAMES or not (wide.std() > 0).all():
         return []
@@ -209,7 +226,7 @@ def _correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
     result_text = (
         f"{over} their slopes correlate" if low > 0 or high < 0 else f"{over} it is open whether their slopes correlate"
     )
-    return [(joined([str(group) for group in wide]), f"{result_text} ({limits}).")]
+    return [Finding(joined([str(group) for group in wide]), f"{result_text} ({limits}).")]
 
 
 def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, confidence: float) -> list[Finding]:
@@ -222,12 +239,12 @@ def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, conf
     whole = slopes[(slopes["pairs"] == ALL_PAIRS) & (slopes["level"] == "overall")]
     bent = set(whole.loc[whole["lack_of_fit"] < ALPHA, "group"])
     sentences = [
-        (f"{row['group']} and {row['other']}", _compared(row, bent, number, unit, f"{confidence:.0%} interval"))
+        Finding(f"{row['group']} and {row['other']}", _compared(row, bent, number, unit, f"{confidence:.0%} interval"))
         for _, row in rows.head(COMPARED).iterrows()
     ]
     if len(rows) > COMPARED:
         further = plural(len(rows) - COMPARED, "further comparison")
-        sentences.append(("And", f"{further}, less sure, in the table of slopes compared."))
+        sentences.append(Finding("And", f"{further}, less sure, in the table of slopes compared."))
     return sentences
 
 

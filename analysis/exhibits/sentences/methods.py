@@ -13,6 +13,7 @@ from analysis.curves.words_to_people import published_people
 from analysis.exhibits.sentences.curves import TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
 from analysis.exhibits.tables.text import accuracy_text
 from analysis.study.judgements import Judgements
+from eval.scores.names import benchmark_name
 
 _OVER = (
     "Each pair is judged with {0}: all accuracies are means over {0}, and a pair is one unit wherever pairs are "
@@ -25,8 +26,8 @@ def judging(judged: Judgements, ties: str) -> list[str]:
     paradigms = judged.pairs["paradigm"].nunique()
     return [
         f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
-        f"{TIE_COUNTS[ties]}. {judged.label} has {plural(judged.n_pairs, 'pair')} in {plural(paradigms, 'paradigm')}; "
-        "accuracies of phenomena and of the whole are means over paradigms.",
+        f"{TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')} in "
+        f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
     ]

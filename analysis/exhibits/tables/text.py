@@ -32,14 +32,14 @@ def yes(value: Any) -> str:
     return "yes" if value else ""
 
 
-def accuracy_text(value: float, dash: str = DASH) -> str:
-    """Format an accuracy as papers do: .713; 1.000 keeps its 1."""
-    return dash if math.isnan(value) else f"{value:.3f}".removeprefix("0").replace("-0.", "-.")
+def accuracy_text(value: float, dash: str = DASH, digits: int = 3) -> str:
+    """Format an accuracy as papers do, with at most three digits: .713; 1.000 keeps its 1."""
+    return dash if math.isnan(value) else f"{value:.{min(digits, 3)}f}".removeprefix("0").replace("-0.", "-.")
 
 
-def signed_text(value: float, dash: str = DASH) -> str:
+def signed_text(value: float, dash: str = DASH, digits: int = 3) -> str:
     """Format a difference of accuracies: +.042."""
-    return slope_text(value, dash, digits=3)
+    return slope_text(value, dash, digits)
 
 
 def slope_text(value: float, dash: str = DASH, digits: int = MOST_DIGITS) -> str:

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.curves.fit import Curves
-from analysis.exhibits.sentences.findings import comparisons, findings
+from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.tables.slopes import slope_table
 from analysis.exhibits.tables.text import supported_digits
 from tests.support.slopes_by_hand import NAN, curve
@@ -17,7 +17,8 @@ EIGHT = {"overall": (0.02, 0.01, 0.03)}
 def sentences(*curves_of, unit="words"):
     """Return the findings about curves of `curve` by group."""
     slopes, at = (pd.concat(parts, ignore_index=True) for parts in zip(*curves_of, strict=True))
-    return dict(findings(Curves(slopes, at, pd.DataFrame()), unit, 0.95))
+    of_curves = findings(Curves(slopes, at, pd.DataFrame()), unit, 0.95)
+    return {finding.subject: finding.full for finding in [*of_curves, *correlation(slopes, 0.95)]}
 
 
 def test_a_curve_rises_where_its_interval_lies_above_0():
@@ -170,7 +171,7 @@ def comparison_sentence(bent=(), **values):
            "high": -0.002, "p_holm": 0.01, "sizes": 2, "from_size": "16k", "to_size": "32k", "margin": 0.005,
            "p_equivalent": 0.4}  # fmt: skip
     slopes = pd.concat([curve(EIGHT, group=group, bent=dict.fromkeys(bent, 0.01))[0] for group in ("lstm", "txl")])
-    ((about, text),) = comparisons(pd.DataFrame([row | values]), slopes, "words", 0.95)
+    ((about, text, _),) = comparisons(pd.DataFrame([row | values]), slopes, "words", 0.95)
     assert about == "lstm and txl"
     return text
 

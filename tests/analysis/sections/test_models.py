@@ -103,8 +103,10 @@ def test_methods_and_unknown_words_are_stated(runs):
     assert "alone, after nothing but the begin symbol, with its end not scored and unknown words scored" in text
     assert "pairs hold no <unk> in any of the runs compared" in text
     assert "90% intervals are Wilson's" in text
-    assert dict(models.findings)["big_bert, lp"].startswith("overall accuracy .")
-    assert "people .800" in dict(models.findings)["big_bert, lp"]
+    assert {finding.subject: finding.text for finding in models.findings}["big_bert, lp"].startswith(
+        "overall accuracy ."
+    )
+    assert "people .800" in {finding.subject: finding.text for finding in models.findings}["big_bert, lp"]
     assert {"methods", "hardest"} <= {exhibit.name for exhibit in models.exhibits}
     assert set(tables(models)["methods"]["model"]) == {"big_bert", "small_bert"}
     assert models.runs.columns.tolist() == ["group", "manifest"]

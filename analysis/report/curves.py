@@ -1,0 +1,200 @@
+"""The exhibits that every benchmark with curves has: learning curves, slopes, and accuracy at the largest sizes.
+
+Their files are written by report.py; those named here are what the page offers to download.
+"""
+
+from typing import Any
+
+import pandas as pd
+
+from analysis.curves.fit import ALL_PAIRS
+from analysis.exhibits.exhibit import Exhibit
+from analysis.exhibits.figures.curves import OVERALL as OVERALL_LINE
+from analysis.exhibits.figures.style import GREY, style
+from analysis.exhibits.sentences import curves as sentences
+from analysis.exhibits.tables.slopes import slope_name, slope_table
+from analysis.exhibits.tables.text import DASH, accuracy_text, p_text, rank_text, slope_text, title
+from analysis.measures.accuracies import OVERALL, PEOPLE
+from analysis.sections.section import Report, Section
+from analysis.study.judgements import sized
+from eval.scores.table import BESIDE
+from pairscale.sizes import format_size, readable_size
+
+NEW_PAIRS = "new pairs too"  # column
+
+
+def groups_of(section: Section) -> list[str]:
+    """Return the names of a section's curves, in order."""
+    return list(section.curves.slopes["group"].unique())
+
+
+def curve_items(section: Section, report: Report) -> list[dict[str, Any]]:
+    """Return the values of exhibits.html for a section's curves and slopes, as Exhibit.for_page does."""
+    file = report.file_label(section)
+    slopes = {"SVG": "slopes.svg", "PNG": "slopes.png"} if _has_slopes(section) else {}
+    slopes |= {"CSV": "slopes.csv", "LaTeX": "slopes.tex"}
+    curves = {"SVG": "curves.svg", "PNG": "curves.png", "means (CSV)": "accuracies.csv", "runs (CSV)": "points.csv"}
+    of_groups = [f"{section.label}-curve-{number}" for number in range(len(groups_of(section)))]
+    parts: list[tuple[Exhibit, dict[str, str], list[str], list[dict[str, Any]]]] = [
+        (_curves(section, report), curves, of_groups, _legend(section)),
+        (_slopes(section, report), slopes, [f"{section.label}-slopes"] if _has_slopes(section) else [], []),
+        (_paradigms(section, report), {"CSV": "paradigms.csv"}, [], []),
+        (_levels(section), {}, [], []),
+    ]
+    return [
+        exhibit.for_page(f"{file}-")
+        | {"files": {kind: f"{file}-{name}" for kind, name in files.items()}, "charts": charts, "legend": legend}
+        for exhibit, files, charts, legend in parts
+    ]
+
+
+def _has_slopes(section: Section) -> bool:
+    return bool(section.curves.slopes["slope"].notna().any())
+
+
+def _legend(section: Section) -> list[dict[str, Any]]:
+    slopes = section.curves.slopes
+    names = [title(name) for name in slopes.loc[slopes["level"] == "phenomenon", "name"].unique()]
+    overall = {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}
+    rows: list[dict[str, Any]] = [
+        {str(key): value for key, value in row.items()} for row in style(names).to_dict("records")
+    ]
+    return [*rows, overall]
+
+
+def _curves(section: Section, report: Report) -> Exhibit:
+    people = f" People: {section.respondents.label}." if section.respondents else ""
+    about = (
+        f"Accuracy against {section.judged.unit} of training text (logarithmic), a panel for each curve.{people} "
+        "Choose a phenomenon to highlight it."
+    )
+    return Exhibit(
+        "curves",
+        "Learning curves",
+        about,
+        takeaways=[(finding.subject, finding.details) for finding in section.findings if finding.details],
+        definitions={
+            "Lines": "Means over the runs of a size; grey: the whole benchmark.",
+            "Small marks": "Single runs.",
+            "Bands": f"{report.confidence:.0%} intervals for new runs on these pairs.",
+        },
+    )
+
+
+def _slopes(section: Section, report: Report) -> Exhibit:
+    table = slope_table(section.curves)
+    name = slope_name(table)
+    published = "published_slope" in table and bool(table["published_slope"].notna().any())
+    about = "Accuracy gained per doubling of the text, on these pairs." if _has_slopes(section) else ""
+    if published:
+        about += (
+            " Published: Warstadt et al. 2020, section 6.3, models of the same architecture on 1/8M to 64M words of "
+            "Wikipedia; they may differ from ours in size, text and range of sizes."
+        )
+    notes = sorted({f"{row['group']}: {row['note']}." for row in table.to_dict("records") if row["note"]})
+    return Exhibit(
+        "slopes",
+        "Differences" if name != "slope" else "Slopes",
+        " ".join([about, *notes]).strip(),
+        takeaways=[(finding.subject, finding.full) for finding in section.relations],
+        definitions=_definitions(section, report, name),
+        **_table(section, report, "phenomenon", table),
+    )
+
+
+def _paradigms(section: Section, report: Report) -> Exhibit:
+    table = slope_table(section.curves, level="paradigm")
+    table = table[table["level"] == "paradigm"].assign(rank=float("nan"))
+    what = "Slopes" if slope_name(table) == "slope" else "Differences"
+    about = "The same for each paradigm, a set of pairs made alike."
+    return Exhibit("paradigms", f"{what} by paradigm", about, **_table(section, report, "paradigm", table))
+
+
+def _table(section: Section, report: Report, level: str, table: pd.DataFrame) -> dict[str, Any]:
+    """Return the fields of an Exhibit that show a `slope_table`."""
+    slope, interval = slope_name(table), f"{report.confidence:.0%} interval"
+    sizes = [str(column) for column in table if str(column).startswith("accuracy ")]
+    shown = {level: table["name"]}
+    if len(groups_of(section)) > 1:
+        shown["curve"] = table["group"]
+    shown |= {size.removeprefix("accuracy "): table[size] for size in sizes}
+    texts: dict[str, list[str]] = {}
+    if table["slope"].notna().any():
+        shown |= {slope: table["slope"], **{name: table[name] for name in _LIMITS}}
+        if table["r2"].notna().any():
+            shown["R²"] = table["r2"]
+        if "lack_of_fit" in table and table["lack_of_fit"].notna().any():
+            shown["lack of fit, p"] = table["lack_of_fit"]
+        if table["rank"].notna().any():
+            shown["rank"], texts["rank"] = table["rank"], [rank_text(row) for _, row in table.iterrows()]
+        shown["onset"], texts["onset"] = table["onset"], [*map(_size, table["onset"])]
+    if "published_slope" in table and table["published_slope"].notna().any():
+        shown["published"] = table["published_slope"]
+    intervals = {interval: (slope, "low", "high"), NEW_PAIRS: (slope, "low_new_pairs", "high_new_pairs")}
+    return {
+        "table": pd.DataFrame(shown),
+        "cells": {slope: slope_text, "lack of fit, p": p_text, "published": slope_text},
+        "texts": texts,
+        "intervals": intervals if slope in shown else {},
+        "optional": [NEW_PAIRS],
+    }
+
+
+_LIMITS = ("low", "high", "low_new_pairs", "high_new_pairs")
+
+
+def _size(words: float) -> str:
+    return DASH if pd.isna(words) else readable_size(format_size(round(words)))
+
+
+def _definitions(section: Section, report: Report, slope: str) -> dict[str, str]:
+    """Return what the columns of slopes mean."""
+    interval = f"{report.confidence:.0%} interval"
+    if not _has_slopes(section):
+        return {}
+    definitions = {
+        "16k, 1M and so on": f"Mean accuracy of the runs at so many {section.judged.unit} of training text.",
+        slope.capitalize(): "Accuracy gained per doubling of the training text.",
+        interval: "For new samples of text and new initialisations, on these pairs.",
+        "New pairs too": f"{interval} for new samples, initialisations and pairs of the same paradigms.",
+        "R²": "Share of the variance of accuracy that the line explains.",
+        "Lack of fit, p": "p value of the test of the line: small where accuracies do not lie on one.",
+        "Rank": f"1: the steepest phenomenon of its curve; in brackets, the {interval} of the rank, where it is known.",
+        "Onset": f"{section.judged.unit.capitalize()} from which on the lower bound of accuracy exceeds the baseline "
+        "(methods).",
+    }
+    columns = {
+        name.capitalize() for name in _table(section, report, "phenomenon", slope_table(section.curves))["table"]
+    }
+    known = {interval, "16k, 1M and so on", "New pairs too"}
+    return {term: text for term, text in definitions.items() if term in columns | known}
+
+
+def _levels(section: Section) -> Exhibit:
+    """Return accuracy at each group's largest size, beside the published models and people."""
+    at = section.curves.accuracies
+    at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] != "paradigm")]
+    largest = at[at["words"] == at.groupby("group")["words"].transform("max")]
+    ours = largest.pivot(index=["level", "name"], columns="group", values="accuracy")[groups_of(section)]
+    sizes = largest.drop_duplicates("group").set_index("group")["size"]
+    theirs = section.published.pivot(index=["level", "name"], columns="model", values="accuracy")
+    beside = BESIDE.get(section.label.partition("+")[0], {}) | ({PEOPLE: PEOPLE} if section.respondents else {})
+    columns = sorted((model for model in beside if model in theirs), key=lambda model: model == PEOPLE)
+    both = ours.join(theirs[columns])
+    order = both[ours.columns].mean(axis=1).sort_values(ascending=False).index
+    both = both.loc[sorted(order, key=lambda key: key[0] != OVERALL)]
+    people = section.respondents.label if section.respondents else "published"
+    at_sizes = {group: f"{group} at {sized(sizes[group], section.judged.unit)}" for group in ours.columns}
+    names = {name: f"{beside[name]} ({people if name == PEOPLE else 'published'})" for name in columns}
+    table = both.rename(columns=at_sizes | names).reset_index().drop(columns="level")
+    table = table.rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
+    others = sentences.beside(columns, section.respondents is not None)
+    overall = [f"{text}: {accuracy_text(table[text].iloc[0])}" for text in at_sizes.values()]
+    overall += [f"people: {accuracy_text(table[names[PEOPLE]].iloc[0])}"] if PEOPLE in names else []
+    return Exhibit(
+        "levels",
+        "Accuracy at the largest size",
+        f"Means over the runs at each curve's largest size{f', beside {others}' if others else ''}.",
+        table,
+        takeaways=[("Overall", f"{'; '.join(overall)}.")],
+    )

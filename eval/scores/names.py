@@ -1,0 +1,83 @@
+"""Names of benchmarks for readers, from the names of score folders (eval.config.score_label): "Toy English"."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+_TITLES = {
+    "blimp": "BLiMP",
+    "blimp_nl": "BLiMP-NL",
+    "blimp_supplement": "BLiMP supplement",
+    "climp": "CLiMP",
+    "cprag": "CPRAG-102",
+    "generated": "Generated pairs",
+    "jblimp": "JBLiMP",
+    "multiblimp": "MultiBLiMP",
+    "neg": "NEG-136",
+    "role": "ROLE-88",
+    "rublimp": "RuBLiMP",
+    "sling": "SLING",
+    "toy": "Toy English",
+    "turblimp": "TurBLiMP",
+    "zhoblimp": "ZhoBLiMP",
+}
+_ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # left out where a name is clear without them
+_PARTS: dict[str, str | Callable[[re.Match[str]], str]] = {
+    "en": "English",
+    "zh": "Mandarin",
+    "balanced": "balanced frequencies",
+    r"subset-(.+)": r"\1",
+    r"words-(.+?)(?:-k(\d+))?": lambda match: f"words of {match[1]}" + _at_least(match[2]),
+    r"run-k(\d+)": lambda match: "words of each run's sample" + _at_least(match[1]),
+    r"study-k(\d+)": lambda match: "words of all samples" + _at_least(match[1]),
+    r"seed-(\d+)": r"seed \1",
+    r"per_paradigm-(\d+)": r"\1 pairs of each paradigm",
+    r"pairs-None": "all pairs",
+    r"pairs-(\d+)": r"\1 pairs of each paradigm",
+    r"paradigms-(\w+)": r"chosen paradigms (\1)",
+    r"context-eos-(\d+)": r"after \1 <eos>",
+    r"context-text-(\w+)": r"after a text (\1)",
+    r"score_eos-(true|false)": lambda match: "sentence end" + (" scored" if match[1] == "true" else " not scored"),
+    r"unk-skip": "unknown words skipped",
+    r"precision-(\w+)": r"\1",
+    r"pll-original": "PLL original",
+    r"pll-within_word_l2r": "PLL within words",
+    r"pll_shift-(\d)": r"PLL shift \1",
+    r"quote_marks-(\w+)": r"\1 quotation marks",
+    r"shuffles-(\d+)": r"\1 shuffles",
+}
+
+
+def benchmark_name(label: str, routine: bool = False) -> str:
+    """Return the name of a benchmark: "blimp+unk-skip" -> "BLiMP, unknown words skipped".
+
+    `routine`: with seeds and numbers of pairs, too. An unknown name or part stays as it is.
+    """
+    name, *parts = label.split("+")
+    shown = [part for part in parts if routine or not part.startswith(_ROUTINE)]
+    return ", ".join([_TITLES.get(name, name), *map(_readable, shown)])
+
+
+def benchmark_names(labels: Iterable[str]) -> dict[str, str]:
+    """Return names by label, no two alike: those that would be have their seeds and numbers of pairs, too."""
+    names = {label: benchmark_name(label) for label in labels}
+    short = list(names.values())
+    return {label: benchmark_name(label, routine=short.count(name) > 1) for label, name in names.items()}
+
+
+def pairs_text(counts: Sequence[int]) -> str:
+    """Describe the pairs of each paradigm: "41 paradigms × 100 pairs", or "5 paradigms, 5,218 pairs" if unequal."""
+    paradigms = f"{len(counts)} paradigm" + ("" if len(counts) == 1 else "s")
+    if len(set(counts)) == 1:
+        return f"{paradigms} × {counts[0]:,} pair" + ("" if counts[0] == 1 else "s")
+    return f"{paradigms}, {sum(counts):,} pairs"
+
+
+def _readable(part: str) -> str:
+    for pattern, text in _PARTS.items():
+        if match := re.fullmatch(pattern, part):
+            return text(match) if callable(text) else match.expand(text)
+    return part
+
+
+def _at_least(times: str | None) -> str:
+    return f" at least {times} times" if times else ""
