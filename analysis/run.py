@@ -123,8 +123,9 @@ class Analysis:
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
         section = Section(judged, curves, published, tables, people)
         section.findings = findings(curves, judged.unit, config.confidence)
-        differences = comparisons(tables["slope-differences"], curves.slopes, judged.unit, config.confidence)
-        section.relations = [*correlation(curves.slopes, config.confidence), *differences]
+        section.correlations = correlation(curves.slopes, config.confidence)
+        differences = tables["slope-differences"]
+        section.comparisons = comparisons(differences, curves.slopes, judged.unit, config.confidence)
         self._print_curves(section)
         return section
 
@@ -137,7 +138,7 @@ class Analysis:
         self._print_notes([*warnings(judged, self.config.ties), *notes])
         title = f"{heading} · {extent(judged.runs)}"
         self.console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
-        for finding in [*section.findings, *section.relations]:
+        for finding in [*section.findings, *section.correlations, *section.comparisons]:
             self.console.print(f"{finding.subject}: {finding.full}", markup=False, highlight=False, soft_wrap=True)
         slopes = terminal_table(table, heading, self.config.analysis.confidence)
         print_table(self.console, slopes, ("rank", "R2"))

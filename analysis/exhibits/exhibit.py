@@ -48,13 +48,14 @@ class Exhibit:
 
     name: of its files and its anchor on the page; letters, digits, _ and -. table: its columns named as readers see
     them; the CSV file holds its values unrounded. cells: formatters of columns that are neither text nor accuracies.
-    texts: columns that are formatted already. heads: headings that are not the column's name. intervals: heading -> estimate, low, high: columns of the table, of which
-    readers see the limits in one column, and all with the digits that the interval supports (the first one of an
-    estimate); None: of the column before "low" and "high", if there are such. confidence: of that. charts: by name,
-    functions of `width` (pixels or "container"); panels of one figure. columns: panels in a row of the figure's file.
-    legend: names in a legend above the panels of the page; choosing one fades the others. takeaways: (subject, sentence), what it shows, the
-    subject maybe "". definitions: term -> what it means, on the page behind a button. filtered: the page's table can
-    be searched, and limited to a phenomenon or paradigm. optional: headings of columns that the page shows on demand.
+    texts: columns that are formatted already. heads: headings that are not the column's name. intervals: heading ->
+    estimate, low, high: columns of the table, of which readers see the limits in one column, and all with the digits
+    that the interval supports (the first one of an estimate); None: of the column before "low" and "high", if there are
+    such. confidence: of that. charts: by name, functions of `width` (pixels or "container"); panels of one figure.
+    columns: panels in a row of the figure's file. legend: names in a legend above the panels of the page; choosing one
+    fades the others. takeaways: (subject, sentence), what it shows; the subject may be "". definitions: term -> what it
+    means, on the page behind a button. filtered: the page's table can be searched, and limited to a phenomenon or
+    paradigm. optional: headings of columns that the page shows on demand.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Exhibit:
 
     def for_page(self, prefix: str = "") -> dict[str, Any]:
         """Return the values of exhibits.html; numbers carry their value, for sorting. `prefix`: of file names."""
-        shown = sorted(self.shown, key=_is_long)  # sentences last, so that numbers stay in sight
+        shown = sorted(self.shown, key=_place)
         columns = [
             {"name": column.name, "numeric": column.numeric, "choice": column.name in _NAMES,
              "optional": column.name in self.optional, "long": _is_long(column)}
@@ -215,7 +216,12 @@ class Exhibit:
 
 
 def _is_long(column: Column) -> bool:
-    return not column.numeric and any(len(text) > LONG for text in column.texts)
+    return not column.numeric and column.name not in _NAMES and any(len(text) > LONG for text in column.texts)
+
+
+def _place(column: Column) -> int:
+    """Return where a column stands on the page: paradigms first, in sight; sentences last, so that numbers are, too."""
+    return 0 if column.name == "paradigm" else 1 + _is_long(column)
 
 
 def _minus(text: str) -> str:

@@ -14,7 +14,6 @@ function themed(specification) {
   const spec = JSON.parse(JSON.stringify(specification).replaceAll(TEXT_GREY, quiet)); // too dark on a dark page
   const config = spec.config;
   spec.background = config.background = null;
-  config.aria = false; // the chart's element says what it is
   config.font = getComputedStyle(document.body).fontFamily;
   Object.assign((config.axis ??= {}), { labelColor: quiet, titleColor: quiet, domainColor: line, tickColor: line, gridColor: line, gridOpacity: 1 });
   Object.assign((config.title ??= {}), { color: ink, subtitleColor: quiet });
@@ -43,6 +42,7 @@ async function draw(element) {
   spec.autosize = { type: "fit-x", contains: "padding" };
   if (element.clientWidth < NARROW) narrow(spec, isHighlighting(element));
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
+  element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a name, and the table the numbers
   views.set(element, view);
   if (isHighlighting(element)) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(legendOf(element), item.datum.name));
 }
@@ -98,7 +98,7 @@ function sort(header) {
 // Above a table that says so: a text to find, and a choice of what its columns of names hold.
 function filterable(table) {
   const rows = [...table.tBodies[0].rows].map((row) => ({ row, text: spaced([...row.cells].map((cell) => cell.textContent).join(" ")) }));
-  const bar = Object.assign(document.createElement("div"), { className: "filter", role: "search" });
+  const bar = Object.assign(document.createElement("div"), { className: "filter", role: "search", ariaLabel: `Rows of ${table.closest("[role=region]").ariaLabel}` });
   const told = Object.assign(document.createElement("output"), { ariaLive: "polite" });
   const text = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off", spellcheck: false });
   const choices = [...table.tHead.querySelectorAll("th[data-choice]")].map((header) => Object.assign(document.createElement("select"), { header }));

@@ -50,9 +50,12 @@ def _section(section: Section, report: Report, names: Mapping[str, str]) -> dict
     before, after = ([exhibit.for_page(f"{file}-") for exhibit in of] for of in (section.first, section.exhibits))
     overview = next((item for item in before if item["name"] == OVERVIEW), None)
     items = [*(item for item in before if item is not overview), *curve_items(section, report), *after]
+    takeaways = {
+        "together": [(finding.subject, finding.details) for finding in section.findings if finding.details],
+        COMPARISONS: [(finding.subject, finding.full) for finding in section.comparisons],
+    }
     for item in items:
-        if item["name"] == COMPARISONS:
-            item["takeaways"] = [(finding.subject, finding.full) for finding in section.relations]
+        item["takeaways"] = item["takeaways"] or takeaways.get(item["name"], [])
     respondents = [section.respondents.methods_text()] if section.respondents else []
     return {
         "label": section.label,
@@ -61,8 +64,9 @@ def _section(section: Section, report: Report, names: Mapping[str, str]) -> dict
         "kind": CURVES,
         "lead": sentences.lead(judged),
         "extent": sentences.extent(judged.runs) + ".",
-        "findings": [*section.findings, *(section.relations if report.several else [])],
+        "findings": [*section.findings, *(section.comparisons if report.several else [])],
         "warnings": sentences.warnings(judged, ties),
+        "ruled_out": sentences.ruled_out(judged),
         "overview": overview,
         "items": items,
         "methods": [*methods(judged, section.curves, config, ties), *respondents],
@@ -78,6 +82,7 @@ def _tables(section: TableSection, names: Mapping[str, str]) -> dict[str, Any]:
         "name": f"{names[section.label]}: {section.kind.lower()}" if section.kind == MODELS else names[section.label],
         "lead": section.extent,
         "extent": "",
+        "ruled_out": "",
         "overview": None,
         "items": [exhibit.for_page(f"{section.file}-") for exhibit in section.exhibits],
         "where": "here",

@@ -10,10 +10,11 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import OVERALL as OVERALL_LINE
-from analysis.exhibits.figures.style import GREY, style
+from analysis.exhibits.figures.style import TEXT_GREY, phenomenon_style
 from analysis.exhibits.sentences import curves as sentences
+from analysis.exhibits.sentences.findings import UNCORRECTED
 from analysis.exhibits.tables.slopes import slope_name, slope_table
-from analysis.exhibits.tables.text import DASH, accuracy_text, p_text, rank_text, slope_text, title
+from analysis.exhibits.tables.text import DASH, accuracy_text, p_text, rank_text, slope_text
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.section import Report, Section
 from analysis.study.judgements import sized
@@ -54,12 +55,9 @@ def _has_slopes(section: Section) -> bool:
 
 def _legend(section: Section) -> list[dict[str, Any]]:
     slopes = section.curves.slopes
-    names = [title(name) for name in slopes.loc[slopes["level"] == "phenomenon", "name"].unique()]
-    overall = {"name": OVERALL_LINE, "colour": GREY, "dash": [1, 0], "stroke": 5}
-    rows: list[dict[str, Any]] = [
-        {str(key): value for key, value in row.items()} for row in style(names).to_dict("records")
-    ]
-    return [*rows, overall]
+    look = phenomenon_style([*slopes.loc[slopes["level"] == "phenomenon", "name"].unique()])
+    rows = [{str(key): value for key, value in row.items()} for row in look.to_dict("records")]
+    return [*rows, {"name": OVERALL_LINE, "colour": TEXT_GREY, "dash": [1, 0], "stroke": 5}]
 
 
 def _curves(section: Section, report: Report) -> Exhibit:
@@ -72,7 +70,7 @@ def _curves(section: Section, report: Report) -> Exhibit:
         "curves",
         "Learning curves",
         about,
-        takeaways=[(finding.subject, finding.details) for finding in section.findings if finding.details],
+        takeaways=_extremes(section),
         definitions={
             "Lines": "Means over the runs of a size; grey: the whole benchmark.",
             "Small marks": "Single runs.",
@@ -83,6 +81,7 @@ def _curves(section: Section, report: Report) -> Exhibit:
 
 def _slopes(section: Section, report: Report) -> Exhibit:
     table = slope_table(section.curves)
+    table = table.sort_values("level", key=lambda level: level != OVERALL, kind="stable")
     name = slope_name(table)
     published = "published_slope" in table and bool(table["published_slope"].notna().any())
     about = "Accuracy gained per doubling of the text, on these pairs." if _has_slopes(section) else ""
@@ -96,7 +95,7 @@ def _slopes(section: Section, report: Report) -> Exhibit:
         "slopes",
         "Differences" if name != "slope" else "Slopes",
         " ".join([about, *notes]).strip(),
-        takeaways=[(finding.subject, finding.full) for finding in section.relations],
+        takeaways=[(finding.subject, finding.text) for finding in section.correlations or section.findings],
         definitions=_definitions(section, report, name),
         **_table(section, report, "phenomenon", table),
     )
@@ -107,7 +106,38 @@ def _paradigms(section: Section, report: Report) -> Exhibit:
     table = table[table["level"] == "paradigm"].assign(rank=float("nan"))
     what = "Slopes" if slope_name(table) == "slope" else "Differences"
     about = "The same for each paradigm, a set of pairs made alike."
-    return Exhibit("paradigms", f"{what} by paradigm", about, **_table(section, report, "paradigm", table))
+    takeaways = [
+        (str(group), _directions(rows, report.confidence))
+        for group, rows in table.groupby("group", sort=False)
+        if rows["low"].notna().any()
+    ]
+    shown = _table(section, report, "paradigm", table)
+    return Exhibit("paradigms", f"{what} by paradigm", about, takeaways=takeaways, **shown)
+
+
+def _directions(rows: pd.DataFrame, confidence: float) -> str:
+    """Count the paradigms that rise and fall; `rows`: of one curve in a `slope_table`."""
+    rise, fall = int((rows["low"] > 0).sum()), int((rows["high"] < 0).sum())
+    return (
+        f"accuracy rises in {rise} of {sentences.plural(len(rows), 'paradigm')} and falls in {fall} "
+        f"(by {confidence:.0%} intervals, {UNCORRECTED})."
+    )
+
+
+def _extremes(section: Section) -> list[tuple[str, str]]:
+    """Return the lowest and the highest phenomenon of each curve at its largest size."""
+    at = section.curves.accuracies
+    at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "phenomenon")]
+    takeaways = []
+    for group, rows in at.groupby("group", sort=False):
+        rows = rows[rows["words"] == rows["words"].max()].sort_values("accuracy")
+        lowest, highest = (
+            f"{accuracy_text(row['accuracy'])} ({sentences.in_text(row['name'])})"
+            for _, row in rows.iloc[[0, -1]].iterrows()
+        )
+        size = sized(rows["size"].iloc[0], section.judged.unit)
+        takeaways.append((str(group), f"mean accuracies at {size} lie between {lowest} and {highest}."))
+    return takeaways
 
 
 def _table(section: Section, report: Report, level: str, table: pd.DataFrame) -> dict[str, Any]:

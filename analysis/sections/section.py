@@ -28,8 +28,8 @@ class Section:
 
     curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
     (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
-    questionnaire, and are the people of `published`. findings: of each curve. relations: of several. first, exhibits:
-    before and after the curves.
+    questionnaire, and are the people of `published`. findings: of each curve. correlations, comparisons: findings about
+    several. first, exhibits: before and after the curves.
     """
 
     judged: Judgements
@@ -38,7 +38,8 @@ class Section:
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     respondents: People | None = None
     findings: list[Finding] = field(default_factory=list)
-    relations: list[Finding] = field(default_factory=list)
+    correlations: list[Finding] = field(default_factory=list)
+    comparisons: list[Finding] = field(default_factory=list)
     first: list[Exhibit] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
 

@@ -13,6 +13,7 @@ from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
+from eval.scores.names import benchmark_name
 
 
 def overview_exhibit(section: Section, confidence: float) -> Exhibit:
@@ -23,9 +24,8 @@ def overview_exhibit(section: Section, confidence: float) -> Exhibit:
         beside = section.published[section.published["model"] == PEOPLE]
     beside = beside[beside["level"] == OVERALL]
     levels = [Level(str(row["model"]), float(row["accuracy"])) for row in beside.to_dict("records")]
-    about = (
-        f"Accuracy on {judged.label} against {judged.unit} of training text (logarithmic). {_marks(curves, confidence)}"
-    )
+    about = f"Accuracy on {benchmark_name(judged.label)} against {judged.unit} of training text (logarithmic). "
+    about += _marks(curves, confidence)
     if levels:
         about += " Level lines: accuracies of others, published unless they are people who were asked here."
     charts = {"0": partial(overview_chart, curves, levels, unit=judged.unit)}

@@ -17,6 +17,7 @@ from eval.benchmarks.known_items import faulty_note
 from eval.diagnostics.diagnostic import is_diagnostic
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
+from eval.scores.names import benchmark_name
 from eval.scores.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
 from pairscale.errors import RunError
 from pairscale.files import sha256_json
@@ -229,7 +230,9 @@ def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Map
     digest = sha256_json(sorted(digests.items()))
     judged = judged_by(study, label, method, paradigm_scores(of_shared, ties, digest, policies, over))
     left_out = f"; left out, as some runs have no pairs of them: {', '.join(missing)}" if missing else ""
-    judged.notes.append(f"{label}: each run has pairs of its own words, so runs are compared by paradigm{left_out}")
+    judged.notes.append(
+        f"{benchmark_name(label)}: each run has pairs of its own words, so runs are compared by paradigm{left_out}"
+    )
     return judged
 
 

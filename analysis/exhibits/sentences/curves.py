@@ -105,6 +105,23 @@ def warnings(judged: Judgements, ties: str) -> list[str]:
     ]
 
 
+def ruled_out(judged: Judgements) -> str:
+    """Say in one sentence which of the usual explanations of a result do not apply; "" if all do."""
+    unk, tied = _shares(judged, judged.unk).max(), _shares(judged, judged.tie).max()
+    texts = ["no run is missing"] if judged.problems.empty else []
+    if unk < UNK_LIMIT:
+        texts.append(f"{_at_most(unk)} {'holds' if unk == 0 else 'hold'} <unk>")
+    if tied < TIE_LIMIT:
+        texts.append(f"{_at_most(tied)} {'is' if tied == 0 else 'are'} tied")
+    if judged.runs["group"].nunique() > 1 and not _unequal_ranges(judged.runs):
+        texts.append("all curves cover the same sizes")
+    return f"Ruled out: {joined(texts)}." if texts else ""
+
+
+def _at_most(share: float) -> str:
+    return "no pair" if share == 0 else f"at most {share:.1%} of the pairs"
+
+
 def _shares(judged: Judgements, flags: npt.NDArray[Any]) -> pd.Series:
     """Return the mean share of pairs by group and size, smallest size first; `flags`: judged.unk or judged.tie."""
     shares = judged.runs[["group", "size", "sample_words"]].assign(share=judged.share(flags))

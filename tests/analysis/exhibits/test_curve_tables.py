@@ -57,7 +57,8 @@ def test_tables_become_sections_of_the_report(tmp_path):
     assert people.overall
     assert set(people.table["phenomenon"].iloc[people.overall]) == {"overall"}
     assert "if the fitted curve continued; nothing here shows that it does." in people.about
-    assert "corrected for all comparisons of phenomena, or of the whole, on this benchmark" in differences.about
+    whole_benchmark = "Corrected for all comparisons of phenomena, or of the whole, on this benchmark"
+    assert differences.definitions["p (Holm)"].startswith(whole_benchmark)
     differences.write(tmp_path / "report")
     assert "Anaphor agreement" in (tmp_path / "report" / "comparisons.svg").read_text()
     whole = tables["slope-differences"].query("level == 'overall'").iloc[0]
@@ -74,11 +75,11 @@ def test_the_effect_of_context_is_a_section():
          "overall"], "size": ["all", "all", "125k", "1M"], "runs": [4, 4, 2, 2], "first": 0.5, "second": 0.6,
          "difference": [0.1, 0.1, 0.05, 0.15], "low": 0.0, "high": 0.2, "p_holm": 0.0004}
     )  # fmt: skip
-    shown, by_size = context_exhibits(rows, "blimp+context-eos-32")
+    shown, by_size = context_exhibits(rows, "blimp+context-eos-32", 0.95)
     assert len(shown.table) == 1
     assert "<.001" in shown.rows()[0]
     assert by_size.table[["size", "runs", "difference"]].to_numpy().tolist() == [["125k", 2, 0.05], ["1M", 2, 0.15]]
-    assert len(context_exhibits(rows.iloc[:3], "blimp+context-eos-32")) == 1
+    assert len(context_exhibits(rows.iloc[:3], "blimp+context-eos-32", 0.95)) == 1
     assert p_text(0.034) == ".034"
 
 

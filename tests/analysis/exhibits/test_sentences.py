@@ -9,7 +9,7 @@ from rich.console import Console
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
-from analysis.exhibits.sentences.curves import extent, in_text, joined, warnings
+from analysis.exhibits.sentences.curves import extent, in_text, joined, ruled_out, warnings
 from analysis.exhibits.sentences.methods import methods
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.study.collect import PROBLEMS
@@ -54,6 +54,16 @@ def test_many_unknown_words_and_ties_are_warned_of():
     )
     assert "each tie counts half." in warnings(simulated_judgements(tie=0.25), "half")[0]
     assert "up to .125 lower" in warnings(simulated_judgements(tie=0.25), "right")[0]
+
+
+def test_what_does_not_explain_a_result_is_ruled_out():
+    assert ruled_out(simulated_judgements()) == "Ruled out: no run is missing, no pair holds <unk> and no pair is tied."
+    cells = (("lstm", "16k"), ("lstm", "32k"), ("txl", "16k"), ("txl", "32k"))
+    problems = [("gone", "missing", "")]
+    assert ruled_out(simulated_judgements(0.04, 0.02, cells=cells, problems=problems)) == (
+        "Ruled out: at most 4.0% of the pairs hold <unk> and all curves cover the same sizes."
+    )
+    assert ruled_out(simulated_judgements(0.99, 0.25, cells=cells[:3], problems=problems)) == ""
 
 
 def test_few_unknown_words_and_ties_cause_no_warning():

@@ -9,6 +9,7 @@ import subprocess
 
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 from analysis.curves.fit import fit_curves
@@ -47,7 +48,6 @@ ERRORS = Exhibit(
         columns=["paradigm", "curve", "good", "phenomenon"],
     ),
     cells=dict.fromkeys(("curve", "good"), as_it_is),
-    folded=True,
     filtered=True,
 )
 
@@ -69,6 +69,7 @@ LENGTHS = Exhibit(
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     section = section_of(folder / "runs", unk_share=0.3)
+    section.first = [overview_exhibit(section, 0.95), phenomena_exhibit(section, 0.95)]
     section.exhibits += [
         *curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95),
         ERRORS,
@@ -100,7 +101,7 @@ def test_a_legend_fades_the_other_lines_and_brings_them_back(open_page):
     before = opacities(page, "blimp-curve-0")
     assert len(before) == 4  # three phenomena and the whole
     assert min(before.values()) > FADED
-    entry = page.locator("#s1-curves .legend button").first
+    entry = page.locator("#blimp-curves .legend button").first
     entry.click()
     assert entry.get_attribute("aria-pressed") == "true"
     for chart in ("blimp-curve-0", "blimp-curve-1"):
@@ -109,7 +110,7 @@ def test_a_legend_fades_the_other_lines_and_brings_them_back(open_page):
                  .filter((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15).length === 1""",
             arg=chart,
         )
-    chosen = page.locator("#s1-curves .legend button line").first.get_attribute("stroke")
+    chosen = page.locator("#blimp-curves .legend button line").first.get_attribute("stroke")
     assert [colour for colour, opacity in opacities(page, "blimp-curve-0").items() if opacity > FADED] == [chosen]
     entry.focus()
     page.keyboard.press("Space")
@@ -122,13 +123,13 @@ def test_a_legend_fades_the_other_lines_and_brings_them_back(open_page):
 
 
 def column(page, number):
-    cells = page.locator(f"#s1-slopes table.sortable >> nth=0 >> tbody tr > :nth-child({number})")
+    cells = page.locator(f"#blimp-slopes table.sortable >> nth=0 >> tbody tr > :nth-child({number})")
     return cells.all_inner_texts()
 
 
 def test_a_table_is_sorted_by_mouse_and_by_keyboard(open_page):
     page = open_page.page
-    header = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Slope")
+    header = page.locator("#blimp-slopes table.sortable >> nth=0 >> thead th", has_text="Slope")
     place = 1 + header.evaluate("(th) => th.cellIndex")
     numbers = lambda: [float(text.replace("\N{MINUS SIGN}", "-")) for text in column(page, place)]  # noqa: E731
     header.locator("button").click()
@@ -138,7 +139,7 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(open_page):
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "ascending"
     assert numbers() == sorted(numbers())
-    first = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th").first
+    first = page.locator("#blimp-slopes table.sortable >> nth=0 >> thead th").first
     header.locator("button").focus()
     for _ in range(place - 1):
         page.keyboard.press("Shift+Tab")  # back to the first column, as a reader without a mouse would go
@@ -148,7 +149,7 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(open_page):
     assert column(page, 1) == sorted(column(page, 1), key=str.lower)
     page.keyboard.press("Space")
     assert first.get_attribute("aria-sort") == "descending"
-    interval = page.locator("#s1-slopes table.sortable >> nth=0 >> thead th", has_text="Interval")
+    interval = page.locator("#blimp-slopes table.sortable >> nth=0 >> thead th", has_text="Interval")
     interval.locator("button").click()
     lower = [
         float(text[1:].partition(",")[0].replace("\N{MINUS SIGN}", "-"))
@@ -163,8 +164,7 @@ def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, sc
     page = open_page.page
     page.context.set_offline(True)
     errors = page.locator("#blimp-errors")
-    errors.locator("summary").focus()
-    page.keyboard.press("Enter")
+    errors.locator("input").focus()
 
     def visible_rows():
         return [row.split(" ")[0] for row in errors.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()]
@@ -174,7 +174,6 @@ def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, sc
 
     assert visible_rows() == ["lstm_tiny", "txl_tiny", "txl_tiny"]
     assert count() == "3 of 3 rows"
-    page.keyboard.press("Tab")
     page.keyboard.type("TXL_tiny hid")
     assert visible_rows() == ["txl_tiny", "txl_tiny"]
     page.keyboard.press("Tab")  # to the choice of paradigms
@@ -225,7 +224,7 @@ def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report, w
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
 def test_a_table_or_figure_can_be_downloaded(open_page, report, tmp_path, kind):
     with open_page.page.expect_download() as started:
-        open_page.page.locator("#s1-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
+        open_page.page.locator("#blimp-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
     name = started.value.suggested_filename
     assert name == f"blimp-slopes.{ {'LaTeX': 'tex'}.get(kind, kind.lower()) }"
     started.value.save_as(tmp_path / name)
@@ -245,21 +244,128 @@ def test_a_table_or_figure_can_be_downloaded(open_page, report, tmp_path, kind):
         assert content.startswith({"LaTeX": b"% needs", "SVG": b"<svg"}[kind])
 
 
-def test_a_chart_is_saved_by_its_own_menu(open_page, tmp_path):
-    figure = open_page.page.locator('[data-chart="blimp-slopes"]')
-    figure.hover()
-    figure.locator("summary").click()
-    with open_page.page.expect_download() as started:
-        figure.get_by_text("Save as SVG").click()
-    started.value.save_as(tmp_path / "chart.svg")
-    assert "Anaphor agreement" in (tmp_path / "chart.svg").read_text()
+def test_the_first_screen_has_question_findings_warnings_and_figure(browser, report):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(report.as_uri())
+    page.wait_for_selector("html[data-drawn=true]", state="attached")
+    assert page.locator("h1").inner_text() == "How does knowledge of grammar grow with text?"
+    assert page.locator(".findings p").count() == 2
+    assert "Unknown words could explain these results" in page.locator(".warning").inner_text()
+    for part in ("h1", ".findings", ".warning", "#blimp-overview figure"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+    context.close()
+
+
+def test_the_contents_lead_to_every_section_by_names_that_last(open_page):
+    page = open_page.page
+    targets = [link.get_attribute("href")[1:] for link in page.locator("#contents a").all()]
+    assert {"blimp", "blimp-overview", "blimp-slopes", "blimp-provenance", "make-again"} <= set(targets)
+    assert set(targets) >= {section.get_attribute("id") for section in page.locator("section.exhibit").all()}
+    for target in targets:
+        assert page.locator(f"[id='{target}']").count() == 1, target
+    captions = page.locator("figcaption b, .caption b").all_inner_texts()
+    for kind in ("Figure", "Table"):
+        numbers = [int(text.split()[1].rstrip(".")) for text in captions if text.startswith(kind)]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_contents_are_a_menu_on_a_phone(browser, report):
+    open_page = OpenPage(browser, report, 390, touch=True)
+    page, contents = open_page.page, open_page.page.locator("#contents")
+    assert not contents.is_visible()
+    page.locator("#menu").tap()
+    assert contents.is_visible()
+    page.keyboard.press("Escape")
+    assert not contents.is_visible()
+    page.locator("#menu").press("Enter")
+    contents.locator("a[href='#blimp-slopes']").tap()
+    assert not contents.is_visible()
+    page.wait_for_function("() => document.querySelector('#blimp-slopes').getBoundingClientRect().top < 200")
+    page.context.close()
+
+
+def test_definitions_open_by_keyboard(open_page):
+    terms = open_page.page.locator("#blimp-slopes details.terms")
+    assert not terms.locator("dd").first.is_visible()
+    terms.locator("summary").focus()
+    open_page.page.keyboard.press("Enter")
+    assert terms.locator("dd").first.is_visible()
+    assert "Accuracy gained per doubling" in terms.inner_text()
+
+
+def test_a_long_table_is_folded_and_a_second_interval_is_shown_on_demand(open_page):
+    table = open_page.page.locator("#blimp-paradigms .tabular")
+    assert (table.locator("tbody tr").count(), table.locator("tbody tr:visible").count()) == (12, 6)
+    table.locator("button.more").press("Enter")
+    assert table.locator("tbody tr:visible").count() == 12
+    second = table.locator("th", has_text="new pairs too")
+    assert not second.is_visible()
+    table.locator("button.further").press("Enter")
+    assert second.is_visible()
+
+
+def test_names_and_headings_stay_in_sight_of_a_wide_table(browser, report):
+    open_page = OpenPage(browser, report, 390)
+    scroll = open_page.page.locator("#blimp-paradigms .scroll")
+    scroll.locator("xpath=..").locator("button.more").click()
+    scroll.evaluate("(box) => { box.style.maxHeight = '200px'; box.scrollTo(200, 150); }")
+    frame = scroll.bounding_box()
+    assert scroll.evaluate("(box) => [box.scrollLeft, box.scrollTop]") == [200, 150]
+    name = scroll.locator("tbody tr:nth-child(9) th").bounding_box()
+    assert name["x"] == pytest.approx(frame["x"], abs=2)
+    heading = scroll.locator("thead th").first.bounding_box()
+    assert (heading["x"], heading["y"]) == pytest.approx((frame["x"], frame["y"]), abs=2)
+    open_page.page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_axe_finds_nothing_to_mend(browser, report, width, scheme):
+    open_page = OpenPage(browser, report, width, scheme, touch=width == 390)
+    page = open_page.page
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    for button in page.locator(".more, .further, .legend button:first-child").all():
+        button.click()
+    assert {rule["id"]: rule["nodes"][0]["html"] for rule in Axe().run(page).response["violations"]} == {}
+    page.context.close()
+
+
+def test_a_tooltip_is_readable_on_a_dark_page(browser, report):
+    open_page = OpenPage(browser, report, 1280, "dark")
+    open_page.page.locator("#blimp-overview .mark-symbol path").last.hover(force=True)
+    tooltip = open_page.page.locator("#vg-tooltip-element")
+    tooltip.wait_for()
+    for cell in tooltip.locator("td").all():
+        ink, paper = cell.evaluate(
+            """(cell) => [getComputedStyle(cell).color, getComputedStyle(cell.closest("div")).backgroundColor]
+                 .map((colour) => colour.match(/[0-9]+/g).slice(0, 3))
+                 .map((parts) => parts.reduce((sum, part) => sum + Number(part), 0) / 3)"""
+        )
+        assert ink - paper > 100
+        assert cell.evaluate("(cell) => getComputedStyle(cell.parentElement).backgroundColor") == "rgba(0, 0, 0, 0)"
+    open_page.page.context.close()
+
+
+def test_nothing_on_paper_waits_for_a_click(open_page):
+    page = open_page.page
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    assert (
+        page.locator("header, nav, summary, input, select, .tools button, .files").locator("visible=true").count() == 0
+    )
+    assert page.locator("#blimp-paradigms tbody tr:visible").count() == 12
+    assert page.locator("html").get_attribute("data-theme") == "light"
+    breaks = page.locator("figure").evaluate_all("(all) => all.map((one) => getComputedStyle(one).breakInside)")
+    assert set(breaks) == {"avoid"}
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details.terms:not([open])").count() > 0
 
 
 def test_the_printed_report_is_complete(open_page, report, tmp_path):
     """Nothing on paper lies beyond the edge."""
     page = open_page.page
-    page.evaluate("for (const folded of document.querySelectorAll('main > article details')) folded.open = true")
-    page.emulate_media(media="print")
     page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
     text = subprocess.run(
         ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True

@@ -153,7 +153,7 @@ def test_sections_on_unknown_words_appear_if_there_are_any(tmp_path):
     SimulatedStudy(models=("lstm_tiny",), unk_share=0.4).write(tmp_path / "some")
     judged = judgements(collect(tmp_path / "some", "simulated"), "blimp", "lp", "wrong")
     curves = fit_curves(judged, config)
-    shares, slopes = vocabulary_exhibits(judged, curves)
+    shares, slopes = vocabulary_exhibits(judged, curves, 0.95)
     assert list(shares.table.columns[3:]) == ["pairs with <unk>", "pairs with unequal <unk>", "tied pairs"]
     np.testing.assert_allclose(
         shares.table["pairs with unequal <unk>"], shares.table["pairs with <unk>"]
@@ -169,6 +169,6 @@ def test_sections_on_unknown_words_appear_if_there_are_any(tmp_path):
     assert "tied pairs" in (tmp_path / "blimp-vocabulary.csv").read_text()
     SimulatedStudy(models=("lstm_tiny",)).write(tmp_path / "none")
     judged = judgements(collect(tmp_path / "none", "simulated"), "blimp", "lp", "wrong")
-    (ties,) = vocabulary_exhibits(judged, fit_curves(judged, config))
+    (ties,) = vocabulary_exhibits(judged, fit_curves(judged, config), 0.95)
     assert list(ties.table.columns) == ["curve", "size", "runs", "tied pairs"]
     assert not ties.charts

@@ -115,7 +115,7 @@ def test_slopes_are_compared_across_studies_only(two):
         assert row["difference"] == pytest.approx(slopes[0] - slopes[1])
     sentences = comparisons(table, curves.slopes, "words", 0.95)
     assert len(sentences) == 2
-    assert all("after Holm's correction for 2 comparisons" in text for _, text in sentences)
+    assert all("after Holm's correction for 2 comparisons" in finding.full for finding in sentences)
 
 
 def test_accuracies_are_compared_at_common_sizes(two):
