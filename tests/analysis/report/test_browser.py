@@ -5,20 +5,14 @@ import io
 import itertools
 import json
 import re
-import subprocess
 
-import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 from analysis.curves.fit import fit_curves
-from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.methods import length_chart
 from analysis.exhibits.sentences.findings import comparisons
 from analysis.exhibits.tables.curves import curve_tables
 from analysis.exhibits.tables.slopes import with_published
-from analysis.exhibits.tables.text import as_it_is
 from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
 from analysis.sections.section import Section
@@ -28,62 +22,11 @@ from analysis.study.combine import combine
 from analysis.study.judgements import judgements
 from eval.published import read_published
 from tests.support.browser import OpenPage
-from tests.support.simulated_section import CONFIG, EVIL, report_of, section_of
+from tests.support.simulated_section import CONFIG, EVIL, report_of
 from tests.support.simulated_study import SimulatedStudy
 
 pytestmark = pytest.mark.slow
 FADED = 0.15  # opacity below which a line counts as faded
-
-
-ERRORS = Exhibit(
-    "errors",
-    "A sample of errors",
-    "Wrongly judged pairs.",
-    pd.DataFrame(
-        [
-            ("anaphor_gender_agreement", "lstm_tiny", "A woman hid herself .", "anaphor_agreement"),
-            ("anaphor_number_agreement", "txl_tiny", "Two cats hid themselves .", "anaphor_agreement"),
-            ("wh_island", "txl_tiny", "Who hid <b>that</b> cat ?", "island_effects"),
-        ],
-        columns=["paradigm", "curve", "good", "phenomenon"],
-    ),
-    cells=dict.fromkeys(("curve", "good"), as_it_is),
-    filtered=True,
-)
-
-
-_LENGTHS = pd.DataFrame(
-    [(method, at, 9, 0.5 + slope * at, 0.4, 0.6) for method, slope in (("lp", 0.04), ("mean_lp", -0.02))
-     for at in range(-5, 6)],
-    columns=["method", "difference", "judgements", "accuracy", "low", "high"],
-)  # fmt: skip
-LENGTHS = Exhibit(
-    "lengths",
-    "Unequal lengths",
-    "Named at the ends of lines.",
-    charts={"curve-0": lambda width: length_chart(_LENGTHS, width=width)},
-)
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("report")
-    section = section_of(folder / "runs", unk_share=0.3)
-    section.first = [overview_exhibit(section, 0.95), phenomena_exhibit(section, 0.95)]
-    section.exhibits += [
-        *curve_exhibits(curve_tables(section.judged, section.published, CONFIG), 0.95),
-        ERRORS,
-        LENGTHS,
-    ]
-    return write_report(folder / "report", report_of(section))
-
-
-@pytest.fixture
-def open_page(browser, report):
-    page = OpenPage(browser, report)
-    yield page
-    assert page.console == []
-    page.page.context.close()
 
 
 def opacities(page, chart):
@@ -159,8 +102,8 @@ def test_a_table_is_sorted_by_mouse_and_by_keyboard(open_page):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, scheme):
-    open_page = OpenPage(browser, report, width, scheme)
+def test_a_table_is_searched_and_filtered_by_keyboard(browser, report_path, width, scheme):
+    open_page = OpenPage(browser, report_path, width, scheme)
     page = open_page.page
     page.context.set_offline(True)
     errors = page.locator("#blimp-errors")
@@ -203,8 +146,8 @@ def test_a_table_is_searched_and_filtered_by_keyboard(browser, report, width, sc
 
 
 @pytest.mark.parametrize(("width", "in_legend"), [(1280, 0), (390, 2)])
-def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report, width, in_legend):
-    open_page = OpenPage(browser, report, width)
+def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report_path, width, in_legend):
+    open_page = OpenPage(browser, report_path, width)
     chart = open_page.page.locator("#blimp-lengths svg.marks")
     names = chart.locator("text", has_text=re.compile("^(mean_)?lp$"))
     assert sorted(names.all_text_contents()) == ["lp", "mean_lp"]
@@ -222,14 +165,14 @@ def test_lines_have_labels_beside_them_or_a_legend_on_a_phone(browser, report, w
 
 
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "SVG", "PNG"])
-def test_a_table_or_figure_can_be_downloaded(open_page, report, tmp_path, kind):
+def test_a_table_or_figure_can_be_downloaded(open_page, report_path, tmp_path, kind):
     with open_page.page.expect_download() as started:
         open_page.page.locator("#blimp-slopes .files a", has_text=re.compile(f"^{kind}$")).click()
     name = started.value.suggested_filename
     assert name == f"blimp-slopes.{ {'LaTeX': 'tex'}.get(kind, kind.lower()) }"
     started.value.save_as(tmp_path / name)
     content = (tmp_path / name).read_bytes()
-    beside = (report.parent / name).read_bytes()
+    beside = (report_path.parent / name).read_bytes()
     if kind == "PNG":  # drawn by the browser
         assert content.startswith(b"\x89PNG")
         drawn, file = (Image.open(io.BytesIO(png)) for png in (content, beside))
@@ -244,57 +187,6 @@ def test_a_table_or_figure_can_be_downloaded(open_page, report, tmp_path, kind):
         assert content.startswith({"LaTeX": b"% needs", "SVG": b"<svg"}[kind])
 
 
-def test_the_first_screen_has_question_findings_warnings_and_figure(browser, report):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.goto(report.as_uri())
-    page.wait_for_selector("html[data-drawn=true]", state="attached")
-    assert page.locator("h1").inner_text() == "How does knowledge of grammar grow with text?"
-    assert page.locator(".findings p").count() == 2
-    assert "Unknown words could explain these results" in page.locator(".warning").inner_text()
-    for part in ("h1", ".findings", ".warning", "#blimp-overview figure"):
-        box = page.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= 900, part
-    context.close()
-
-
-def test_the_contents_lead_to_every_section_by_names_that_last(open_page):
-    page = open_page.page
-    targets = [link.get_attribute("href")[1:] for link in page.locator("#contents a").all()]
-    assert {"blimp", "blimp-overview", "blimp-slopes", "blimp-provenance", "make-again"} <= set(targets)
-    assert set(targets) >= {section.get_attribute("id") for section in page.locator("section.exhibit").all()}
-    for target in targets:
-        assert page.locator(f"[id='{target}']").count() == 1, target
-    captions = page.locator("figcaption b, .caption b").all_inner_texts()
-    for kind in ("Figure", "Table"):
-        numbers = [int(text.split()[1].rstrip(".")) for text in captions if text.startswith(kind)]
-        assert numbers == list(range(1, len(numbers) + 1))
-
-
-def test_the_contents_are_a_menu_on_a_phone(browser, report):
-    open_page = OpenPage(browser, report, 390, touch=True)
-    page, contents = open_page.page, open_page.page.locator("#contents")
-    assert not contents.is_visible()
-    page.locator("#menu").tap()
-    assert contents.is_visible()
-    page.keyboard.press("Escape")
-    assert not contents.is_visible()
-    page.locator("#menu").press("Enter")
-    contents.locator("a[href='#blimp-slopes']").tap()
-    assert not contents.is_visible()
-    page.wait_for_function("() => document.querySelector('#blimp-slopes').getBoundingClientRect().top < 200")
-    page.context.close()
-
-
-def test_definitions_open_by_keyboard(open_page):
-    terms = open_page.page.locator("#blimp-slopes details.terms")
-    assert not terms.locator("dd").first.is_visible()
-    terms.locator("summary").focus()
-    open_page.page.keyboard.press("Enter")
-    assert terms.locator("dd").first.is_visible()
-    assert "Accuracy gained per doubling" in terms.inner_text()
-
-
 def test_a_long_table_is_folded_and_a_second_interval_is_shown_on_demand(open_page):
     table = open_page.page.locator("#blimp-paradigms .tabular")
     assert (table.locator("tbody tr").count(), table.locator("tbody tr:visible").count()) == (12, 6)
@@ -304,82 +196,6 @@ def test_a_long_table_is_folded_and_a_second_interval_is_shown_on_demand(open_pa
     assert not second.is_visible()
     table.locator("button.further").press("Enter")
     assert second.is_visible()
-
-
-def test_names_and_headings_stay_in_sight_of_a_wide_table(browser, report):
-    open_page = OpenPage(browser, report, 390)
-    scroll = open_page.page.locator("#blimp-paradigms .scroll")
-    scroll.locator("xpath=..").locator("button.more").click()
-    scroll.evaluate("(box) => { box.style.maxHeight = '200px'; box.scrollTo(200, 150); }")
-    frame = scroll.bounding_box()
-    assert scroll.evaluate("(box) => [box.scrollLeft, box.scrollTop]") == [200, 150]
-    name = scroll.locator("tbody tr:nth-child(9) th").bounding_box()
-    assert name["x"] == pytest.approx(frame["x"], abs=2)
-    heading = scroll.locator("thead th").first.bounding_box()
-    assert (heading["x"], heading["y"]) == pytest.approx((frame["x"], frame["y"]), abs=2)
-    open_page.page.context.close()
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_axe_finds_nothing_to_mend(browser, report, width, scheme):
-    open_page = OpenPage(browser, report, width, scheme, touch=width == 390)
-    page = open_page.page
-    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
-    for button in page.locator(".more, .further, .legend button:first-child").all():
-        button.click()
-    assert {rule["id"]: rule["nodes"][0]["html"] for rule in Axe().run(page).response["violations"]} == {}
-    page.context.close()
-
-
-def test_a_tooltip_is_readable_on_a_dark_page(browser, report):
-    open_page = OpenPage(browser, report, 1280, "dark")
-    open_page.page.locator("#blimp-overview .mark-symbol path").last.hover(force=True)
-    tooltip = open_page.page.locator("#vg-tooltip-element")
-    tooltip.wait_for()
-    for cell in tooltip.locator("td").all():
-        ink, paper = cell.evaluate(
-            """(cell) => [getComputedStyle(cell).color, getComputedStyle(cell.closest("div")).backgroundColor]
-                 .map((colour) => colour.match(/[0-9]+/g).slice(0, 3))
-                 .map((parts) => parts.reduce((sum, part) => sum + Number(part), 0) / 3)"""
-        )
-        assert ink - paper > 100
-        assert cell.evaluate("(cell) => getComputedStyle(cell.parentElement).backgroundColor") == "rgba(0, 0, 0, 0)"
-    open_page.page.context.close()
-
-
-def test_nothing_on_paper_waits_for_a_click(open_page):
-    page = open_page.page
-    page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details:not([open])").count() == 0
-    assert (
-        page.locator("header, nav, summary, input, select, .tools button, .files").locator("visible=true").count() == 0
-    )
-    assert page.locator("#blimp-paradigms tbody tr:visible").count() == 12
-    assert page.locator("html").get_attribute("data-theme") == "light"
-    breaks = page.locator("figure").evaluate_all("(all) => all.map((one) => getComputedStyle(one).breakInside)")
-    assert set(breaks) == {"avoid"}
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details.terms:not([open])").count() > 0
-
-
-def test_the_printed_report_is_complete(open_page, report, tmp_path):
-    """Nothing on paper lies beyond the edge."""
-    page = open_page.page
-    page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
-    text = subprocess.run(
-        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
-    ).stdout
-    for heading in ("Learning curves", "Slopes", "Methods and limits", "Provenance", "Digests"):
-        assert heading in text, heading
-    assert "c0ffeec0ffeec0ff" in text  # a digest, in the last column of the widest table
-    boxes = subprocess.run(
-        ["pdftotext", "-bbox", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
-    ).stdout
-    (tmp_path / "boxes").write_text(boxes)
-    width = float(re.search(r'page width="([\d.]+)"', boxes)[1])
-    beyond = [word for x, word in re.findall(r'xMax="([\d.]+)"[^>]*>([^<]*)<', boxes) if float(x) > width]
-    assert beyond == []
 
 
 def test_studies_are_compared_in_one_page(browser, tmp_path):
