@@ -6,7 +6,7 @@ python -m analysis study=NAME people=FOLDER                beside people who ans
 python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from analysis.study.wandb import collect_tracked, project_runs, tracked_judgemen
 from eval.diagnostics.diagnostic import is_diagnostic
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
+from eval.scores.names import benchmark_names
 from eval.sweeps import requested_runs, study_commands
 from pairscale.errors import ConfigError
 from pairscale.tables import print_table
@@ -49,9 +50,9 @@ def analyse(config: AnalysisConfig) -> None:
         return
     studies = _tracked(config) if config.source == "wandb" else _from_files(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
-    analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False))
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
+    analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))
     commands = [command for name in names for command in study_commands(config.paths.runs, name)]
     report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
     folder = Path(config.paths.reports) / study.name
@@ -67,12 +68,13 @@ def analyse(config: AnalysisConfig) -> None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis in progress: results go to `console`, progress and notes to `quiet`."""
+    """An analysis in progress: results go to `console`, progress and notes to `quiet`; `names`: of benchmarks."""
 
     study: Study
     config: AnalysisConfig
     console: Console
     quiet: Console
+    names: Mapping[str, str]
 
     @property
     def judge(self) -> Judge:
@@ -100,18 +102,18 @@ class Analysis:
             sections[label].tables["context"] = changes
         report = Report(self.study, self.config, sections, tables, several, commands)
         for label, section in sections.items():
-            with self.quiet.status(f"{escape(label)}: comparing methods, reading pairs and trajectories"):
+            with self.quiet.status(f"{escape(self.names[label])}: comparing methods, reading pairs and trajectories"):
                 fill(section, report)
         return report
 
     def _curves(self, label: str, notes: list[str], sheets: Sequence[Sheet]) -> Section:
         """Fit the curves of a benchmark and print their slopes; `sheets`: answers of people to its pairs."""
         config, benchmark = self.config.analysis, label.partition("+")[0]
-        with self.quiet.status(f"{escape(label)}: reading scores"):
+        with self.quiet.status(f"{escape(self.names[label])}: reading scores"):
             judged = self.judge(self.study, label, config.method, self.config.ties)
             judged.notes += notes
         extent_text = f"{len(judged.runs)} runs on {judged.n_pairs:,} pairs"
-        with self.quiet.status(f"{escape(label)}: fitting curves to {extent_text}"):
+        with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
             untrained = untrained_judgements(self.study, judged, self.judge, self.config.ties)
             curves = fit_curves(judged, config, untrained)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
@@ -119,7 +121,7 @@ class Analysis:
         people = people_of(sheets, self.study, judged, self.config) if sheets else None
         if people:
             published = people.beside(published)
-        with self.quiet.status(f"{escape(label)}: comparing shapes and slopes, words to reach people"):
+        with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
         section = Section(judged, curves, published, tables, people)
         section.findings = findings(curves, judged.unit, config.confidence)
@@ -133,7 +135,7 @@ class Analysis:
         """Print warnings, findings and the table of slopes, in the order of the page."""
         judged, table = section.judged, slope_table(section.curves, ALL_PAIRS)
         method = judged.method + (f", mean over {judged.over}" if judged.over else "")
-        heading = f"{self.study.name} · {section.label} · {method}"
+        heading = f"{self.study.name} · {self.names[section.label]} · {method}"
         notes = section.respondents.counted.notes if section.respondents else []
         self._print_notes([*warnings(judged, self.config.ties), *notes])
         title = f"{heading} · {extent(judged.runs)}"
@@ -150,18 +152,18 @@ class Analysis:
         beside = published_beside(read_published(benchmark), benchmark)
         if section is not None:
             beside = pd.concat([curves_beside(section.curves), beside], ignore_index=True)
-        with self.quiet.status(f"{escape(label)}: reading scores of models"):
+        with self.quiet.status(f"{escape(self.names[label])}: reading scores of models"):
             models = models_section(self.study, label, self.judge, beside, self.config.analysis, self.config.ties)
         if models is not None:
-            self._print_exhibits(f"{self.study.name} · {label} · models", models, ("accuracies",))
+            self._print_exhibits(f"{self.study.name} · {self.names[label]} · models", models, ("accuracies",))
             self._print_notes(models.warnings)
         return models
 
     def _diagnostic(self, label: str) -> TableSection:
         """Tabulate a diagnostic and print its main tables."""
-        with self.quiet.status(f"{escape(label)}: reading answers"):
+        with self.quiet.status(f"{escape(self.names[label])}: reading answers"):
             section = diagnostic_section(self.study, label, self.config.analysis.confidence)
-        self._print_exhibits(f"{self.study.name} · {label}", section, ("prediction", "sensitivity"))
+        self._print_exhibits(f"{self.study.name} · {self.names[label]}", section, ("prediction", "sensitivity"))
         return section
 
     def _print_exhibits(self, heading: str, section: TableSection, names: tuple[str, ...]) -> None:

@@ -51,8 +51,8 @@ def quotations() -> list[str]:
 
 def first_finding() -> str:
     """Return the first sentences of the first finding of the committed study: how overall accuracy grows."""
-    about, text = findings(analysed()[0], "words", config().confidence)[0]
-    return wrapped(f"**{about}**: {text.partition(' Accuracy rises')[0]}", "> ")
+    finding = findings(analysed()[0], "words", config().confidence)[0]
+    return wrapped(f"**{finding.subject}**: {finding.text}", "> ")
 
 
 def minimal_pair() -> str:

@@ -153,7 +153,7 @@ def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
     paths = [f"paths.runs={runs}", f"paths.reports={tmp_path}/reports", f"paths.store={tmp_path}/store"]
     done = run_command("analysis", "study=simulated", *paths)
     assert done.returncode == 0, done.stderr
-    assert "simulated · blimp · models" in done.stdout
+    assert "simulated · BLiMP · models" in done.stdout
     page = OpenPage(browser, tmp_path / "reports" / "simulated" / "report.html", 390)
     assert page.console == []
     assert page.overflow == 0
